@@ -3,17 +3,15 @@
 package cuda
 
 import (
+	"fmt"
+	"slices"
+
 	"capgnn/gpu"
 	"capgnn/gpu/check"
 )
 
-// Columns that a warp of the attention kernels holds: with loads of 16 bytes, and with loads of one element.
-const (
-	gatWide = 256
-	gatThin = 128
-	// gatHeads is how many heads of a row a warp's lanes sum at once.
-	gatHeads = 32
-)
+// gatWidths are the columns that the kernels for heads of four aligned columns hold, rising; gatThin those of the others.
+var gatWidths, gatThin = []int{16, 32, 64}, []int{8, 64}
 
 // given returns a block of entries, the zero CSR where there is none.
 func given(a gpu.CSR) gpu.CSR {
@@ -23,29 +21,68 @@ func given(a gpu.CSR) gpu.CSR {
 	return a
 }
 
-// gatTiles returns how many heads a tile holds and how many tiles there are, for columns of a tile at most.
-func gatTiles(heads, channels, columns, mostHeads int) (tileHeads, tiles int) {
-	if tileHeads = min(heads, mostHeads, columns/channels); tileHeads > 1 {
-		return tileHeads, int(blocks(heads, tileHeads))
-	}
-	return 1, heads * int(blocks(channels, columns))
+// gatTiles is how kernels go through the columns of heads: a tile is one head, or a piece of a wide one.
+type gatTiles struct {
+	kernel string // what follows an operation's name
+	pieces int    // of each head
+	tiles  int    // of all heads
 }
 
-// aligned4 reports whether all matrices that have elements can be loaded 16 bytes at a time.
-func aligned4(m ...gpu.Matrix) bool {
+// gatTilesOf returns the narrowest tiles that hold a head, else the widest. m are the matrices whose rows are gathered or written.
+func gatTilesOf(heads, channels int, m ...gpu.Matrix) gatTiles {
+	prefix, list := "_", gatWidths
+	if !gatVectors(heads, channels, m) {
+		prefix, list = "_s", gatThin
+	}
+	width := list[len(list)-1]
+	for i := len(list) - 1; i >= 0 && list[i] >= channels; i-- {
+		width = list[i]
+	}
+	pieces := int(blocks(channels, width))
+	return gatTiles{fmt.Sprint(prefix, width), pieces, heads * pieces}
+}
+
+// gatVectors reports whether the columns of every head can be loaded 16 bytes at a time. The last load of a row may reach into the gap behind it.
+func gatVectors(heads, channels int, m []gpu.Matrix) bool {
 	for _, x := range m {
-		if !x.Empty() && !aligned(x, 16) {
+		row := (x.Cols + 3) / 4 * 4
+		if x.Empty() {
+			continue
+		}
+		if !aligned(x, 16) || row != x.Cols && (heads > 1 || row > x.LD || gpu.Bytes(4*(x.Off+(x.Rows-1)*x.LD+row)) > x.Buf.Size()) {
 			return false
 		}
 	}
-	return true
+	return heads == 1 || channels%4 == 0
 }
 
-// powerOfTwo reports whether a head's columns are held by a power of two of lanes, at most by all of two loads.
-func powerOfTwo(channels int) bool {
-	lanes := channels / 4
-	return channels%4 == 0 && lanes&(lanes-1) == 0 && channels <= gatWide
+// gatShares are where the pieces of heads write their shares of a rows × heads matrix, and what adds these up.
+type gatShares struct {
+	at    word
+	ld    int
+	ahead int // elements from one piece's shares to those of the next
+	add   func()
 }
+
+// shares has pieces write to their shares, which begin at scratch, or to the matrix where heads have one piece.
+func (t gatTiles) shares(q *queue, m gpu.Matrix, scratch word) gatShares {
+	if t.pieces == 1 {
+		return gatShares{matPtr(m), m.LD, 0, func() {}}
+	}
+	n := m.Rows * m.Cols
+	return gatShares{scratch, m.Cols, n, func() { q.addParts(matPtr(m), m.LD, m.Rows, m.Cols, scratch, n, t.pieces, 0) }}
+}
+
+// words is how much scratch the shares of a rows × heads matrix take, in floats.
+func (t gatTiles) words(m gpu.Matrix) int {
+	if t.pieces == 1 {
+		return 0
+	}
+	return t.pieces * m.Rows * m.Cols
+}
+
+// gatHeads is how many heads of a row a warp's lanes sum at once.
+const gatHeads = 32
 
 // GATAggregate: attention-weighted sum over in-edges.
 func (q *queue) GATAggregate(a gpu.GATArgs) {
@@ -55,19 +92,24 @@ func (q *queue) GATAggregate(a gpu.GATArgs) {
 	if a.Lo == a.Hi || cols == 0 {
 		return
 	}
-	channels, name, columns := cols/heads, "capgnn_gat_1", gatThin
-	if channels%4 == 0 && aligned4(a.O, a.T, a.THalo) {
-		name, columns = "capgnn_gat_4", gatWide
-	}
-	tileHeads, tiles := gatTiles(heads, channels, columns, gatHeads)
+	t := gatTilesOf(heads, cols/heads, a.O, a.T, a.THalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	args := []word{matPtr(a.O), matPtr(a.LSE), pair(a.O.LD, a.LSE.LD)}
-	args = append(append(args, csrWords(inner)...), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD))
-	args = append(append(args, csrWords(halo)...), matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD))
-	args = append(args, matPtr(a.D), i32(a.D.LD), vecPtr(a.Bias), f32(a.Slope), i64(int64(a.Lo)), i64(int64(a.Hi)),
-		pair(heads, channels), i32(tileHeads), i32(hubs))
+	tops := q.workspace((a.Hi-a.Lo)*heads, 8)
+	lo, hi := i64(int64(a.Lo)), i64(int64(a.Hi))
 	q.begin("GATAggregate", gpu.PhaseAggregation)
-	q.launch(name, gatGrid(hubs, a.Hi-a.Lo, tiles), blockSize, 0, args...)
+	q.launch("capgnn_gat_softmax", gatGrid(hubs, a.Hi-a.Lo, int(blocks(heads, gatHeads))), blockSize, 0, slices.Concat(
+		[]word{matPtr(a.LSE), i32(a.LSE.LD), tops},
+		csrWords(inner),
+		[]word{matPtr(a.S), i32(a.S.LD)},
+		csrWords(halo),
+		[]word{matPtr(a.SHalo), i32(a.SHalo.LD), matPtr(a.D), i32(a.D.LD), f32(a.Slope), lo, hi, i32(heads), i32(hubs)})...)
+	q.launch("capgnn_gat_sum"+t.kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
+		[]word{matPtr(a.O), i32(a.O.LD), tops},
+		csrWords(inner),
+		[]word{matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
+		csrWords(halo),
+		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), matPtr(a.D), i32(a.D.LD), vecPtr(a.Bias), f32(a.Slope), lo, hi,
+			pair(heads, cols/heads), i32(hubs)})...)
 	// The entries of some rows are known to the device only: rows are counted as if they were equally long, and the calls for
 	// all rows add up to the whole.
 	entries := inner.Entries + halo.Entries
@@ -87,19 +129,25 @@ func (q *queue) GATBackwardDst(a gpu.GATGradDst) {
 	if a.DO.Empty() {
 		return
 	}
-	channels, name, tileHeads, tiles := cols/heads, "capgnn_gat_dst_1", 1, heads
-	if powerOfTwo(channels) && aligned4(a.DO, a.O, a.T, a.THalo) {
-		name = "capgnn_gat_dst_4"
-		tileHeads, tiles = gatTiles(heads, channels, gatWide, heads)
-	}
+	t := gatTilesOf(heads, cols/heads, a.T, a.THalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	args := []word{matPtr(a.DD), matPtr(a.G), pair(a.DD.LD, a.G.LD), matPtr(a.DO), matPtr(a.O), pair(a.DO.LD, a.O.LD),
-		matPtr(a.LSE), matPtr(a.D), pair(a.LSE.LD, a.D.LD)}
-	args = append(append(args, csrWords(inner)...), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD))
-	args = append(append(args, csrWords(halo)...), matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD))
-	args = append(args, vecPtr(a.Bias), f32(a.Slope), i64(int64(rows)), pair(heads, channels), i32(tileHeads), i32(hubs))
+	signs := q.workspace(rows*heads+t.words(a.DD), 4)
+	to := t.shares(q, a.DD, signs+word(4*rows*heads))
+	n, shape := i64(int64(rows)), pair(heads, cols/heads)
 	q.begin("GATBackwardDst", gpu.PhaseAggregation)
-	q.launch(name, gatGrid(hubs, rows, tiles), blockSize, 0, args...)
+	q.launch("capgnn_gat_dst_rows", gatGrid(hubs, rows, int(blocks(heads, gatHeads))), blockSize, 0, slices.Concat(
+		[]word{matPtr(a.G), i32(a.G.LD), signs, matPtr(a.DO), matPtr(a.O), pair(a.DO.LD, a.O.LD), vecPtr(a.Bias)},
+		csrWords(inner),
+		[]word{matPtr(a.S), i32(a.S.LD)},
+		csrWords(halo),
+		[]word{matPtr(a.SHalo), i32(a.SHalo.LD), matPtr(a.D), i32(a.D.LD), n, shape, i32(hubs)})...)
+	q.launch("capgnn_gat_dst"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+		[]word{to.at, i32(to.ld), i64(int64(to.ahead)), matPtr(a.G), signs, matPtr(a.DO), matPtr(a.LSE), matPtr(a.D), pair(a.DO.LD, a.G.LD), pair(a.LSE.LD, a.D.LD)},
+		csrWords(inner),
+		[]word{matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
+		csrWords(halo),
+		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), f32(a.Slope), n, shape, i32(hubs)})...)
+	to.add()
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }
 
@@ -111,20 +159,31 @@ func (q *queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	if a.DT.Empty() {
 		return
 	}
-	channels, name := cols/heads, "capgnn_gat_src_1"
-	tileHeads, tiles := 1, heads*int(blocks(channels, gatThin))
-	if powerOfTwo(channels) && aligned4(a.DT, a.T, a.DO, a.DOHalo) {
-		name = "capgnn_gat_src_4"
-		tileHeads, tiles = gatTiles(heads, channels, gatWide, heads)
-	}
+	t := gatTilesOf(heads, cols/heads, a.DT, a.DO, a.DOHalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	args := []word{matPtr(a.DT), matPtr(a.DS), pair(a.DT.LD, a.DS.LD), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)}
-	args = append(append(args, csrWords(inner)...), matPtr(a.DO), matPtr(a.D), matPtr(a.LSE), matPtr(a.G),
-		pair(a.DO.LD, a.D.LD), pair(a.LSE.LD, a.G.LD))
-	args = append(append(args, csrWords(halo)...), matPtr(a.DOHalo), matPtr(a.DHalo), matPtr(a.LSEHalo), matPtr(a.GHalo),
-		pair(a.DOHalo.LD, a.DHalo.LD), pair(a.LSEHalo.LD, a.GHalo.LD))
-	args = append(args, f32(a.Slope), pair(heads, channels), i64(int64(rows)), pair(tileHeads, hubs))
+	targets, targets2 := 4*a.D.Rows*a.D.Cols, 4*a.DHalo.Rows*a.DHalo.Cols
+	of := q.workspace(targets+targets2+t.words(a.DS), 4)
+	of2 := of + word(4*targets)
+	to := t.shares(q, a.DS, of2+word(4*targets2))
 	q.begin("GATBackwardSrc", gpu.PhaseAggregation)
-	q.launch(name, gatGrid(hubs, rows, tiles), blockSize, 0, args...)
+	q.targets(of, a.D, a.LSE, a.G)
+	q.targets(of2, a.DHalo, a.LSEHalo, a.GHalo)
+	q.launch("capgnn_gat_src"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+		[]word{matPtr(a.DT), i32(a.DT.LD), to.at, i32(to.ld), i64(int64(to.ahead)), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
+		csrWords(inner),
+		[]word{matPtr(a.DO), i32(a.DO.LD), of},
+		csrWords(halo),
+		[]word{matPtr(a.DOHalo), i32(a.DOHalo.LD), of2, f32(a.Slope), i64(int64(rows)), pair(heads, cols/heads), i32(hubs)})...)
+	to.add()
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
+}
+
+// targets brings what belongs to every row and head together.
+func (q *queue) targets(of word, d, lse, g gpu.Matrix) {
+	if d.Empty() {
+		return
+	}
+	n := d.Rows * d.Cols
+	q.launch("capgnn_gat_targets", dim{blocks(n, blockSize), 1}, blockSize, 0, of, matPtr(d), matPtr(lse), matPtr(g), pair(d.LD, lse.LD), i32(g.LD),
+		i64(int64(d.Rows)), i32(d.Cols))
 }

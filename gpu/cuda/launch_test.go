@@ -84,9 +84,6 @@ func TestAlignment(t *testing.T) {
 			t.Errorf("%+v is aligned: %v, want %v", c.m, got, c.want)
 		}
 	}
-	if aligned4(gpu.Matrix{Rows: 2, Cols: 4, LD: 4}, gpu.Matrix{Rows: 2, Cols: 3, LD: 3}) || !aligned4(gpu.Matrix{}, gpu.Matrix{LD: 3}) {
-		t.Error("one unaligned matrix counts, empty ones do not")
-	}
 	for _, c := range []struct {
 		bytes gpu.Bytes
 		ld    int
@@ -100,19 +97,27 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// Heads are put into tiles of columns that a warp holds; a head that is wider is cut.
+// A tile is a head, in the narrowest kernel that holds it; a wider head is cut. Rows that are not aligned, or end with their block, take single loads.
 func TestGATTiles(t *testing.T) {
-	for _, c := range []struct{ heads, channels, columns, most, tileHeads, tiles int }{
-		{1, 64, 256, 32, 1, 1}, {4, 64, 256, 32, 4, 1}, {5, 64, 256, 32, 4, 2}, {8, 64, 256, 32, 4, 2}, {64, 4, 256, 32, 32, 2},
-		{2, 256, 256, 32, 1, 2}, {2, 300, 256, 32, 1, 4}, {3, 41, 128, 32, 3, 1}, {4, 41, 128, 32, 3, 2}, {1, 129, 128, 32, 1, 2},
+	block := &buffer{size: 1 << 20}
+	for _, c := range []struct {
+		heads, channels, ld int
+		want                gatTiles
+	}{
+		{1, 64, 64, gatTiles{"_64", 1, 1}}, {4, 64, 256, gatTiles{"_64", 1, 4}}, {8, 8, 64, gatTiles{"_16", 1, 8}}, {3, 20, 60, gatTiles{"_32", 1, 3}},
+		{2, 256, 512, gatTiles{"_64", 4, 8}}, {2, 100, 200, gatTiles{"_64", 2, 4}}, {1, 41, 48, gatTiles{"_64", 1, 1}}, {1, 41, 41, gatTiles{"_s64", 1, 1}},
+		{1, 129, 132, gatTiles{"_64", 3, 3}}, {2, 41, 96, gatTiles{"_s64", 1, 2}}, {8, 7, 56, gatTiles{"_s8", 1, 8}}, {3, 130, 392, gatTiles{"_s64", 3, 9}},
 	} {
-		if heads, tiles := gatTiles(c.heads, c.channels, c.columns, c.most); heads != c.tileHeads || tiles != c.tiles {
-			t.Errorf("%d heads of %d columns, %d at a time: %d tiles of %d heads, want %d of %d", c.heads, c.channels, c.columns, tiles, heads, c.tiles, c.tileHeads)
+		m := gpu.Matrix{Buf: block, Rows: 4, Cols: c.heads * c.channels, LD: c.ld}
+		if got := gatTilesOf(c.heads, c.channels, m, gpu.Matrix{}); got != c.want {
+			t.Errorf("%d heads of %d columns, rows %d apart: %+v, want %+v", c.heads, c.channels, c.ld, got, c.want)
 		}
 	}
-	for channels, want := range map[int]bool{4: true, 8: true, 12: false, 16: true, 6: false, 256: true, 512: false, 128: true} {
-		if powerOfTwo(channels) != want {
-			t.Errorf("%d columns take a power of two of lanes: %v", channels, !want)
+	last := gpu.Matrix{Buf: &buffer{size: 4 * (48 + 41)}, Rows: 2, Cols: 41, LD: 48}
+	odd := gpu.Matrix{Buf: block, Off: 2, Rows: 2, Cols: 64, LD: 64}
+	for _, m := range []gpu.Matrix{last, odd} {
+		if got := gatTilesOf(1, m.Cols, m); got.kernel != "_s64" {
+			t.Errorf("kernel %s for rows that 16 bytes cannot be loaded of", got.kernel)
 		}
 	}
 	d := &device{sms: 10}

@@ -4,9 +4,10 @@
 //   lse[v][h] = top + log(sum);  o[v][hC+c] = Σ_u α_u·t[u][hC+c] + bias[hC+c]
 //   rows without entries: lse = 0, o = bias
 //
-// over the entries of row v in the inner block and then in the halo block. A warp does one row and one tile of heads: first
-// the maximum and the sum, lanes being heads × entries, then the weighted sum, lanes being columns; rows of more than
-// CAPGNN_HUB entries get a block. α is taken against the maximum, not against lse: exp(e - lse) would carry lse's rounding.
+// over the entries of row v in the inner block and then in the halo block. gat_softmax makes lse, and top and 1/sum for what follows: a warp does one row and up
+// to 32 heads, lanes being heads × entries. gat_sum makes o as SpMM makes sums over neighbours: a warp does one row and one tile of a head's columns; of 32 entries
+// at a time each lane makes the weight of one, and groups of lanes add the rows. Where the rows of t do not fit in the L2 cache, a tile of their columns may.
+// Rows of more than CAPGNN_HUB entries get a block. α is taken against the maximum, not against lse: exp(e - lse) would carry lse's rounding.
 #include "gat.cuh"
 
 namespace {
@@ -63,113 +64,83 @@ CAPGNN_FN Softmax merge_warps(Softmax s, float* shared) {
   return s;
 }
 
-template <int C, int V> struct Forward {
-  static const int AHEAD = 4;
-  Slice<C, V> slice;
-  float o[C][V], top[C], scale[C], d[C];
-  int head[C];
-
-  __device__ explicit Forward(const Slice<C, V>& s) : slice(s) {}
-
-  // begin takes the tile's sums, which lane h holds for head h.
-  __device__ void begin(const Softmax& s, const float* d_row) {
-#pragma unroll
-    for (int c = 0; c < C; c++) {
-      head[c] = slice.head(c);
-      top[c] = __shfl_sync(CAPGNN_FULL, s.top, head[c] - slice.head0);
-      const float sum = __shfl_sync(CAPGNN_FULL, s.sum, head[c] - slice.head0);
-      scale[c] = sum == 0.f ? 0.f : 1.f / sum;
-      d[c] = d_row[head[c]];
-#pragma unroll
-      for (int i = 0; i < V; i++) o[c][i] = 0.f;
-    }
-  }
-
-  __device__ void add(const Edges& e, const Rows& r, float slope) {
-    const int lane = threadIdx.x % 32;
-    for (i64 e0 = e.from; e0 < e.to; e0 += 32) {
-      const int n = e.to - e0 < 32 ? (int)(e.to - e0) : 32;
-      const int index = lane < n ? __ldcs(e.indices + e0 + lane) : 0;
-      for (int k0 = 0; k0 < n; k0 += AHEAD) {
-        float t[AHEAD][C][V], w[AHEAD][C];
-#pragma unroll
-        for (int u = 0; u < AHEAD; u++) {
-          const i64 from = __shfl_sync(CAPGNN_FULL, index, (k0 + u) & 31);
-          if (k0 + u < n) {
-            slice.load(t[u], r.wide + from * r.ld_wide);
-#pragma unroll
-            for (int c = 0; c < C; c++) w[u][c] = r.narrow[from * r.ld_narrow + head[c]];
-          } else {
-#pragma unroll
-            for (int c = 0; c < C; c++) {
-              w[u][c] = 0.f;
-#pragma unroll
-              for (int i = 0; i < V; i++) t[u][c][i] = 0.f;
-            }
-          }
-        }
-#pragma unroll
-        for (int u = 0; u < AHEAD; u++)
-#pragma unroll
-          for (int c = 0; c < C; c++) {
-            const float alpha = k0 + u < n ? expf(leaky(w[u][c] + d[c], slope) - top[c]) * scale[c] : 0.f;
-#pragma unroll
-            for (int i = 0; i < V; i++) o[c][i] = fmaf(alpha, t[u][c][i], o[c][i]);
-          }
-      }
-    }
-  }
-};
-
-template <int C, int V>
-CAPGNN_FN void gat(float* o, float* lse, u64 ld_out, const Sparse& inner, const Sparse& halo, const Rows& inner_rows,
-                   const Rows& halo_rows, const float* d, int ldd,
-                   const float* bias, float slope, i64 lo, i64 hi, u64 shape, int tile_heads, u32 hub_blocks) {
+// Tops are top and 1/sum of every row from lo on and head.
+CAPGNN_FN void softmax_rows(float* lse, int ld_lse, float2* tops, const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows,
+                            const float* d, int ldd, float slope, i64 lo, i64 hi, int all_heads, u32 hub_blocks) {
   CAPGNN_SHARED(float, shared, 2 * CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
-  const int lane = threadIdx.x % 32;
-  const Slice<C, V> slice(low(shape), high(shape), tile_heads);
+  const int lane = threadIdx.x % 32, head0 = blockIdx.y * 32, heads = all_heads - head0 < 32 ? all_heads - head0 : 32;
   int lanes = 1;
-  while (lanes < slice.heads) lanes *= 2;
+  while (lanes < heads) lanes *= 2;
   const int own = lane % lanes;
-  const bool valid = own < slice.heads;
-  const int head = slice.head0 + (valid ? own : 0);
+  const bool valid = own < heads;
+  const int head = head0 + (valid ? own : 0);
+  const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
+  each_row(lo, hi, hub_blocks, found, length, [&](i64 v, bool hub) {
+    Softmax s = softmax(edges(inner, v, hub), edges(halo, v, hub), inner_rows, halo_rows, d[v * ldd + head], head, valid, lanes, slope);
+    if (hub) s = merge_warps(s, shared);
+    if ((hub && threadIdx.x >= 32) || lane >= heads) return;
+    lse[v * ld_lse + head] = s.sum == 0.f ? 0.f : s.top + logf(s.sum);
+    tops[(v - lo) * all_heads + head] = make_float2(s.top, s.sum == 0.f ? 0.f : 1.f / s.sum);
+  });
+}
+
+template <int G, int C, int V>
+CAPGNN_FN void sum_rows(float* o, int ldo, const float2* tops, const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows,
+                        const float* d, int ldd, const float* bias, float slope, i64 lo, i64 hi, u64 shape, u32 hub_blocks) {
+  CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
+  CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
+  const int heads = low(shape);
+  const Piece<G, C, V> piece(high(shape));
   const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
   each_row(lo, hi, hub_blocks, found, length, [&](i64 v, bool hub) {
     const Edges a = edges(inner, v, hub), b = edges(halo, v, hub);
-    Softmax s = softmax(a, b, inner_rows, halo_rows, d[v * ldd + head], head, valid, lanes, slope);
-    if (hub) s = merge_warps(s, shared);
-    Forward<C, V> f(slice);
-    f.begin(s, d + v * ldd);
+    const float2 top = tops[(v - lo) * heads + piece.head];
+    const float shift = d[v * ldd + piece.head];
+    Sums<G, C, V, 1> sums(piece);
 #pragma unroll 1
-    for (int side = 0; side < 2; side++) f.add(pick(side, a, b), pick(side, inner_rows, halo_rows), slope);
+    for (int side = 0; side < 2; side++) {
+      const Rows r = pick(side, inner_rows, halo_rows);
+      sums.gather(pick(side, a, b), r.wide, r.ld_wide, [&](i64 u, float* w) {
+        w[0] = expf(leaky(r.narrow[u * r.ld_narrow + piece.head] + shift, slope) - top.x) * top.y;
+      });
+    }
+    sums.finish(hub, shared);
+    if (bias)
 #pragma unroll
-    for (int c = 0; c < C; c++)
+      for (int c = 0; c < C; c++)
 #pragma unroll
-      for (int i = 0; i < V; i++) {
-        if (hub) f.o[c][i] = add_warps(f.o[c][i], shared);
-        if (bias && slice.inside(c)) f.o[c][i] += bias[slice.column(c) + i];
-      }
+        for (int i = 0; i < V; i++)
+          if (piece.column(c) + i < piece.limit) sums.v[0][c][i] += bias[piece.column(c) + i];
     if (hub && threadIdx.x >= 32) return;
-    slice.store(o + v * low(ld_out), f.o);
-    if (slice.leading && lane < slice.heads) lse[v * high(ld_out) + head] = s.sum == 0.f ? 0.f : s.top + logf(s.sum);
+    sums.store(o + v * ldo, 0);
   });
 }
 
 }  // namespace
 
-// ld_* hold two strides, the first in the lower half; shape holds heads and channels.
-#define GAT(name, C, V) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) name( \
-      float* o, float* lse, u64 ld_out, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, \
-      const float* t, const float* s, u64 ld_in, const i64* begin2, const i64* end2, const int* indices2, const int* list2, \
-      i64 stored2, const float* t2, const float* s2, u64 ld_in2, const float* d, int ldd, const float* bias, float slope, \
-      i64 lo, i64 hi, u64 shape, int tile_heads, int hub_blocks) { \
-    const Sparse inner = {begin, end, indices, list, stored}, halo = {begin2, end2, indices2, list2, stored2}; \
-    gat<C, V>(o, lse, ld_out, inner, halo, Rows{t, s, low(ld_in), high(ld_in)}, Rows{t2, s2, low(ld_in2), high(ld_in2)}, d, \
-              ldd, bias, slope, lo, hi, shape, tile_heads, hub_blocks); \
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_softmax(
+    float* lse, int ld_lse, float2* tops, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* s, int lds,
+    const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* s2, int lds2, const float* d, int ldd, float slope,
+    i64 lo, i64 hi, int heads, int hub_blocks) {
+  softmax_rows(lse, ld_lse, tops, {begin, end, indices, list, stored}, Rows{0, s, 0, lds}, {begin2, end2, indices2, list2, stored2}, Rows{0, s2, 0, lds2}, d,
+               ldd, slope, lo, hi, heads, hub_blocks);
+}
+CAPGNN_KERNEL(capgnn_gat_softmax)
+
+// ld_in hold two strides, the first in the lower half; shape holds heads and channels.
+#define GAT_SUM(name, G, C, V) \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
+      float* o, int ldo, const float2* tops, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, \
+      const float* s, u64 ld_in, const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, const float* s2, \
+      u64 ld_in2, const float* d, int ldd, const float* bias, float slope, i64 lo, i64 hi, u64 shape, int hub_blocks) { \
+    sum_rows<G, C, V>(o, ldo, tops, {begin, end, indices, list, stored}, Rows{t, s, low(ld_in), high(ld_in)}, {begin2, end2, indices2, list2, stored2}, \
+                      Rows{t2, s2, low(ld_in2), high(ld_in2)}, d, ldd, bias, slope, lo, hi, shape, hub_blocks); \
   } \
   CAPGNN_KERNEL(name)
 
-GAT(capgnn_gat_4, 2, 4)
-GAT(capgnn_gat_1, 4, 1)
+GAT_SUM(capgnn_gat_sum_16, 4, 1, 4)
+GAT_SUM(capgnn_gat_sum_32, 8, 1, 4)
+GAT_SUM(capgnn_gat_sum_64, 16, 1, 4)
+GAT_SUM(capgnn_gat_sum_s8, 8, 1, 1)
+GAT_SUM(capgnn_gat_sum_s64, 32, 2, 1)

@@ -35,50 +35,120 @@ CAPGNN_FN Edges pick(bool second, const Edges& a, const Edges& b) {
   return {second ? b.indices : a.indices, second ? b.from : a.from, second ? b.to : a.to};
 }
 
-// Slice is the heads and columns of one tile, blockIdx.y: tile_heads whole heads, or with tile_heads = 1 up to TILE
-// columns of a head. A lane owns columns first + c·32·V + i for c < C, i < V.
-template <int C, int V> struct Slice {
-  static const int TILE = 32 * C * V;
-  int channels, head0, heads, width, first;
-  bool leading;  // holds the first column of its heads, so it writes what there is one of per head
+// Piece is the columns of one tile, blockIdx.y: up to G·C·V columns of one head. A lane holds column(c) + i for c < C, i < V; the 32/G groups of a warp hold the
+// same columns.
+template <int G, int C, int V> struct Piece {
+  static const int WIDTH = G * C * V;
+  int head, first, limit;
+  bool leading;  // holds the first columns of its head
+  u32 number;    // among the head's pieces
 
-  __device__ Slice(int all_heads, int channels_, int tile_heads) : channels(channels_) {
-    const int pieces = (channels + TILE - 1) / TILE;
-    const int piece = tile_heads > 1 ? 0 : blockIdx.y % pieces;
-    head0 = tile_heads > 1 ? blockIdx.y * tile_heads : blockIdx.y / pieces;
-    heads = all_heads - head0 < tile_heads ? all_heads - head0 : tile_heads;
-    first = head0 * channels + piece * TILE;
-    width = heads * channels - piece * TILE;
-    if (width > TILE) width = TILE;
-    leading = piece == 0;
+  __device__ explicit Piece(int channels) {
+    const u32 pieces = (channels + WIDTH - 1) / WIDTH;
+    number = blockIdx.y % pieces;
+    head = blockIdx.y / pieces;
+    first = head * channels + number * WIDTH + threadIdx.x % G * V;
+    limit = head * channels + (number + 1 < pieces ? (int)(number + 1) * WIDTH : channels);
+    leading = number == 0;
   }
 
-  __device__ int offset(int c) const { return (c * 32 + (int)(threadIdx.x % 32)) * V; }
-  __device__ bool inside(int c) const { return offset(c) < width; }
-  __device__ int column(int c) const { return first + offset(c); }
-  __device__ int head(int c) const { return inside(c) ? column(c) / channels : head0; }
+  __device__ int column(int c) const { return first + c * G * V; }
+  __device__ bool inside(int c) const { return column(c) < limit; }
+  // readable is a column that exists in every row: column(c), or beyond the tile's end the column of the tile's last load.
+  __device__ int readable(int c) const { return inside(c) ? column(c) : (limit - 1) / V * V; }
 
-  __device__ void load(float (*v)[V], const float* row) const {
+  // dot adds up the products with a row over the tile's columns; all lanes get the sum. v is what each group of lanes holds.
+  __device__ float dot(const float (*v)[V], const float* row) const {
+    float s = 0.f;
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-      if (inside(c)) {
-        Vector<V>::load(v[c], row + column(c));
-      } else {
+    for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int i = 0; i < V; i++) v[c][i] = 0.f;
+      for (int i = 0; i < V; i++)
+        if (column(c) + i < limit) s = fmaf(v[c][i], row[column(c) + i], s);
+    return warp_sum<G>(s);
+  }
+};
+
+// Sums are K sums of the same rows, each with weights of its own, over the columns of a tile. The groups of a warp take every 32/G-th entry each.
+template <int G, int C, int V, int K> struct Sums {
+  static const int PARTS = 32 / G;
+  static const int AHEAD = 4;  // entries of a group whose loads are under way (docs/adr/0051)
+  const Piece<G, C, V>& piece;
+  float v[K][C][V];
+
+  __device__ explicit Sums(const Piece<G, C, V>& p) : piece(p) {
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+      for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int i = 0; i < V; i++) v[k][c][i] = 0.f;
+  }
+
+  // add adds the rows of n ≤ 32 entries, whose indices and weights the lanes hold; the other lanes' weights are 0.
+  __device__ __forceinline__ void add(const float* wide, int ld, int index, const float* weight, int n) {
+    const int part = threadIdx.x % 32 / G;
+#pragma unroll 1
+    for (int k0 = 0; k0 < n; k0 += AHEAD * PARTS) {
+      Stored<float, V> x[AHEAD][C];
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++) {
+        const int k = k0 + u * PARTS + part;
+        const float* row = wide + (i64)__shfl_sync(CAPGNN_FULL, index, k & 31) * ld;
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+          if (k < n && (V > 1 || piece.inside(c))) {
+            x[u][c].load(row + piece.readable(c));
+          } else {
+            x[u][c].clear();
+          }
+        }
       }
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++)
+#pragma unroll
+        for (int m = 0; m < K; m++) {
+          const float w = __shfl_sync(CAPGNN_FULL, weight[m], (k0 + u * PARTS + part) & 31);
+#pragma unroll
+          for (int c = 0; c < C; c++)
+#pragma unroll
+            for (int i = 0; i < V; i++) v[m][c][i] = fmaf(w, x[u][c].element(i), v[m][c][i]);
+        }
     }
   }
 
-  __device__ void store(float* row, const float (*v)[V]) const {
+  // gather adds a warp's entries, 32 at a time; the indices of the next 32 are on their way meanwhile. weigh(index, w) makes the K weights of an entry.
+  template <class W> __device__ void gather(const Edges& e, const float* wide, int ld, W weigh) {
+    const int* indices = e.indices + e.from;
+    const int n = (int)(e.to - e.from), lane = threadIdx.x % 32;
+    int next = lane < n ? __ldcs(indices + lane) : 0;
+#pragma unroll 1
+    for (int k = 0; k < n; k += 32) {
+      const int index = next;
+      float w[K];
+#pragma unroll
+      for (int m = 0; m < K; m++) w[m] = 0.f;
+      if (k + lane < n) weigh(index, w);
+      next = k + 32 + lane < n ? __ldcs(indices + k + 32 + lane) : 0;
+      add(wide, ld, index, w, n - k < 32 ? n - k : 32);
+    }
+  }
+
+  // finish adds up what the groups hold, and for a hub what the warps of the block hold: warp 0 gets the sums.
+  __device__ void finish(bool hub, float* shared);
+
+  // store writes sum k of the tile's columns.
+  __device__ void store(float* row, int k) const {
+    if (threadIdx.x % 32 >= G) return;
 #pragma unroll
     for (int c = 0; c < C; c++) {
-      if (!inside(c)) continue;
-      if (V == 4) {
-        store4(row + column(c), v[c]);
-      } else {
-        store1(row + column(c), v[c][0]);
+      if (V == 4 && piece.column(c) + 4 <= piece.limit) {
+        stream4(row + piece.column(c), v[k][c]);
+        continue;
       }
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (piece.column(c) + i < piece.limit) row[piece.column(c) + i] = v[k][c][i];
     }
   }
 };
@@ -93,6 +163,18 @@ CAPGNN_FN float add_warps(float v, float* sums) {
   if (warp == 0)
     for (int w = 1; w < CAPGNN_WARPS; w++) v += sums[32 * w + lane];
   return v;
+}
+
+template <int G, int C, int V, int K> __device__ __forceinline__ void Sums<G, C, V, K>::finish(bool hub, float* shared) {
+#pragma unroll
+  for (int k = 0; k < K; k++)
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        v[k][c][i] = warp_sum_across<G>(v[k][c][i]);
+        if (hub) v[k][c][i] = add_warps(v[k][c][i], shared);
+      }
 }
 
 // each_row calls f(row, hub) for the rows lo ≤ row < hi that this warp does: with hub, for all warps of the block together.

@@ -1,329 +1,249 @@
 // Attention: gradients (gpu.GATGradDst, gpu.GATGradSrc).
 //
-//   gat_dst, row v, over entries u:   g[v][h] = Σ_c do[v][hC+c]·(o[v][hC+c] - bias[hC+c])
-//     de_u = α_u·(Σ_c do[v][hC+c]·t[u][hC+c] - g[v][h])·leaky'(s[u][h] + d[v][h]);  dd[v][h] = Σ_u de_u
-//   gat_src, row u, over entries v:   dt[u][hC+c] = Σ_v α_v·do[v][hC+c];  ds[u][h] = Σ_v de_v, de as above with v's g
+//   row v, over entries u:   q_u = Σ_c do[v][hC+c]·t[u][hC+c];  g[v][h] = Σ_c do[v][hC+c]·(o[v][hC+c] - bias[hC+c]) = Σ_u α_u·q_u
+//     dd[v][h] = Σ_u α_u·(q_u - g[v][h])·leaky'(s[u][h] + d[v][h])
+//   row u, over entries v:   dt[u][hC+c] = Σ_v α_v·do[v][hC+c];  ds[u][h] = Σ_v α_v·(q_v - g[v][h])·leaky'(s[u][h] + d[v][h])
 //
-// α = exp(leaky(s[u][h] + d[v][h]) - lse[v][h]). The entries are those of the inner block and then of the halo block. A warp
-// does one row and one tile of heads; rows of more than CAPGNN_HUB entries get a block.
+// α = exp(leaky(s[u][h] + d[v][h]) - lse[v][h]). The entries are those of the inner block and then of the halo block. No entry needs a dot product q, as leaky' has
+// two values only:
 //
-// _4: channels is 4 times a power of two and at most 256. A lane holds columns of the row in registers, each entry's row is
-// read once with loads of 16 bytes, and a head's dot product is added over the lanes that hold it. _1: any channels; a warp
-// does one head (and for dt up to 128 of its columns), and reads the entries' rows as it needs them.
+//   Σ_u α_u·(q_u - g) = 0, so dd = (1 - slope)·Σ α_u·(q_u - g) over the entries with positive scores, or -(1 - slope) times the sum over the others: over those that
+//     are fewer. gat_dst_rows counts them and makes g; gat_dst reads only their rows: with p = Σ α_u·t[u], the sum is Σ_c do[v][c]·p[c] - g·Σ α_u.
+//     Where all scores of a row have one sign, dd is 0 without a rounding.
+//   ds = Σ_c t[u][c]·(slope·dt[u][c] + (1 - slope)·b[c]) - Σ_v α_v·leaky'·g[v], where b is dt over the entries with positive scores.
+//
+// A warp does one row and one tile of a head's columns, as in gat_sum. Of heads that are wider than a tile, each piece makes a share of dd and ds; the first has the
+// part with g. Rows of more than CAPGNN_HUB entries get a block.
 #include "gat.cuh"
 
 namespace {
 
-typedef Slice<2, 4> Wide;
-typedef Slice<4, 1> Thin;
-
-// head_sums adds p[c] over the columns of each head: all lanes of a head get its sum.
-CAPGNN_FN void head_sums(float* p, int channels) {
-  if (channels == Wide::TILE) {
-    p[0] = p[1] = warp_sum(p[0] + p[1]);
-    return;
-  }
-  for (int o = channels / 8; o > 0; o /= 2) {
-    p[0] += __shfl_xor_sync(CAPGNN_FULL, p[0], o);
-    p[1] += __shfl_xor_sync(CAPGNN_FULL, p[1], o);
-  }
-}
-
-CAPGNN_FN float dot4(const float* a, const float* b) {
-  float s = a[0] * b[0];
-  s = fmaf(a[1], b[1], s);
-  s = fmaf(a[2], b[2], s);
-  return fmaf(a[3], b[3], s);
-}
-
-// Score is what an entry's weight is made of.
-struct Score {
-  float x, lse, slope;
-  __device__ float alpha() const { return expf(leaky(x, slope) - lse); }
-  __device__ float slope_at() const { return x > 0.f ? 1.f : slope; }
-};
-
-// dot is Σ_j a[j]·b[j] over the lanes' shares of n columns: not yet added over the warp.
-CAPGNN_FN float dot(const float* a, const float* b, int n) {
-  float s = 0.f;
-  for (int j = threadIdx.x % 32; j < n; j += 32) s = fmaf(a[j], b[j], s);
-  return s;
-}
-
-struct Dst {
-  float *dd, *g;
-  const float *d_o, *o, *lse, *d, *bias;
-  int ld_dd, ld_g, ld_do, ld_o, ld_lse, ld_d;
-  Sparse inner, halo;
-  Rows inner_rows, halo_rows;
-  float slope;
-};
-
-// batches calls load(i, column) for up to AHEAD entries and then add(i) for each of them, in order. i is a constant in every
-// call, so what load fills may be an array in registers.
-template <int AHEAD, class L, class A> CAPGNN_FN void batches(const Edges& e, L load, A add) {
-  const int lane = threadIdx.x % 32;
-  for (i64 e0 = e.from; e0 < e.to; e0 += 32) {
-    const int n = e.to - e0 < 32 ? (int)(e.to - e0) : 32;
-    const int index = lane < n ? __ldcs(e.indices + e0 + lane) : 0;
-    for (int k = 0; k < n; k += AHEAD) {
-#pragma unroll
-      for (int i = 0; i < AHEAD; i++) {
-        const int column = __shfl_sync(CAPGNN_FULL, index, (k + i) & 31);
-        if (k + i < n) load(i, column);
-      }
-#pragma unroll
-      for (int i = 0; i < AHEAD; i++)
-        if (k + i < n) add(i);
-    }
-  }
-}
-
-// dst_wide does the row's heads of one tile.
-CAPGNN_FN void dst_wide(const Dst& p, const Wide& slice, i64 v, bool hub, float* shared) {
-  float grad[2][4], dd[2] = {0.f, 0.f}, g[2], lse[2], d[2];
-  int head[2];
-  slice.load(grad, p.d_o + v * p.ld_do);
-  float out[2][4];
-  slice.load(out, p.o + v * p.ld_o);
-#pragma unroll
-  for (int c = 0; c < 2; c++) {
-    if (p.bias && slice.inside(c))
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[c][i] -= p.bias[slice.column(c) + i];
-    g[c] = dot4(grad[c], out[c]);
-    head[c] = slice.head(c);
-    lse[c] = p.lse[v * p.ld_lse + head[c]];
-    d[c] = p.d[v * p.ld_d + head[c]];
-  }
-  head_sums(g, slice.channels);
-  const Edges inner = edges(p.inner, v, hub), halo = edges(p.halo, v, hub);
-#pragma unroll 1
-  for (int side = 0; side < 2; side++) {
-    const Rows r = pick(side, p.inner_rows, p.halo_rows);
-    float t[4][2][4], s[4][2];
-    batches<4>(
-        pick(side, inner, halo),
-        [&](int i, i64 u) {
-          slice.load(t[i], r.wide + u * r.ld_wide);
-#pragma unroll
-          for (int c = 0; c < 2; c++) s[i][c] = r.narrow[u * r.ld_narrow + head[c]];
-        },
-        [&](int i) {
-          float product[2];
-#pragma unroll
-          for (int c = 0; c < 2; c++) product[c] = dot4(grad[c], t[i][c]);
-          head_sums(product, slice.channels);
-#pragma unroll
-          for (int c = 0; c < 2; c++) {
-            const Score score = {s[i][c] + d[c], lse[c], p.slope};
-            dd[c] = fmaf(score.alpha() * (product[c] - g[c]), score.slope_at(), dd[c]);
-          }
-        });
-  }
-#pragma unroll
-  for (int c = 0; c < 2; c++) {
-    if (hub) dd[c] = add_warps(dd[c], shared);
-    if ((hub && threadIdx.x >= 32) || !slice.inside(c) || slice.column(c) % slice.channels) continue;
-    p.dd[v * p.ld_dd + head[c]] = dd[c];
-    p.g[v * p.ld_g + head[c]] = g[c];
-  }
-}
-
-// dst_thin does one head of the row.
-CAPGNN_FN void dst_thin(const Dst& p, int head, int channels, i64 v, bool hub, float* shared) {
-  const float* grad = p.d_o + v * p.ld_do + head * channels;
-  const float* out = p.o + v * p.ld_o + head * channels;
-  float g = 0.f, dd = 0.f;
-  for (int j = threadIdx.x % 32; j < channels; j += 32)
-    g = fmaf(grad[j], p.bias ? out[j] - p.bias[head * channels + j] : out[j], g);
-  g = warp_sum(g);
-  const float lse = p.lse[v * p.ld_lse + head], d = p.d[v * p.ld_d + head];
-  const Edges inner = edges(p.inner, v, hub), halo = edges(p.halo, v, hub);
-#pragma unroll 1
-  for (int side = 0; side < 2; side++) {
-    const Edges e = pick(side, inner, halo);
-    const Rows r = pick(side, p.inner_rows, p.halo_rows);
-    for (i64 k = e.from; k < e.to; k++) {
-      const i64 u = e.indices[k];
-      const float s = warp_sum(dot(grad, r.wide + u * r.ld_wide + head * channels, channels));
-      const Score score = {r.narrow[u * r.ld_narrow + head] + d, lse, p.slope};
-      dd = fmaf(score.alpha() * (s - g), score.slope_at(), dd);
-    }
-  }
-  if (hub) dd = add_warps(dd, shared);
-  if (threadIdx.x % 32 || (hub && threadIdx.x)) return;
-  p.dd[v * p.ld_dd + head] = dd;
-  p.g[v * p.ld_g + head] = g;
-}
-
-// Targets is what the columns of a block of out-edges index.
-struct Targets {
-  const float *d_o, *d, *lse, *g;
-  int ld_do, ld_d, ld_lse, ld_g;
-};
-
-CAPGNN_FN Targets pick(bool second, const Targets& a, const Targets& b) {
-  return {second ? b.d_o : a.d_o,     second ? b.d : a.d,       second ? b.lse : a.lse,     second ? b.g : a.g,
-          second ? b.ld_do : a.ld_do, second ? b.ld_d : a.ld_d, second ? b.ld_lse : a.ld_lse, second ? b.ld_g : a.ld_g};
-}
-
-struct Src {
-  float *dt, *ds;
-  const float *t, *s;
-  int ld_dt, ld_ds, ld_t, ld_s;
-  Sparse inner, halo;
-  Targets inner_rows, halo_rows;
-  float slope;
-};
-
-// src_wide does the row's heads of one tile.
-CAPGNN_FN void src_wide(const Src& p, const Wide& slice, i64 u, bool hub, float* shared) {
-  float t[2][4], dt[2][4], ds[2] = {0.f, 0.f}, s[2];
-  int head[2];
-  slice.load(t, p.t + u * p.ld_t);
-#pragma unroll
-  for (int c = 0; c < 2; c++) {
-    head[c] = slice.head(c);
-    s[c] = p.s[u * p.ld_s + head[c]];
-#pragma unroll
-    for (int i = 0; i < 4; i++) dt[c][i] = 0.f;
-  }
-  const Edges inner = edges(p.inner, u, hub), halo = edges(p.halo, u, hub);
-#pragma unroll 1
-  for (int side = 0; side < 2; side++) {
-    const Targets r = pick(side, p.inner_rows, p.halo_rows);
-    float grad[3][2][4], d[3][2], lse[3][2], g[3][2];
-    batches<3>(
-        pick(side, inner, halo),
-        [&](int i, i64 v) {
-          slice.load(grad[i], r.d_o + v * r.ld_do);
-#pragma unroll
-          for (int c = 0; c < 2; c++) {
-            d[i][c] = r.d[v * r.ld_d + head[c]];
-            lse[i][c] = r.lse[v * r.ld_lse + head[c]];
-            g[i][c] = r.g[v * r.ld_g + head[c]];
-          }
-        },
-        [&](int i) {
-          float product[2];
-#pragma unroll
-          for (int c = 0; c < 2; c++) product[c] = dot4(grad[i][c], t[c]);
-          head_sums(product, slice.channels);
-#pragma unroll
-          for (int c = 0; c < 2; c++) {
-            const Score score = {s[c] + d[i][c], lse[i][c], p.slope};
-            const float alpha = score.alpha();
-            ds[c] = fmaf(alpha * (product[c] - g[i][c]), score.slope_at(), ds[c]);
-#pragma unroll
-            for (int k = 0; k < 4; k++) dt[c][k] = fmaf(alpha, grad[i][c][k], dt[c][k]);
-          }
-        });
-  }
-#pragma unroll
-  for (int c = 0; c < 2; c++) {
-    if (!hub) continue;
-    ds[c] = add_warps(ds[c], shared);
-#pragma unroll
-    for (int i = 0; i < 4; i++) dt[c][i] = add_warps(dt[c][i], shared);
-  }
-  if (hub && threadIdx.x >= 32) return;
-  slice.store(p.dt + u * p.ld_dt, dt);
-#pragma unroll
-  for (int c = 0; c < 2; c++)
-    if (slice.inside(c) && slice.column(c) % slice.channels == 0) p.ds[u * p.ld_ds + head[c]] = ds[c];
-}
-
-// src_thin does one head of the row, and up to Thin::TILE of its columns.
-CAPGNN_FN void src_thin(const Src& p, const Thin& slice, i64 u, bool hub, float* shared) {
-  const int head = slice.head0, from = head * slice.channels;
-  const float* t = p.t + u * p.ld_t + from;
-  const float s = p.s[u * p.ld_s + head];
-  float dt[4][1] = {{0.f}, {0.f}, {0.f}, {0.f}}, ds = 0.f;
-  const Edges inner = edges(p.inner, u, hub), halo = edges(p.halo, u, hub);
-#pragma unroll 1
-  for (int side = 0; side < 2; side++) {
-    const Edges e = pick(side, inner, halo);
-    const Targets r = pick(side, p.inner_rows, p.halo_rows);
-    for (i64 k = e.from; k < e.to; k++) {
-      const i64 v = e.indices[k];
-      float grad[4][1];
-      slice.load(grad, r.d_o + v * r.ld_do);
-      const float product = warp_sum(dot(r.d_o + v * r.ld_do + from, t, slice.channels));
-      const Score score = {s + r.d[v * r.ld_d + head], r.lse[v * r.ld_lse + head], p.slope};
-      const float alpha = score.alpha();
-      ds = fmaf(alpha * (product - r.g[v * r.ld_g + head]), score.slope_at(), ds);
-#pragma unroll
-      for (int c = 0; c < 4; c++) dt[c][0] = fmaf(alpha, grad[c][0], dt[c][0]);
-    }
-  }
-  if (hub) {
-    ds = add_warps(ds, shared);
-#pragma unroll
-    for (int c = 0; c < 4; c++) dt[c][0] = add_warps(dt[c][0], shared);
-    if (threadIdx.x >= 32) return;
-  }
-  slice.store(p.dt + u * p.ld_dt, dt);
-  if (slice.leading && threadIdx.x % 32 == 0) p.ds[u * p.ld_ds + head] = ds;
-}
-
-CAPGNN_FN void dst_rows(const Dst& p, bool wide, i64 rows, u64 shape, int tile_heads, u32 hub_blocks) {
+// dst_rows makes g, and for every row and head the sign of the scores of which there are fewer.
+CAPGNN_FN void dst_rows(float* g, int ldg, float* signs, const float* d_o, const float* o, u64 ld_o, const float* bias, const Sparse& inner, const Rows& inner_rows,
+                        const Sparse& halo, const Rows& halo_rows, const float* d, int ldd, i64 rows, u64 shape, u32 hub_blocks) {
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
-  const Wide slice(low(shape), high(shape), tile_heads);
-  each_row(0, rows, hub_blocks, found, [&](i64 r) { return p.inner.length(r) + p.halo.length(r); }, [&](i64 v, bool hub) {
-    if (wide) {
-      dst_wide(p, slice, v, hub, shared);
-    } else {
-      dst_thin(p, blockIdx.y, high(shape), v, hub, shared);
+  const int all_heads = low(shape), channels = high(shape), lane = threadIdx.x % 32;
+  const int head0 = blockIdx.y * 32, heads = all_heads - head0 < 32 ? all_heads - head0 : 32;
+  int lanes = 1;
+  while (lanes < heads) lanes *= 2;
+  const int own = lane % lanes;
+  const bool valid = own < heads;
+  const int head = head0 + (valid ? own : 0);
+  const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
+  each_row(0, rows, hub_blocks, found, length, [&](i64 v, bool hub) {
+    const Edges a = edges(inner, v, hub), b = edges(halo, v, hub);
+    const float shift = d[v * ldd + head];
+    float positive = 0.f;  // more than the others
+#pragma unroll 1
+    for (int side = 0; side < 2; side++) {
+      const Edges e = pick(side, a, b);
+      const Rows r = pick(side, inner_rows, halo_rows);
+      if (!valid) continue;
+      for (i64 k = e.from + lane / lanes; k < e.to; k += 32 / lanes)
+        positive += r.narrow[(i64)e.indices[k] * r.ld_narrow + head] + shift > 0.f ? 1.f : -1.f;
+    }
+    for (int k = lanes; k < 32; k *= 2) positive += __shfl_xor_sync(CAPGNN_FULL, positive, k);
+    if (hub) positive = add_warps(positive, shared);
+    if (hub && threadIdx.x >= 32) return;
+    if (lane < heads) signs[v * all_heads + head] = positive > 0.f ? -1.f : 1.f;
+    for (int h = head0; h < head0 + heads; h++) {
+      float sum = 0.f;
+      for (int j = h * channels + lane; j < (h + 1) * channels; j += 32) {
+        const float out = o[v * high(ld_o) + j];
+        sum = fmaf(d_o[v * low(ld_o) + j], bias ? out - bias[j] : out, sum);
+      }
+      sum = warp_sum(sum);
+      if (lane == 0) g[v * ldg + h] = sum;
     }
   });
 }
 
-CAPGNN_FN void src_rows(const Src& p, bool wide, i64 rows, u64 shape, int tile_heads, u32 hub_blocks) {
+// Waiting is the entries of a warp that were taken and not added yet, fewer than 64.
+struct Waiting {
+  int* indices;  // 64 of each, of the warp's own
+  float* weights;
+  int n;
+
+  // take appends the entries of the lanes that have one.
+  __device__ void take(bool has, int index, float weight) {
+    const u32 all = __ballot_sync(CAPGNN_FULL, has), lane = threadIdx.x % 32;
+    if (has) {
+      const int at = n + __popc(all & ((1u << lane) - 1));
+      indices[at] = index;
+      weights[at] = weight;
+    }
+    n += __popc(all);
+    __syncwarp();
+  }
+
+  // drop leaves out the first 32, or all.
+  __device__ void drop() {
+    const int lane = threadIdx.x % 32;
+    n = n < 32 ? 0 : n - 32;
+    const bool has = lane < n;
+    const int index = has ? indices[32 + lane] : 0;
+    const float weight = has ? weights[32 + lane] : 0.f;
+    __syncwarp();
+    if (has) indices[lane] = index, weights[lane] = weight;
+    __syncwarp();
+  }
+};
+
+template <int G, int C, int V>
+CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float* signs, const float* d_o, const float* lse, const float* d, u64 ld_do_g, u64 ld_lse_d,
+                   const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows, float slope, i64 rows, u64 shape, u32 hub_blocks) {
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
-  each_row(0, rows, hub_blocks, found, [&](i64 r) { return p.inner.length(r) + p.halo.length(r); }, [&](i64 u, bool hub) {
-    if (wide) {
-      src_wide(p, Wide(low(shape), high(shape), tile_heads), u, hub, shared);
-    } else {
-      src_thin(p, Thin(low(shape), high(shape), 1), u, hub, shared);
+  CAPGNN_SHARED(int, indices, 2 * CAPGNN_BLOCK);
+  CAPGNN_SHARED(float, weights, 2 * CAPGNN_BLOCK);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Piece<G, C, V> piece(high(shape));
+  const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
+  each_row(0, rows, hub_blocks, found, length, [&](i64 v, bool hub) {
+    const Edges a = edges(inner, v, hub), b = edges(halo, v, hub);
+    const float shift = d[v * high(ld_lse_d) + piece.head], total = lse[v * low(ld_lse_d) + piece.head], sign = signs[v * low(shape) + piece.head];
+    Sums<G, C, V, 1> sums(piece);
+    float mass = 0.f;
+#pragma unroll 1
+    for (int side = 0; side < 2; side++) {
+      const Edges e = pick(side, a, b);
+      const Rows r = pick(side, inner_rows, halo_rows);
+      Waiting wait = {indices + 64 * warp, weights + 64 * warp, 0};
+      const int* list = e.indices + e.from;
+      const int n = (int)(e.to - e.from);
+      int next = lane < n ? __ldcs(list + lane) : 0;
+#pragma unroll 1
+      for (int k = 0; k < n; k += 32) {
+        const int index = next;
+        bool has = k + lane < n;
+        float alpha = 0.f;
+        if (has) {
+          const float x = r.narrow[(i64)index * r.ld_narrow + piece.head] + shift;
+          has = (x > 0.f) == (sign > 0.f);
+          if (has) mass += alpha = expf(leaky(x, slope) - total);
+        }
+        next = k + 32 + lane < n ? __ldcs(list + k + 32 + lane) : 0;
+        wait.take(has, index, alpha);
+        while (wait.n >= 32 || (k + 32 >= n && wait.n > 0)) {
+          const float w[1] = {lane < wait.n ? wait.weights[lane] : 0.f};
+          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, w, wait.n < 32 ? wait.n : 32);
+          wait.drop();
+        }
+      }
     }
+    sums.finish(hub, shared);
+    mass = warp_sum(mass);
+    if (hub) mass = add_warps(mass, shared);
+    if (hub && threadIdx.x >= 32) return;
+    float sum = piece.dot(sums.v[0], d_o + v * low(ld_do_g));
+    if (piece.leading) sum -= g[v * high(ld_do_g) + piece.head] * mass;
+    if (lane == 0) dd[piece.number * ahead + v * ld_dd + piece.head] = (sign > 0.f ? 1.f - slope : slope - 1.f) * sum;
+  });
+}
+
+// Targets is what the columns of a block of out-edges index: rows, and for every row and head d, lse and g.
+struct Targets {
+  const float* d_o;
+  const float4* of;
+  int ld_do;
+};
+
+CAPGNN_FN Targets pick(bool second, const Targets& a, const Targets& b) {
+  return {second ? b.d_o : a.d_o, second ? b.of : a.of, second ? b.ld_do : a.ld_do};
+}
+
+template <int G, int C, int V>
+CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const float* t, const float* s, u64 ld_in, const Sparse& inner, const Targets& inner_rows,
+                   const Sparse& halo, const Targets& halo_rows, float slope, i64 rows, u64 shape, u32 hub_blocks) {
+  CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
+  CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
+  const int heads = low(shape);
+  const Piece<G, C, V> piece(high(shape));
+  const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
+  each_row(0, rows, hub_blocks, found, length, [&](i64 u, bool hub) {
+    const Edges a = edges(inner, u, hub), b = edges(halo, u, hub);
+    const float own = s[u * high(ld_in) + piece.head];
+    Sums<G, C, V, 2> sums(piece);
+    float taken = 0.f;  // Σ α·leaky'·g
+#pragma unroll 1
+    for (int side = 0; side < 2; side++) {
+      const Targets r = pick(side, inner_rows, halo_rows);
+      sums.gather(pick(side, a, b), r.d_o, r.ld_do, [&](i64 v, float* w) {
+        const float4 of = r.of[v * heads + piece.head];
+        const float x = own + of.x;
+        w[0] = expf(leaky(x, slope) - of.y);
+        w[1] = x > 0.f ? w[0] : 0.f;
+        taken = fmaf(x > 0.f ? w[0] : w[0] * slope, of.z, taken);
+      });
+    }
+    sums.finish(hub, shared);
+    taken = warp_sum(taken);
+    if (hub) taken = add_warps(taken, shared);
+    if (hub && threadIdx.x >= 32) return;
+    sums.store(dt + u * ld_dt, 0);
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+      for (int i = 0; i < V; i++) sums.v[1][c][i] = fmaf(slope, sums.v[0][c][i], (1.f - slope) * sums.v[1][c][i]);
+    float sum = piece.dot(sums.v[1], t + u * low(ld_in));
+    if (piece.leading) sum -= taken;
+    if (threadIdx.x % 32 == 0) ds[piece.number * ahead + u * ld_ds + piece.head] = sum;
   });
 }
 
 }  // namespace
 
 // ld_* hold two strides, the first in the lower half; shape holds heads and channels.
-#define GAT_DST(name, wide) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) name( \
-      float* dd, float* g, u64 ld_out, const float* d_o, const float* o, u64 ld_o, const float* lse, const float* d, u64 ld_d, \
-      const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, const float* s, \
-      u64 ld_in, const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, \
-      const float* s2, u64 ld_in2, const float* bias, float slope, i64 rows, u64 shape, int tile_heads, int hub_blocks) { \
-    const Dst p = {dd, g, d_o, o, lse, d, bias, low(ld_out), high(ld_out), low(ld_o), high(ld_o), low(ld_d), high(ld_d), \
-                   {begin, end, indices, list, stored}, {begin2, end2, indices2, list2, stored2}, \
-                   {t, s, low(ld_in), high(ld_in)}, {t2, s2, low(ld_in2), high(ld_in2)}, slope}; \
-    dst_rows(p, wide, rows, shape, tile_heads, hub_blocks); \
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_dst_rows(
+    float* g, int ldg, float* signs, const float* d_o, const float* o, u64 ld_o, const float* bias, const i64* begin, const i64* end, const int* indices,
+    const int* list, i64 stored, const float* s, int lds, const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* s2,
+    int lds2, const float* d, int ldd, i64 rows, u64 shape, int hub_blocks) {
+  dst_rows(g, ldg, signs, d_o, o, ld_o, bias, {begin, end, indices, list, stored}, Rows{0, s, 0, lds}, {begin2, end2, indices2, list2, stored2}, Rows{0, s2, 0, lds2},
+           d, ldd, rows, shape, hub_blocks);
+}
+CAPGNN_KERNEL(capgnn_gat_dst_rows)
+
+// gat_targets brings d, lse and g of every row and head together, so that an entry reads them at once.
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_targets(float4* of, const float* d, const float* lse, const float* g, u64 ld_d_lse, int ldg,
+                                                                            i64 rows, int heads) {
+  for (i64 k = thread_id(); k < rows * heads; k += thread_count()) {
+    const i64 v = k / heads;
+    const int h = (int)(k % heads);
+    of[k] = make_float4(d[v * low(ld_d_lse) + h], lse[v * high(ld_d_lse) + h], g[v * ldg + h], 0.f);
+  }
+}
+CAPGNN_KERNEL(capgnn_gat_targets)
+
+// Pieces of a head write dd and ds `ahead` elements apart.
+#define GAT_DST(name, G, C, V) \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
+      float* dd, int ld_dd, i64 ahead, const float* g, const float* signs, const float* d_o, const float* lse, const float* d, u64 ld_do_g, u64 ld_lse_d, \
+      const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, const float* s, u64 ld_in, const i64* begin2, \
+      const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, const float* s2, u64 ld_in2, float slope, i64 rows, u64 shape, \
+      int hub_blocks) { \
+    dst<G, C, V>(dd, ld_dd, ahead, g, signs, d_o, lse, d, ld_do_g, ld_lse_d, {begin, end, indices, list, stored}, Rows{t, s, low(ld_in), high(ld_in)}, \
+                 {begin2, end2, indices2, list2, stored2}, Rows{t2, s2, low(ld_in2), high(ld_in2)}, slope, rows, shape, hub_blocks); \
   } \
   CAPGNN_KERNEL(name)
 
-#define GAT_SRC(name, wide) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) name( \
-      float* dt, float* ds, u64 ld_out, const float* t, const float* s, u64 ld_in, const i64* begin, const i64* end, \
-      const int* indices, const int* list, i64 stored, const float* d_o, const float* d, const float* lse, const float* g, \
-      u64 ld_do, u64 ld_lse, const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, \
-      const float* d_o2, const float* d2, const float* lse2, const float* g2, u64 ld_do2, u64 ld_lse2, float slope, u64 shape, \
-      i64 rows, u64 tile) { \
-    const Src p = {dt, ds, t, s, low(ld_out), high(ld_out), low(ld_in), high(ld_in), \
-                   {begin, end, indices, list, stored}, {begin2, end2, indices2, list2, stored2}, \
-                   {d_o, d, lse, g, low(ld_do), high(ld_do), low(ld_lse), high(ld_lse)}, \
-                   {d_o2, d2, lse2, g2, low(ld_do2), high(ld_do2), low(ld_lse2), high(ld_lse2)}, slope}; \
-    src_rows(p, wide, rows, shape, low(tile), high(tile)); \
+#define GAT_SRC(name, G, C, V) \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
+      float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const float* t, const float* s, u64 ld_in, const i64* begin, const i64* end, const int* indices, \
+      const int* list, i64 stored, const float* d_o, int ld_do, const float4* of, const i64* begin2, const i64* end2, const int* indices2, const int* list2, \
+      i64 stored2, const float* d_o2, int ld_do2, const float4* of2, float slope, i64 rows, u64 shape, int hub_blocks) { \
+    src<G, C, V>(dt, ld_dt, ds, ld_ds, ahead, t, s, ld_in, {begin, end, indices, list, stored}, Targets{d_o, of, ld_do}, \
+                 {begin2, end2, indices2, list2, stored2}, Targets{d_o2, of2, ld_do2}, slope, rows, shape, hub_blocks); \
   } \
   CAPGNN_KERNEL(name)
 
-GAT_DST(capgnn_gat_dst_4, true)
-GAT_DST(capgnn_gat_dst_1, false)
-GAT_SRC(capgnn_gat_src_4, true)
-GAT_SRC(capgnn_gat_src_1, false)
+GAT_DST(capgnn_gat_dst_16, 4, 1, 4)
+GAT_DST(capgnn_gat_dst_32, 8, 1, 4)
+GAT_DST(capgnn_gat_dst_64, 16, 1, 4)
+GAT_DST(capgnn_gat_dst_s8, 8, 1, 1)
+GAT_DST(capgnn_gat_dst_s64, 32, 2, 1)
+GAT_SRC(capgnn_gat_src_16, 4, 1, 4)
+GAT_SRC(capgnn_gat_src_32, 8, 1, 4)
+GAT_SRC(capgnn_gat_src_64, 16, 1, 4)
+GAT_SRC(capgnn_gat_src_s8, 8, 1, 1)
+GAT_SRC(capgnn_gat_src_s64, 32, 2, 1)

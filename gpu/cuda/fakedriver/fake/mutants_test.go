@@ -75,7 +75,9 @@ buffer t 128
 buffer s 4
 buffer o 128
 buffer lse 4
-launch capgnn_gat_4 2 1 256 0 @o @lse 4294967328 @begin @end @indices 0 1 @t @s 4294967328 0 0 0 0 0 0 0 0 @s 1 0 0.25 0 1 137438953473 1 1
+buffer tops 8
+launch capgnn_gat_softmax 2 1 256 0 @lse 1 @tops @begin @end @indices 0 1 @s 1 0 0 0 0 0 0 0 @s 1 0.25 0 1 1 1
+launch capgnn_gat_sum_32 2 1 256 0 @o 32 @tops @begin @end @indices 0 1 @t @s 4294967328 0 0 0 0 0 0 0 0 @s 1 0 0.25 0 1 137438953473 1
 `
 )
 
