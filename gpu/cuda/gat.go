@@ -161,29 +161,15 @@ func (q *queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	}
 	t := gatTilesOf(heads, cols/heads, a.DT, a.DO, a.DOHalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	targets, targets2 := 4*a.D.Rows*a.D.Cols, 4*a.DHalo.Rows*a.DHalo.Cols
-	of := q.workspace(targets+targets2+t.words(a.DS), 4)
-	of2 := of + word(4*targets)
-	to := t.shares(q, a.DS, of2+word(4*targets2))
+	to := t.shares(q, a.DS, q.workspace(t.words(a.DS), 4))
 	q.begin("GATBackwardSrc", gpu.PhaseAggregation)
-	q.targets(of, a.D, a.LSE, a.G)
-	q.targets(of2, a.DHalo, a.LSEHalo, a.GHalo)
 	q.launch("capgnn_gat_src"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
-		[]word{matPtr(a.DT), i32(a.DT.LD), to.at, i32(to.ld), i64(int64(to.ahead)), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
+		[]word{matPtr(a.DT), to.at, pair(a.DT.LD, to.ld), i64(int64(to.ahead)), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
 		csrWords(inner),
-		[]word{matPtr(a.DO), i32(a.DO.LD), of},
+		[]word{matPtr(a.DO), matPtr(a.D), matPtr(a.LSE), matPtr(a.G), pair(a.DO.LD, a.D.LD), pair(a.LSE.LD, a.G.LD)},
 		csrWords(halo),
-		[]word{matPtr(a.DOHalo), i32(a.DOHalo.LD), of2, f32(a.Slope), i64(int64(rows)), pair(heads, cols/heads), i32(hubs)})...)
+		[]word{matPtr(a.DOHalo), matPtr(a.DHalo), matPtr(a.LSEHalo), matPtr(a.GHalo), pair(a.DOHalo.LD, a.DHalo.LD), pair(a.LSEHalo.LD, a.GHalo.LD),
+			f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
 	to.add()
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
-}
-
-// targets brings what belongs to every row and head together.
-func (q *queue) targets(of word, d, lse, g gpu.Matrix) {
-	if d.Empty() {
-		return
-	}
-	n := d.Rows * d.Cols
-	q.launch("capgnn_gat_targets", dim{blocks(n, blockSize), 1}, blockSize, 0, of, matPtr(d), matPtr(lse), matPtr(g), pair(d.LD, lse.LD), i32(g.LD),
-		i64(int64(d.Rows)), i32(d.Cols))
 }

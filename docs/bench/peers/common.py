@@ -27,13 +27,14 @@ RATE = 0.01
 FUSED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 4)  # Adam in one kernel, also on CPUs
 
 
-def arguments(description):
+def arguments(description, models=("gcn", "sage")):
     """Returns the parser with the options that every peer has."""
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--dataset", required=True, help="store folder written by `capgnn data import` or `capgnn data synth`")
-    p.add_argument("--model", choices=("gcn", "sage"), default="gcn")
+    p.add_argument("--model", choices=models, default="gcn")
     p.add_argument("--layers", type=int, default=3)
     p.add_argument("--hidden", type=int, default=256)
+    p.add_argument("--heads", type=int, default=4, help="gat: of each layer; the last averages them")
     p.add_argument("--dropout", type=float, default=0.5)
     p.add_argument("--epochs", type=int, default=7, help="epochs, warm-up included")
     p.add_argument("--warm-up", type=int, default=2, help="first epochs that the median leaves out")
@@ -48,7 +49,7 @@ def arguments(description):
 
 
 class Graph:
-    """A store as the peers use it: no self-loops (one per vertex for GCN), no edge twice.
+    """A store as the peers use it: no self-loops (one per vertex for GCN and GAT), no edge twice.
 
     a: pattern of the adjacency, scipy CSR with int32 indices; row v lists the in-neighbours of v
     symmetric: whether a equals its transpose
@@ -166,13 +167,17 @@ def first_weights(o, g):
     widths = [g.width] + [o.hidden] * (o.layers - 1) + [g.classes]
     w = {}
     for l, (k, m) in enumerate(zip(widths, widths[1:])):
-        bound = (6 / (k + m)) ** 0.5 if o.model == "gcn" else k**-0.5
+        bound = k**-0.5 if o.model == "sage" else (6 / (k + m)) ** 0.5
 
         def uniform(*shape):
             return (torch.rand(*shape, generator=r) * 2 - 1) * bound
 
         if o.model == "gcn":
             w[f"convs.{l}.lin.weight"], w[f"convs.{l}.bias"] = uniform(m, k), torch.zeros(m)
+        elif o.model == "gat":
+            c = m // o.heads if l < o.layers - 1 else m
+            w[f"convs.{l}.lin.weight"], w[f"convs.{l}.bias"] = uniform(o.heads * c, k), torch.zeros(m)
+            w[f"convs.{l}.att_src"], w[f"convs.{l}.att_dst"] = uniform(1, o.heads, c), uniform(1, o.heads, c)
         else:
             w[f"convs.{l}.lin_l.weight"], w[f"convs.{l}.lin_l.bias"] = uniform(m, k), uniform(m)
             w[f"convs.{l}.lin_r.weight"] = uniform(m, k)
@@ -186,7 +191,7 @@ def start(parser):
     o = parser.parse_args()
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
-    g = Graph(o.dataset, o.model == "gcn", o.seed, o.order, o.prepared)
+    g = Graph(o.dataset, o.model != "sage", o.seed, o.order, o.prepared)
     g.train, g.y = g.train.to(o.device), g.y.to(o.device)
     w = first_weights(o, g)
     if o.save_init:

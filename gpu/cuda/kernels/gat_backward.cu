@@ -126,8 +126,8 @@ CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float*
         next = k + 32 + lane < n ? __ldcs(list + k + 32 + lane) : 0;
         wait.take(has, index, alpha);
         while (wait.n >= 32 || (k + 32 >= n && wait.n > 0)) {
-          const float w[1] = {lane < wait.n ? wait.weights[lane] : 0.f};
-          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, w, wait.n < 32 ? wait.n : 32);
+          const float weight = lane < wait.n ? wait.weights[lane] : 0.f;
+          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, wait.n < 32 ? wait.n : 32, [&](float* w) { w[0] = weight; });
           wait.drop();
         }
       }
@@ -142,24 +142,23 @@ CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float*
   });
 }
 
-// Targets is what the columns of a block of out-edges index: rows, and for every row and head d, lse and g.
+// Targets is what the columns of a block of out-edges index.
 struct Targets {
-  const float* d_o;
-  const float4* of;
-  int ld_do;
+  const float *d_o, *d, *lse, *g;
+  int ld_do, ld_d, ld_lse, ld_g;
 };
 
 CAPGNN_FN Targets pick(bool second, const Targets& a, const Targets& b) {
-  return {second ? b.d_o : a.d_o, second ? b.of : a.of, second ? b.ld_do : a.ld_do};
+  return {second ? b.d_o : a.d_o,     second ? b.d : a.d,       second ? b.lse : a.lse,     second ? b.g : a.g,
+          second ? b.ld_do : a.ld_do, second ? b.ld_d : a.ld_d, second ? b.ld_lse : a.ld_lse, second ? b.ld_g : a.ld_g};
 }
 
 template <int G, int C, int V>
 CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const float* t, const float* s, u64 ld_in, const Sparse& inner, const Targets& inner_rows,
-                   const Sparse& halo, const Targets& halo_rows, float slope, i64 rows, u64 shape, u32 hub_blocks) {
+                   const Sparse& halo, const Targets& halo_rows, float slope, i64 rows, int channels, u32 hub_blocks) {
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
-  const int heads = low(shape);
-  const Piece<G, C, V> piece(high(shape));
+  const Piece<G, C, V> piece(channels);
   const auto length = [&](i64 r) { return inner.length(r) + halo.length(r); };
   each_row(0, rows, hub_blocks, found, length, [&](i64 u, bool hub) {
     const Edges a = edges(inner, u, hub), b = edges(halo, u, hub);
@@ -169,13 +168,15 @@ CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const 
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Targets r = pick(side, inner_rows, halo_rows);
-      sums.gather(pick(side, a, b), r.d_o, r.ld_do, [&](i64 v, float* w) {
-        const float4 of = r.of[v * heads + piece.head];
-        const float x = own + of.x;
-        w[0] = expf(leaky(x, slope) - of.y);
-        w[1] = x > 0.f ? w[0] : 0.f;
-        taken = fmaf(x > 0.f ? w[0] : w[0] * slope, of.z, taken);
-      });
+      sums.gather(
+          pick(side, a, b), r.d_o, r.ld_do,
+          [&](i64 v) { return make_float4(r.d[v * r.ld_d + piece.head], r.lse[v * r.ld_lse + piece.head], r.g[v * r.ld_g + piece.head], 0.f); },
+          [&](const float4& of, float* w) {
+            const float x = own + of.x;
+            w[0] = expf(leaky(x, slope) - of.y);
+            w[1] = x > 0.f ? w[0] : 0.f;
+            taken = fmaf(x > 0.f ? w[0] : w[0] * slope, of.z, taken);
+          });
     }
     sums.finish(hub, shared);
     taken = warp_sum(taken);
@@ -204,17 +205,6 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_dst_row
 }
 CAPGNN_KERNEL(capgnn_gat_dst_rows)
 
-// gat_targets brings d, lse and g of every row and head together, so that an entry reads them at once.
-extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_targets(float4* of, const float* d, const float* lse, const float* g, u64 ld_d_lse, int ldg,
-                                                                            i64 rows, int heads) {
-  for (i64 k = thread_id(); k < rows * heads; k += thread_count()) {
-    const i64 v = k / heads;
-    const int h = (int)(k % heads);
-    of[k] = make_float4(d[v * low(ld_d_lse) + h], lse[v * high(ld_d_lse) + h], g[v * ldg + h], 0.f);
-  }
-}
-CAPGNN_KERNEL(capgnn_gat_targets)
-
 // Pieces of a head write dd and ds `ahead` elements apart.
 #define GAT_DST(name, G, C, V) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
@@ -229,11 +219,13 @@ CAPGNN_KERNEL(capgnn_gat_targets)
 
 #define GAT_SRC(name, G, C, V) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
-      float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const float* t, const float* s, u64 ld_in, const i64* begin, const i64* end, const int* indices, \
-      const int* list, i64 stored, const float* d_o, int ld_do, const float4* of, const i64* begin2, const i64* end2, const int* indices2, const int* list2, \
-      i64 stored2, const float* d_o2, int ld_do2, const float4* of2, float slope, i64 rows, u64 shape, int hub_blocks) { \
-    src<G, C, V>(dt, ld_dt, ds, ld_ds, ahead, t, s, ld_in, {begin, end, indices, list, stored}, Targets{d_o, of, ld_do}, \
-                 {begin2, end2, indices2, list2, stored2}, Targets{d_o2, of2, ld_do2}, slope, rows, shape, hub_blocks); \
+      float* dt, float* ds, u64 ld_out, i64 ahead, const float* t, const float* s, u64 ld_in, const i64* begin, const i64* end, const int* indices, \
+      const int* list, i64 stored, const float* d_o, const float* d, const float* lse, const float* g, u64 ld_do, u64 ld_lse, const i64* begin2, const i64* end2, \
+      const int* indices2, const int* list2, i64 stored2, const float* d_o2, const float* d2, const float* lse2, const float* g2, u64 ld_do2, u64 ld_lse2, \
+      float slope, i64 rows, u64 channels_hubs) { \
+    src<G, C, V>(dt, low(ld_out), ds, high(ld_out), ahead, t, s, ld_in, {begin, end, indices, list, stored}, \
+                 Targets{d_o, d, lse, g, low(ld_do), high(ld_do), low(ld_lse), high(ld_lse)}, {begin2, end2, indices2, list2, stored2}, \
+                 Targets{d_o2, d2, lse2, g2, low(ld_do2), high(ld_do2), low(ld_lse2), high(ld_lse2)}, slope, rows, low(channels_hubs), high(channels_hubs)); \
   } \
   CAPGNN_KERNEL(name)
 
