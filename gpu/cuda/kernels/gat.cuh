@@ -85,13 +85,9 @@ template <int G, int C, int V, int K> struct Sums {
         for (int i = 0; i < V; i++) v[k][c][i] = 0.f;
   }
 
-  // add adds the rows of n ≤ 32 entries, whose indices the lanes hold. weights(w) makes the K weights of a lane's entry, which are 0 else: the first rows are on
-  // their way meanwhile.
-  template <class W> __device__ __forceinline__ void add(const float* wide, int ld, int index, int n, W weights) {
+  // add adds the rows of n ≤ 32 entries, whose indices and weights the lanes hold; the other lanes' weights are 0.
+  __device__ __forceinline__ void add(const float* wide, int ld, int index, const float* weight, int n) {
     const int part = threadIdx.x % 32 / G;
-    float weight[K];
-#pragma unroll
-    for (int m = 0; m < K; m++) weight[m] = 0.f;
 #pragma unroll 1
     for (int k0 = 0; k0 < n; k0 += AHEAD * PARTS) {
       Stored<float, V> x[AHEAD][C];
@@ -108,7 +104,6 @@ template <int G, int C, int V, int K> struct Sums {
           }
         }
       }
-      if (k0 == 0) weights(weight);
 #pragma unroll
       for (int u = 0; u < AHEAD; u++)
 #pragma unroll
@@ -122,22 +117,20 @@ template <int G, int C, int V, int K> struct Sums {
     }
   }
 
-  // gather adds a warp's entries, 32 at a time; the indices of the next 32 are on their way meanwhile. load(index) reads what weigh(read, w) makes the K weights of
-  // an entry of.
-  template <class L, class W> __device__ void gather(const Edges& e, const float* wide, int ld, L load, W weigh) {
+  // gather adds a warp's entries, 32 at a time; the indices of the next 32 are on their way meanwhile. weigh(index, w) makes the K weights of an entry.
+  template <class W> __device__ void gather(const Edges& e, const float* wide, int ld, W weigh) {
     const int* indices = e.indices + e.from;
     const int n = (int)(e.to - e.from), lane = threadIdx.x % 32;
     int next = lane < n ? __ldcs(indices + lane) : 0;
 #pragma unroll 1
     for (int k = 0; k < n; k += 32) {
       const int index = next;
-      const bool has = k + lane < n;
-      decltype(load(index)) read = {};
-      if (has) read = load(index);
+      float w[K];
+#pragma unroll
+      for (int m = 0; m < K; m++) w[m] = 0.f;
+      if (k + lane < n) weigh(index, w);
       next = k + 32 + lane < n ? __ldcs(indices + k + 32 + lane) : 0;
-      add(wide, ld, index, n - k < 32 ? n - k : 32, [&](float* w) {
-        if (has) weigh(read, w);
-      });
+      add(wide, ld, index, w, n - k < 32 ? n - k : 32);
     }
   }
 

@@ -126,8 +126,8 @@ CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float*
         next = k + 32 + lane < n ? __ldcs(list + k + 32 + lane) : 0;
         wait.take(has, index, alpha);
         while (wait.n >= 32 || (k + 32 >= n && wait.n > 0)) {
-          const float weight = lane < wait.n ? wait.weights[lane] : 0.f;
-          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, wait.n < 32 ? wait.n : 32, [&](float* w) { w[0] = weight; });
+          const float w[1] = {lane < wait.n ? wait.weights[lane] : 0.f};
+          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, w, wait.n < 32 ? wait.n : 32);
           wait.drop();
         }
       }
@@ -168,15 +168,12 @@ CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const 
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Targets r = pick(side, inner_rows, halo_rows);
-      sums.gather(
-          pick(side, a, b), r.d_o, r.ld_do,
-          [&](i64 v) { return make_float4(r.d[v * r.ld_d + piece.head], r.lse[v * r.ld_lse + piece.head], r.g[v * r.ld_g + piece.head], 0.f); },
-          [&](const float4& of, float* w) {
-            const float x = own + of.x;
-            w[0] = expf(leaky(x, slope) - of.y);
-            w[1] = x > 0.f ? w[0] : 0.f;
-            taken = fmaf(x > 0.f ? w[0] : w[0] * slope, of.z, taken);
-          });
+      sums.gather(pick(side, a, b), r.d_o, r.ld_do, [&](i64 v, float* w) {
+        const float x = own + r.d[v * r.ld_d + piece.head];
+        w[0] = expf(leaky(x, slope) - r.lse[v * r.ld_lse + piece.head]);
+        w[1] = x > 0.f ? w[0] : 0.f;
+        taken = fmaf(x > 0.f ? w[0] : w[0] * slope, r.g[v * r.ld_g + piece.head], taken);
+      });
     }
     sums.finish(hub, shared);
     taken = warp_sum(taken);
