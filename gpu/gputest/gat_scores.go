@@ -8,7 +8,7 @@ import (
 )
 
 // heads are numbers of heads and columns of each.
-var heads = [][2]int{{1, 1}, {2, 7}, {4, 8}, {1, 33}, {3, 32}, {8, 5}, {11, 3}}
+var heads = [][2]int{{1, 1}, {2, 7}, {4, 8}, {1, 33}, {3, 32}, {8, 5}, {11, 3}, {2, 68}}
 
 // headed runs f for rows × heads.
 func (b *bench) headed(f func(b *bench, rows, heads, channels int, l layout)) {

@@ -101,8 +101,8 @@ CAPGNN_FN void sum_rows(float* o, int ldo, const float2* tops, const Sparse& inn
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Rows r = pick(side, inner_rows, halo_rows);
-      sums.gather(pick(side, a, b), r.wide, r.ld_wide, [&](i64 u, float* w) {
-        w[0] = expf(leaky(r.narrow[u * r.ld_narrow + piece.head] + shift, slope) - top.x) * top.y;
+      sums.gather(pick(side, a, b), r.wide, r.ld_wide, [&](i64 u) {
+        return expf(leaky(r.narrow[u * r.ld_narrow + piece.head] + shift, slope) - top.x) * top.y;
       });
     }
     sums.finish(hub, shared);

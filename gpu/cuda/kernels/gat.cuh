@@ -69,7 +69,8 @@ template <int G, int C, int V> struct Piece {
   }
 };
 
-// Sums are K sums of the same rows, each with weights of its own, over the columns of a tile. The groups of a warp take every 32/G-th entry each.
+// Sums are sums of weighted rows over the columns of a tile: with K = 1 of w·row, with K = 2 of |w|·row and of max(w, 0)·row. The groups of a warp take every
+// 32/G-th entry each.
 template <int G, int C, int V, int K> struct Sums {
   static const int PARTS = 32 / G;
   static const int AHEAD = 4;  // entries of a group whose loads are under way (docs/adr/0051)
@@ -86,7 +87,7 @@ template <int G, int C, int V, int K> struct Sums {
   }
 
   // add adds the rows of n ≤ 32 entries, whose indices and weights the lanes hold; the other lanes' weights are 0.
-  __device__ __forceinline__ void add(const float* wide, int ld, int index, const float* weight, int n) {
+  __device__ __forceinline__ void add(const float* wide, int ld, int index, float weight, int n) {
     const int part = threadIdx.x % 32 / G;
 #pragma unroll 1
     for (int k0 = 0; k0 < n; k0 += AHEAD * PARTS) {
@@ -105,19 +106,19 @@ template <int G, int C, int V, int K> struct Sums {
         }
       }
 #pragma unroll
-      for (int u = 0; u < AHEAD; u++)
+      for (int u = 0; u < AHEAD; u++) {
+        const float w = __shfl_sync(CAPGNN_FULL, weight, (k0 + u * PARTS + part) & 31);
 #pragma unroll
-        for (int m = 0; m < K; m++) {
-          const float w = __shfl_sync(CAPGNN_FULL, weight[m], (k0 + u * PARTS + part) & 31);
+        for (int m = 0; m < K; m++)
 #pragma unroll
           for (int c = 0; c < C; c++)
 #pragma unroll
-            for (int i = 0; i < V; i++) v[m][c][i] = fmaf(w, x[u][c].element(i), v[m][c][i]);
-        }
+            for (int i = 0; i < V; i++) v[m][c][i] = fmaf(K == 1 ? w : m == 0 ? fabsf(w) : fmaxf(w, 0.f), x[u][c].element(i), v[m][c][i]);
+      }
     }
   }
 
-  // gather adds a warp's entries, 32 at a time; the indices of the next 32 are on their way meanwhile. weigh(index, w) makes the K weights of an entry.
+  // gather adds a warp's entries, 32 at a time; the indices of the next 32 are on their way meanwhile. weigh(index) makes the weight of an entry.
   template <class W> __device__ void gather(const Edges& e, const float* wide, int ld, W weigh) {
     const int* indices = e.indices + e.from;
     const int n = (int)(e.to - e.from), lane = threadIdx.x % 32;
@@ -125,10 +126,7 @@ template <int G, int C, int V, int K> struct Sums {
 #pragma unroll 1
     for (int k = 0; k < n; k += 32) {
       const int index = next;
-      float w[K];
-#pragma unroll
-      for (int m = 0; m < K; m++) w[m] = 0.f;
-      if (k + lane < n) weigh(index, w);
+      const float w = k + lane < n ? weigh(index) : 0.f;
       next = k + 32 + lane < n ? __ldcs(indices + k + 32 + lane) : 0;
       add(wide, ld, index, w, n - k < 32 ? n - k : 32);
     }

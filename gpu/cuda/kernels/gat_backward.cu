@@ -126,8 +126,8 @@ CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float*
         next = k + 32 + lane < n ? __ldcs(list + k + 32 + lane) : 0;
         wait.take(has, index, alpha);
         while (wait.n >= 32 || (k + 32 >= n && wait.n > 0)) {
-          const float w[1] = {lane < wait.n ? wait.weights[lane] : 0.f};
-          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, w, wait.n < 32 ? wait.n : 32);
+          const float weight = lane < wait.n ? wait.weights[lane] : 0.f;
+          sums.add(r.wide, r.ld_wide, lane < wait.n ? wait.indices[lane] : 0, weight, wait.n < 32 ? wait.n : 32);
           wait.drop();
         }
       }
@@ -168,11 +168,11 @@ CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const 
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Targets r = pick(side, inner_rows, halo_rows);
-      sums.gather(pick(side, a, b), r.d_o, r.ld_do, [&](i64 v, float* w) {
+      sums.gather(pick(side, a, b), r.d_o, r.ld_do, [&](i64 v) {  // α, negative where the score is not positive
         const float x = own + r.d[v * r.ld_d + piece.head];
-        w[0] = expf(leaky(x, slope) - r.lse[v * r.ld_lse + piece.head]);
-        w[1] = x > 0.f ? w[0] : 0.f;
-        taken = fmaf(x > 0.f ? w[0] : w[0] * slope, r.g[v * r.ld_g + piece.head], taken);
+        const float alpha = expf(leaky(x, slope) - r.lse[v * r.ld_lse + piece.head]);
+        taken = fmaf(x > 0.f ? alpha : alpha * slope, r.g[v * r.ld_g + piece.head], taken);
+        return x > 0.f ? alpha : -alpha;
       });
     }
     sums.finish(hub, shared);
