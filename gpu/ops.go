@@ -225,7 +225,7 @@ type GATArgs struct {
 //	de_uv    = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
 //	DD[v][h] = Σ_u de_uv
 //
-// leaky'(x) = x > 0 ? 1 : Slope.
+// leaky'(x) = x > 0 ? 1 : Slope. O, LSE and Bias are those of the GATAggregate of T, S and D, so that the α_uv·(…) of a row add up to 0.
 type GATGradDst struct {
 	DD, G       Matrix // rows × heads, written
 	DO, O       Matrix
