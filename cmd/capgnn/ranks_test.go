@@ -177,3 +177,24 @@ func TestUnequalRanks(t *testing.T) {
 		t.Errorf("one process: weights %s, ranks %s", alone.SHA256, want.SHA256)
 	}
 }
+
+// Ranks with other devices than a config file names cut as many parts as they have, or as many as --parts says.
+func TestPartsBesideConfigOverRanks(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	want := s.train("--dataset", "ok.npz", "--run-dir", "first", "--hidden", "8", "--epochs", "2", "--devices", cpus(3))
+	for _, parts := range []string{"", "3"} {
+		args := []string{"--config", "first/config.yaml", "--run-dir", "again" + parts, "--devices", cpus(1), "--quiet", "--json"}
+		if parts != "" {
+			args = append(args, "--parts", parts)
+		}
+		again := (rankRun{sandbox: s, args: args}).over(2)[0]
+		if again.code != 0 {
+			t.Fatalf("--parts %q: exit code %d\n%s", parts, again.code, again.err)
+		}
+		if same := readResultLine(t, again.out).SHA256 == want.SHA256; same != (parts == "3") {
+			t.Errorf("--parts %q: equal weights: %t\n%s", parts, same, again.out)
+		}
+	}
+}

@@ -156,6 +156,7 @@ func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 		given = slices.DeleteFunc(given, func(name string) bool { return name == "devices" || name == "profile" })
 	}
 	runfolder.Forget(&t.Config, given)
+	t.Given = given
 	return given, t.Config.MakeAbsolute(given)
 }
 

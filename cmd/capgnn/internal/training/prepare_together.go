@@ -106,7 +106,13 @@ func (t *Run) putOn(all []offer) error {
 		total += counts[rank]
 	}
 	if was := t.Config.Devices; !t.Resume && !devices.IsAuto(was) && was != strings.Join(lists, ",") {
-		runfolder.Forget(&t.Config, []string{"devices"})
+		changed := []string{"devices"}
+		for _, name := range []string{"parts", "machines"} { // which hold for these devices where flags say them
+			if slices.Contains(t.Given, name) {
+				changed = append(changed, name)
+			}
+		}
+		runfolder.Forget(&t.Config, changed)
 	}
 	var err error
 	if t.Parts, err = t.Config.PartCount(total, t.Data.Problem.Vertices()); err != nil {

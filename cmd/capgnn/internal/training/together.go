@@ -48,6 +48,7 @@ func checkTogether(c *runfolder.Config) error {
 // beginning is what rank 0 says of a run that begins.
 type beginning struct {
 	Config string        `json:"config"`
+	Given  []string      `json:"given"`
 	Resume bool          `json:"resume"`
 	Dir    runfolder.Dir `json:"dir"` // of the run that is resumed
 	Done   bool          `json:"done"`
@@ -67,7 +68,7 @@ func BeginTogether(ctx context.Context, k *term.Console, m *ranks.Members, own O
 		if err == nil {
 			var text []byte
 			text, err = runfolder.FormatConfig(&t.Config)
-			says = beginning{string(text), t.Resume, t.Dir, result != nil}
+			says = beginning{string(text), t.Given, t.Resume, t.Dir, result != nil}
 		}
 	}
 	if err := m.Agree(ctx, err); err != nil {
@@ -77,7 +78,7 @@ func BeginTogether(ctx context.Context, k *term.Console, m *ranks.Members, own O
 		return nil, result, err
 	}
 	if !m.Leads() {
-		t.Resume, t.Dir = says.Resume, says.Dir
+		t.Given, t.Resume, t.Dir = says.Given, says.Resume, says.Dir
 		err = runfolder.ParseConfig([]byte(says.Config), &t.Config)
 		t.useOwn(own)
 	}

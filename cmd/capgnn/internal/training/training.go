@@ -43,6 +43,7 @@ type Run struct {
 
 	Ranks *ranks.Members // the processes that train together; nil: this one alone
 	Own   Own            // with Ranks: what is said for this one
+	Given []string       // names of the flags beside --config
 
 	Data       *datasets.Input // set beforehand by demo for a generated graph; else loaded
 	Specs      []devices.Spec
