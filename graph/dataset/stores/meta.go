@@ -26,7 +26,7 @@ type meta struct {
 	Name       string `json:"name"`
 	Vertices   *int64 `json:"vertices"`
 	Edges      *int64 `json:"edges"`              // entries of indices.npy
-	Weighted   bool   `json:"weighted,omitempty"` // edges have weights
+	Weighted   *bool  `json:"weighted,omitempty"` // edges have weights
 	Features   *int64 `json:"features"`           // columns; 0: no features
 	Sparse     *bool  `json:"sparse"`
 	Classes    *int64 `json:"classes"` // 0: no labels
@@ -147,8 +147,11 @@ func metaOf(d *dataset.Dataset) meta {
 	num := func(n int) *int64 { v := int64(n); return &v }
 	sparse, multi, edges := d.Features.Sparse(), d.MultiLabel(), d.Graph.Edges()
 	m := meta{
-		Version: storeVersion, Name: sanitised(d.Name), Vertices: num(d.Graph.Rows()), Edges: &edges, Weighted: d.Graph.Weights != nil,
+		Version: storeVersion, Name: sanitised(d.Name), Vertices: num(d.Graph.Rows()), Edges: &edges,
 		Features: num(d.Features.Cols), Sparse: &sparse, Classes: num(d.Classes), MultiLabel: &multi,
+	}
+	if weighted := d.Graph.Weights != nil; weighted {
+		m.Weighted = &weighted
 	}
 	for _, f := range []struct {
 		into **int64

@@ -85,7 +85,11 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 	if err != nil {
 		return err
 	}
-	if m.Weighted && !src.Has(weightsKey) && !src.Has(weightsAlias) {
+	switch there := src.Has(weightsKey) || src.Has(weightsAlias); {
+	case m.Weighted == nil || *m.Weighted == there:
+	case there:
+		return fault(errors.New("weighted is false, but weights.npy is there"))
+	default:
 		return fault(errors.New("edge weights are announced, but weights.npy is missing"))
 	}
 	if err := takeGraph(d, src, indptr, indices, weights, opt); err != nil {

@@ -159,6 +159,31 @@ func TestForeignWeights(t *testing.T) {
 	}
 }
 
+// TestWeightsThatAreNotRead: a store says so where weights are there that meta.json denies, and where weights.npy is a link to nowhere.
+func TestWeightsThatAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, e := range []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}, {Key: "weights", Data: []float32{2, 3}}} {
+		if err := stores.WriteArray(dir, e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(want string) {
+		t.Helper()
+		if _, err := formats.Load(dir, dataset.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, stores.MetaFile), []byte(`{"weighted": false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("weighted is false, but weights.npy is there")
+	weights := filepath.Join(dir, "weights.npy")
+	if err := errors.Join(os.Remove(filepath.Join(dir, stores.MetaFile)), os.Remove(weights), os.Symlink("nowhere", weights)); err != nil {
+		t.Fatal(err)
+	}
+	refused(weights + ": no such file")
+}
+
 func TestSparseRowsAreSorted(t *testing.T) {
 	path := datatest.NPZ(t,
 		npy.Entry{Key: "indptr", Data: []int64{0, 0, 0}}, npy.Entry{Key: "indices", Data: []int32{}},
@@ -254,6 +279,7 @@ func TestStoreMeta(t *testing.T) {
 		{`{"vertices": 1e99}`, `"vertices" is number 1e99`},
 		{`{"vertices": "5"}`, `"vertices" is string, want int64`},
 		{`{"edges": 6}`, "6 edges are announced, indices.npy has 5"},
+		{`{"weighted": false}`, ""},
 		{`{"weighted": true}`, "edge weights are announced, but weights.npy is missing"},
 		{`{"features": 3}`, "3 features are announced, x has 2"},
 		{`{"features": 99999999999}`, `"features" is 99999999999, outside`},

@@ -213,8 +213,8 @@ func RefuseWeights(err error) error {
 	return term.Usagef("%w; the edges of the data set have weights: leave them out with --ignore-weights", err)
 }
 
-// LoopsOf returns what becomes of the self-loops in a run: auto removes them and adds one per vertex for the models whose
-// definition has them.
+// LoopsOf returns what becomes of the self-loops in a run: auto adds one to each vertex that has none for the models whose
+// definition has them, and removes them for the others.
 func LoopsOf(choice, model string) graph.Loops {
 	switch {
 	case choice == "keep":

@@ -63,7 +63,7 @@ var Options = []Option{
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
 	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }, before: false, quiet: true},
 	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return readBy(&c.Split, parseSplit) }},
-	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *Config) any { return &c.SelfLoops }},
+	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto adds one to each vertex that has none for gcn and gat, and removes them for sage and gin", field: func(c *Config) any { return &c.SelfLoops }},
 	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *Config) any { return &c.Model }},
 	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions", field: func(c *Config) any { return &c.Layers }},
 	{Name: "hidden", Group: GroupModel, usage: "total `WIDTH` of each hidden layer", field: func(c *Config) any { return &c.Hidden }},

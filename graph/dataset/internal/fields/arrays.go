@@ -28,9 +28,9 @@ type Folder struct {
 
 func (f Folder) path(key string) string { return filepath.Join(f.Dir, key+".npy") }
 
-// Has reports whether KEY.npy is there.
+// Has reports whether KEY.npy is there. A link to nowhere is there, so that reading it says what is wrong.
 func (f Folder) Has(key string) bool {
-	_, err := os.Stat(f.path(key))
+	_, err := os.Lstat(f.path(key))
 	return err == nil
 }
 
