@@ -33,7 +33,8 @@ func (i *Info) Print(w io.Writer) error {
 		if !w.Symmetric {
 			same = "not equal in both directions"
 		}
-		fmt.Fprintf(t, "edge weights\t%.6g to %.6g, mean %.6g; %s\n", w.Min, w.Max, w.Mean, same)
+		plain := number.Plain.Text
+		fmt.Fprintf(t, "edge weights\t%s to %s, mean %s; %s\n", plain(float64(w.Min)), plain(float64(w.Max)), plain(w.Mean), same)
 	}
 	i.InDegree.print(t, "in-degree")
 	if !i.Symmetric {
