@@ -123,5 +123,5 @@ func (a *accord) follow(_ uint32, w wish) {
 
 // next waits for what follows the step that was begun last. It ends the part's meet.Guard where nobody says.
 func (a *accord) next() wish {
-	return meet.Receive(a.hub, a.comes, a.own, a.other, fmt.Sprintf("the word whether step %d is followed by another", a.said.Load()))
+	return meet.Receive(a.hub, a.comes, a.own, a.other, "the go-ahead")
 }

@@ -230,7 +230,7 @@ type Diverged struct {
 }
 
 func (e *Diverged) Error() string {
-	return fmt.Sprintf("epoch %d: loss of step %d is %v: try a lower learning rate, or look for extreme features", e.Epoch, e.Step, e.Loss)
+	return fmt.Sprintf("epoch %d: loss of step %d is %v: try a lower learning rate, or look for extreme features or edge weights", e.Epoch, e.Step, e.Loss)
 }
 
 // finish fills in what a result says about the whole run.

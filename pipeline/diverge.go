@@ -21,7 +21,7 @@ type Diverged struct {
 }
 
 func (e *Diverged) Error() string {
-	return fmt.Sprintf("loss is %v: it began in the output of layer %d (part %d, %s): try a lower learning rate, or look for extreme features",
+	return fmt.Sprintf("loss is %v: it began in the output of layer %d (part %d, %s): try a lower learning rate, or look for extreme features or edge weights",
 		e.Loss, e.Layer, e.Part, e.Device)
 }
 
