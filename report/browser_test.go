@@ -28,9 +28,9 @@ const probe = `<script>(() => {
     svg.dispatchEvent(new PointerEvent("pointerleave"));
   }
   const brokenWords = (cell) => [...cell.textContent.matchAll(/\S+/g)].filter((m) => {
-    const r = document.createRange();
-    r.setStart(cell.firstChild, m.index);
-    r.setEnd(cell.firstChild, m.index + m[0].length);
+    const r = document.createRange(), text = (cell.querySelector("button") || cell).firstChild;
+    r.setStart(text, m.index);
+    r.setEnd(text, m.index + m[0].length);
     return r.getClientRects().length > 1;
   }).map((m) => m[0]);
   const page = document.documentElement, tables = [...document.querySelectorAll(".scroll")].map((t) => t.scrollWidth - t.clientWidth);

@@ -1,5 +1,5 @@
-// Shows the numbers under the pointer in the legend of each chart, smooths curves and changes their scale. What is drawn is there
-// without it.
+// Shows the numbers under the pointer in the legend of each chart, smooths curves and changes their scale, and sorts tables. What is
+// drawn is there without it.
 "use strict";
 (() => {
   // text writes a number as package number does, with spaces at which no line is broken.
@@ -113,6 +113,31 @@
     const again = () => redraw(figure, data, log !== null && log.checked !== data.log, range.value / 100);
     if (log) log.addEventListener("change", again);
     if (range) range.addEventListener("input", again);
+  }
+  // Sorts a table by the column whose head is clicked: ascending, descending, and as it came. Rows without a value come last.
+  const words = new Intl.Collator("en", { numeric: true });
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const body = table.tBodies[0], came = [...body.rows], heads = [...table.tHead.querySelectorAll("th[scope=col]")];
+    const compare = (a, b) => {
+      const numbers = ["key" in a.dataset, "key" in b.dataset];
+      if (numbers[0] && numbers[1]) return a.dataset.key - b.dataset.key;
+      return numbers[0] || numbers[1] ? numbers[1] - numbers[0] : words.compare(a.textContent, b.textContent);
+    };
+    const missing = (cell) => cell.textContent === "-";
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const next = { ascending: "descending", descending: null }[head.getAttribute("aria-sort")];
+        const order = next === undefined ? "ascending" : next;
+        heads.forEach((h) => h.removeAttribute("aria-sort"));
+        if (order) head.setAttribute("aria-sort", order);
+        const cell = (row) => row.cells[column];
+        body.replaceChildren(...(order ? came.toSorted((a, b) => missing(cell(a)) - missing(cell(b)) || compare(cell(a), cell(b)) * (order === "ascending" ? 1 : -1)) : came));
+      });
+    });
   }
   document.documentElement.classList.add("js");
   document.documentElement.dataset.charts = String(wired);

@@ -15,57 +15,76 @@ import (
 type comparison struct {
 	Title, Subtitle, Note string
 	Common                []Fact
-	Columns               []string
-	Rows                  [][]string
+	Runs                  runTable
 	Sections              []section
-	Names                 []string
-	Differing             [][]string
 }
 
-// column is one column of a comparison.
+// column is one result in a comparison: a number of a kind, or a text.
 type column struct {
 	name string
-	of   func(*Run, *Result) string
+	kind quantity
+	of   func(*Run, *Result) float64
+	text func(*Run, *Result) string // what stands there; nil: the number
+	time bool                       // of a clock, which simulated devices have of their own
 }
 
-// columns are those of the table of runs. A run that is not finished has an empty Result.
+// columns are the results in the table of runs. A run that is not finished has an empty Result.
 var columns = []column{
-	{"data set", func(r *Run, s *Result) string { return first(s.Dataset, r.setting("dataset")) }},
-	{"model", func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},
-	{"devices", func(r *Run, _ *Result) string { return r.devices() }},
-	{"parts", func(_ *Run, s *Result) string { return written(count, positive(float64(s.Parts))) }},
-	{"epochs", func(r *Run, _ *Result) string { return r.progress() }},
-	{"validation", func(_ *Run, s *Result) string { return written(score, or(s.Val)) }},
-	{"test", func(_ *Run, s *Result) string { return written(score, or(s.Test)) }},
-	{"best epoch", func(_ *Run, s *Result) string {
+	{name: "data set", text: func(r *Run, s *Result) string { return first(s.Dataset, r.setting("dataset")) }},
+	{name: "model", text: func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},
+	{name: "devices", text: func(r *Run, _ *Result) string { return first(r.devices()) }},
+	{name: "parts", kind: count, of: func(_ *Run, s *Result) float64 { return positive(float64(s.Parts)) }},
+	{name: "epochs", kind: count, of: func(r *Run, s *Result) float64 { return max(float64(s.Epochs), float64(len(r.Epochs))) }, text: func(r *Run, _ *Result) string { return r.progress() }},
+	{name: "validation", kind: score, of: func(_ *Run, s *Result) float64 { return or(s.Val) }},
+	{name: "test", kind: score, of: func(_ *Run, s *Result) float64 { return or(s.Test) }},
+	{name: "best epoch", kind: count, of: func(_ *Run, s *Result) float64 {
 		if s.BestEpoch == nil {
-			return "-"
+			return math.NaN()
 		}
-		return fmt.Sprint(*s.BestEpoch)
+		return float64(*s.BestEpoch)
 	}},
-	{"loss", func(r *Run, _ *Result) string {
-		return written(plain, r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last())
+	{name: "loss", kind: plain, of: func(r *Run, _ *Result) float64 {
+		return r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last()
 	}},
-	{"epoch", func(r *Run, s *Result) string {
-		return written(seconds, median(r.series("", func(e *Epoch) float64 { return e.EpochS }).Y)) + simulated(s)
+	{name: "epoch", kind: seconds, time: true, of: func(r *Run, _ *Result) float64 {
+		return median(r.series("", func(e *Epoch) float64 { return e.EpochS }).Y)
 	}},
-	{"all epochs", func(r *Run, s *Result) string { return written(seconds, r.elapsed()) + simulated(s) }},
-	{"traffic an epoch", func(r *Run, _ *Result) string { return written(amount, r.meanBytes()) }},
-	{"halo rows", func(r *Run, s *Result) string {
-		if r.sampled() {
-			return number.Missing
+	{name: "all epochs", kind: seconds, time: true, of: func(r *Run, _ *Result) float64 { return r.elapsed() }},
+	{name: "traffic an epoch", kind: amount, of: func(r *Run, _ *Result) float64 { return r.meanBytes() }},
+	{name: "halo rows", kind: count, of: func(r *Run, s *Result) float64 {
+		if r.Result == nil || r.sampled() {
+			return math.NaN()
 		}
-		return written(count, float64(s.HaloRows))
+		return float64(s.HaloRows)
 	}},
-	{"rows fetched in an epoch", func(r *Run, _ *Result) string { return written(count, r.meanOf((*Epoch).brought)) }},
-	{"rows in caches", func(r *Run, _ *Result) string { return written(share, positive(r.hitShare())) }},
-	{"coverage", func(_ *Run, s *Result) string { return written(share, positive(s.Cache.number("coverage"))) }},
-	{"device memory", func(_ *Run, s *Result) string {
+	{name: "rows fetched in an epoch", kind: count, of: func(r *Run, _ *Result) float64 { return r.meanOf((*Epoch).brought) }},
+	{name: "rows in caches", kind: share, of: func(r *Run, _ *Result) float64 { return positive(r.hitShare()) }},
+	{name: "coverage", kind: share, of: func(_ *Run, s *Result) float64 { return positive(s.Cache.number("coverage")) }},
+	{name: "device memory", kind: amount, of: func(_ *Run, s *Result) float64 {
 		if len(s.PeakBytes.Devices) == 0 {
-			return "-"
+			return math.NaN()
 		}
-		return written(amount, slices.Max(s.PeakBytes.Devices))
+		return slices.Max(s.PeakBytes.Devices)
 	}},
+}
+
+// cellOf returns what a run has in the column, and the number by which it is sorted.
+func (c column) cellOf(r *Run) (text string, key float64) {
+	s := r.Result
+	if s == nil {
+		s = &Result{}
+	}
+	if key = math.NaN(); c.of != nil {
+		key = c.of(r, s)
+	}
+	if c.text != nil {
+		return c.text(r, s), key
+	}
+	text = written(c.kind, key)
+	if c.time && s.Simulated {
+		text += " (simulated)"
+	}
+	return text, key
 }
 
 // first returns the first text that is not empty.
@@ -86,13 +105,6 @@ func positive(x float64) float64 {
 	return math.NaN()
 }
 
-func simulated(s *Result) string {
-	if s.Simulated {
-		return " (simulated)"
-	}
-	return ""
-}
-
 func (r *Run) progress() string {
 	if r.Result == nil {
 		return fmt.Sprintf("%d of %d", len(r.Epochs), r.Planned)
@@ -111,13 +123,9 @@ func Compare(runs []Run) (common []Fact, heading []string, rows [][]string) {
 	for _, c := range columns {
 		cells := make([]string, len(runs))
 		for i := range runs {
-			s := runs[i].Result
-			if s == nil {
-				s = &Result{}
-			}
-			cells[i] = c.of(&runs[i], s)
+			cells[i], _ = c.cellOf(&runs[i])
 		}
-		if len(slices.Compact(slices.Clone(cells))) == 1 && len(runs) > 1 {
+		if alike(cells) && len(runs) > 1 {
 			if cells[0] != number.Missing {
 				common = append(common, Fact{c.name, cells[0]})
 			}
@@ -129,6 +137,11 @@ func Compare(runs []Run) (common []Fact, heading []string, rows [][]string) {
 		}
 	}
 	return common, heading, rows
+}
+
+// alike reports whether all texts are the same.
+func alike(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(t string) bool { return t != texts[0] })
 }
 
 // WriteComparison writes the page of several runs.
@@ -146,9 +159,9 @@ func WriteSeeds(w io.Writer, runs []Run, together []Fact) error {
 
 func writeComparison(w io.Writer, runs []Run, title string, together []Fact, spreads []any) error {
 	names := distinctNames(runs)
-	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Names: names}
-	c.Common, c.Columns, c.Rows = Compare(runs)
-	c.Common = append(together, c.Common...)
+	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Runs: tableOfRuns(runs, names)}
+	common, _, _ := Compare(runs)
+	c.Common = append(together, common...)
 	sim := 0
 	for i := range runs {
 		if runs[i].Result != nil && runs[i].Result.Simulated {
@@ -167,7 +180,6 @@ func writeComparison(w io.Writer, runs []Run, title string, together []Fact, spr
 	add(sectionOf("Learning", "", append(learning, overTime(runs, names, valOverTime, (*Run).secondsAt)...)...))
 	times := append(phasesOfRuns(runs, names), overTime(runs, names, timeOverlay, nil)...)
 	add(sectionOf("Time and traffic", "", append(times, overlay(runs, names, bytesOverlay, nil), overlay(runs, names, broughtOverlay, nil), overlay(runs, names, coverageOverlay, nil))...))
-	c.Differing = differing(runs)
 	return writePage(w, "capgnn: "+c.Title, "comparison", c)
 }
 
@@ -184,24 +196,4 @@ func distinctNames(runs []Run) []string {
 		}
 	}
 	return names
-}
-
-// differing returns the settings that the user chose otherwise in some run, a row for each: its name and its values.
-func differing(runs []Run) [][]string {
-	var rows [][]string
-	for _, s := range runs[0].Settings {
-		if s.Recorded {
-			continue
-		}
-		row, same := []string{s.Name}, true
-		for i := range runs {
-			v := runs[i].setting(s.Name)
-			same = same && v == s.Value
-			row = append(row, first(v))
-		}
-		if !same {
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }
