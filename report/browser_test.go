@@ -34,6 +34,8 @@ const probe = `<script>(() => {
     return r.getClientRects().length > 1;
   }).map((m) => m[0]);
   const page = document.documentElement, tables = [...document.querySelectorAll(".scroll")].map((t) => t.scrollWidth - t.clientWidth);
+  const entries = [...document.querySelectorAll("#components .legend button")], picked = () => [...document.querySelectorAll("#components .pick")].map((e) => e.tagName + e.dataset.group).join() + entries.map((b) => b.getAttribute("aria-pressed")).indexOf("true");
+  const picks = entries.length ? [0, 3, 5, 5].map((k) => (k && entries[k].click(), picked())) : null;
   const loss = document.querySelector("#loss"), paths = () => [...loss.querySelectorAll("path.curve")].map((p) => p.getAttribute("d"));
   const drawn = paths(), log = loss.querySelector(".log"), smooth = loss.querySelector(".smooth");
   log.click();
@@ -43,7 +45,7 @@ const probe = `<script>(() => {
   smooth.value = 90;
   smooth.dispatchEvent(new Event("input"));
   const soft = paths();
-  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, facts: Math.min(...[...document.querySelectorAll("th[scope=row] + td")].map((d) => d.offsetWidth / d.closest("table").offsetWidth)), cut: Math.max(0, ...tables),
+  page.dataset.probe = JSON.stringify({picks, shown, width: innerWidth, wide: page.scrollWidth, facts: Math.min(...[...document.querySelectorAll("th[scope=row] + td")].map((d) => d.offsetWidth / d.closest("table").offsetWidth)), cut: Math.max(0, ...tables),
     torn: [...document.querySelectorAll("pre span")].filter((w) => w.textContent.length < 20 && w.getClientRects().length + (w.offsetHeight > 30) > 1).map((w) => w.textContent).concat(...[...document.querySelectorAll("th[scope=col]")].map(brokenWords)), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
 })()</script></body>`
 
@@ -60,6 +62,7 @@ type probed struct {
 	// The curves of the loss: as the page comes, on the other scale with its ticks, on the first again, and smoothed.
 	Drawn, Other, Ticks, Again, Soft []string
 	Back                             string
+	Picks                            []string // of points by class: what stands out, as the page comes, with the fourth class, the sixth, and the sixth again
 }
 
 var (
@@ -91,6 +94,7 @@ func TestPagesInABrowser(t *testing.T) {
 	r.Result.ByClass, r.Result.Confusion = classes.Result.ByClass, classes.Result.Confusion
 	r.Result.Data = &Data{Degrees: []float64{3, 1, 100, 0, 1000}, Classes: map[string][]float64{"train": slices.Repeat([]float64{8}, 30)}}
 	r.Result.Classes = slices.Repeat([]string{"a-rather-long-name-of-a-class"}, 30)
+	r.Components = componentsRun(t, 47, 1).Components
 	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
 	var one, two, three bytes.Buffer
 	if err := WriteRun(&one, r); err != nil {
@@ -137,6 +141,9 @@ func TestPagesInABrowser(t *testing.T) {
 					t.Errorf("names of facts leave %.0f %% of the width for what is said of them", 100*p.Facts)
 				}
 				checkTools(t, p)
+				if want := []string{"-1", "g3,LI33", "g5,LI55", "-1"}; name == "run" && !slices.Equal(p.Picks, want) {
+					t.Errorf("points that stand out: %q, want %q", p.Picks, want)
+				}
 				if dark := p.Back == "rgb(17, 22, 28)"; dark != v.Dark {
 					t.Errorf("the background is %s", p.Back)
 				}

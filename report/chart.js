@@ -1,5 +1,5 @@
-// Shows the numbers under the pointer in the legend of each chart, smooths curves and changes their scale, and sorts tables. What is
-// drawn is there without it.
+// Shows the numbers under the pointer in the legend of each chart, smooths curves and changes their scale, shows one group of
+// points, and sorts tables. What is drawn is there without it.
 "use strict";
 (() => {
   // text writes a number as package number does, with spaces at which no line is broken.
@@ -113,6 +113,22 @@
     const again = () => redraw(figure, data, log !== null && log.checked !== data.log, range.value / 100);
     if (log) log.addEventListener("change", again);
     if (range) range.addEventListener("input", again);
+  }
+  // Of a scatter, a click on an entry of the legend shows its points alone, another one shows all.
+  for (const figure of document.querySelectorAll("figure[data-scatter]")) {
+    for (const entry of figure.querySelectorAll(".legend li")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "false");
+      button.append(...entry.childNodes);
+      entry.append(button);
+      button.addEventListener("click", () => {
+        const alone = !entry.classList.contains("pick");
+        figure.classList.toggle("picked", alone);
+        for (const e of figure.querySelectorAll("[data-group]")) e.classList.toggle("pick", alone && e.dataset.group === entry.dataset.group);
+        for (const b of figure.querySelectorAll("button")) b.setAttribute("aria-pressed", String(alone && b === button));
+      });
+    }
   }
   // Sorts a table by the column whose head is clicked: ascending, descending, and as it came. Rows without a value come last.
   const words = new Intl.Collator("en", { numeric: true });

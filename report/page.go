@@ -29,6 +29,7 @@ type section struct {
 	Matrices    []*matrix
 	Strips      []*strip
 	Histogram   *histogram
+	Scatter     *scatter
 	Facts       []Fact
 	Table       *table
 }
@@ -89,13 +90,15 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			}
 		case *histogram:
 			s.Histogram = p
+		case *scatter:
+			s.Scatter = p
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		case *table:
 			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil || s.Scatter != nil
 }
 
 // writePage writes a whole page around the template called body.

@@ -46,6 +46,7 @@ func WriteRun(w io.Writer, r Run) error {
 	}
 	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart(), r.rateChart(), r.normChart()))
 	add(r.classSection())
+	add(r.componentSection())
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
 	add(r.sampledSection())
 	add(r.isolatedSection())

@@ -29,16 +29,17 @@ const groupPrediction = "Prediction"
 func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
-		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
+		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
 		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. " +
-			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights.",
+			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights. " +
+			"pca is a small file, pca.json in the run folder: the first two principal components of the embeddings (of the logits, where the model has one layer) of up to 2000 vertices, which `capgnn report RUN` then draws.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},
 			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
 			&cli.StringFlag{Name: "weights", Category: groupPrediction, Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
-			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, labels or embeddings"},
-			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of the embeddings, from 0 (default: the last one)", DefaultText: " "},
-			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv (default: WHAT.npy, for another data set WHAT-NAME.npy, in the run folder)"},
+			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, labels, embeddings or pca"},
+			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
+			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv, for pca .json (default: WHAT.npy or pca.json, for another data set with -NAME behind WHAT, in the run folder)"},
 			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
 		}, ranks.Flags()...),
 		Action: predictAction,
@@ -128,7 +129,11 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := chooseRows(c, p); err != nil {
 		return nil, err
 	}
-	if ext := strings.ToLower(filepath.Ext(p.Out)); c.IsSet("out") && ext != ".npy" && ext != ".csv" && !atomicfile.IsStream(p.Out) {
+	switch ext := strings.ToLower(filepath.Ext(p.Out)); {
+	case !c.IsSet("out") || atomicfile.IsStream(p.Out):
+	case p.What == prediction.PCA && ext != ".json":
+		return nil, term.Usagef("--out %s: end the name in .json", p.Out)
+	case p.What != prediction.PCA && ext != ".npy" && ext != ".csv":
 		return nil, term.Usagef("--out %s: end the name in .npy or .csv", p.Out)
 	}
 	if info, err := os.Stat(filepath.Dir(p.Out)); c.IsSet("out") && (err != nil || !info.IsDir()) {
@@ -163,10 +168,13 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 		if c.IsSet("layer") {
 			return term.Usagef("--layer chooses embeddings: add --what embeddings or drop it")
 		}
-	case prediction.Embeddings:
+	case prediction.Embeddings, prediction.PCA:
 		hidden := p.Config.Layers - 1
+		if hidden == 0 && p.What == prediction.PCA && !c.IsSet("layer") {
+			return nil // of the logits
+		}
 		if hidden == 0 {
-			return term.Usagef("--what embeddings: the model of %s has one layer, so no hidden one: use --what logits", p.Folder)
+			return term.Usagef("--what %s: the model of %s has one layer, so no hidden one: %s", p.What, p.Folder, map[string]string{prediction.Embeddings: "use --what logits", prediction.PCA: "drop --layer for the logits"}[p.What])
 		}
 		if p.Layer = hidden - 1; c.IsSet("layer") {
 			p.Layer = c.Int("layer")
@@ -175,7 +183,7 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 			return term.Usagef("--layer %d: the hidden layers of %s are 0 to %d", p.Layer, p.Folder, hidden-1)
 		}
 	default:
-		return term.Usagef("--what %s is not one of %s, %s, %s", term.Quoted(p.What, flagChoices()["what"]), prediction.Logits, prediction.Labels, prediction.Embeddings)
+		return term.Usagef("--what %s is not one of %s, %s, %s, %s", term.Quoted(p.What, flagChoices()["what"]), prediction.Logits, prediction.Labels, prediction.Embeddings, prediction.PCA)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestReportedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(run.Repeat) != 3 {
+	if len(run.Repeat) != 4 {
 		t.Fatalf("%d steps", len(run.Repeat))
 	}
 	for i, step := range run.Repeat {

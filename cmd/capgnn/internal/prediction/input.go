@@ -46,6 +46,9 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if p.Other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
 		p.Console.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.Config.Features)
 	}
+	if p.What == PCA {
+		p.labels = d.Labels
+	}
 	p.Data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &learn.Problem{
 		Graph: d.Graph, Loops: datasets.LoopsOf(p.Config.SelfLoops, p.Config.Model),
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},

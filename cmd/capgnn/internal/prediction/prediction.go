@@ -26,6 +26,7 @@ const (
 	Logits     = "logits"
 	Labels     = "labels"
 	Embeddings = "embeddings"
+	PCA        = "pca"
 )
 
 // Prediction is one `predict` on its way.
@@ -40,6 +41,7 @@ type Prediction struct {
 	BeyondMemory  bool             // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
 	multi         bool             // several labels per vertex
+	labels        []int32          // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
 	model         gnn.Config
 	values        *gnn.Weights
 }
@@ -66,17 +68,28 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if p.leads() {
-		r.Vertices, r.Columns = t.rows, t.cols
+		r.Vertices, r.Columns = t.size()
 		err = t.write(r.Out)
 	}
 	return r, p.agree(context.WithoutCancel(ctx), err)
 }
 
-// compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
-func (p *Prediction) compute(ctx context.Context) (*table, error) {
+// predicted is what is written: rows by vertex, or components.
+type predicted interface {
+	size() (rows, cols int)
+	write(path string) error
+}
+
+// compute returns what is predicted, on rank 0. Its memory is asked for when the devices have had theirs, which is more.
+func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 	var t *table
-	var err error
-	if p.What == Labels {
+	switch p.What {
+	case PCA:
+		var c *components
+		if c, err = p.components(ctx); c != nil {
+			out = c
+		}
+	case Labels:
 		err = p.rows(ctx, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
 				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
@@ -85,17 +98,20 @@ func (p *Prediction) compute(ctx context.Context) (*table, error) {
 			t.put(ids, logits)
 			return nil
 		})
-	} else {
+	default:
 		var rows *tensor.Dense
 		if rows, err = p.matrix(ctx); err == nil && p.leads() {
 			t, err = newRows(p.What, rows)
 		}
 	}
+	if t != nil {
+		out = t
+	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
 		return nil, &term.FitError{Err: err, Remedy: training.MoreMemory(oom) + ", or name more --devices"}
 	}
-	return t, term.AsUsage(err)
+	return out, term.AsUsage(err)
 }
 
 // inChunks reports whether devices hold a chunk of the graph at a time.
@@ -143,11 +159,14 @@ func (p *Prediction) outFile() string {
 	if p.Out != "" {
 		return p.Out
 	}
-	name := p.What
+	name, ending := p.What, ".npy"
+	if p.What == PCA {
+		ending = ".json"
+	}
 	if p.Other {
 		name += "-" + runfolder.FileName(p.Data.Name)
 	}
-	return filepath.Join(string(p.Folder), name+".npy")
+	return filepath.Join(string(p.Folder), name+ending)
 }
 
 // UseScaling settles how the features of the data set that is predicted are standardised: with what the run's were, never

@@ -76,6 +76,9 @@ func largest(row []float32) int64 {
 	return int64(best)
 }
 
+// size returns the rows and the columns.
+func (t *table) size() (rows, cols int) { return t.rows, t.cols }
+
 // write writes the table as its name says: .npy, else .csv, with a header.
 func (t *table) write(path string) error {
 	return atomicfile.Write(path, func(w io.Writer) error {

@@ -51,6 +51,9 @@ func (d Dir) result() string { return filepath.Join(string(d), "result.json") }
 // scaling is the file of what features were standardised with.
 func (d Dir) scaling() string { return filepath.Join(string(d), "standardize.npz") }
 
+// components is the file that `predict --what pca` writes of the run's own data set.
+func (d Dir) components() string { return filepath.Join(string(d), "pca.json") }
+
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 

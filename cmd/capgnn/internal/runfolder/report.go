@@ -30,6 +30,7 @@ func (d Dir) Describe() (report.Run, error) {
 	err := errors.Join(
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = report.ReadResult(r); return err }),
 		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
+		readPart(d.components(), func(r io.Reader) (err error) { run.Components, err = report.ReadComponents(r); return err }),
 	)
 	if err == nil && term.Exists(d.Plan()) {
 		run.Partition, err = d.partition(&cfg)
@@ -126,7 +127,8 @@ func (d Dir) steps(cfg *Config, finished bool) []report.Step {
 		return []report.Step{{What: "Continue it.", Command: "capgnn train --resume " + folder}, again, spelled}
 	}
 	return []report.Step{again, spelled,
-		{What: "What it predicts for every vertex.", Command: "capgnn predict --run " + folder + " --what labels --out labels.csv"}}
+		{What: "What it predicts for every vertex.", Command: "capgnn predict --run " + folder + " --what labels --out labels.csv"},
+		{What: "Where vertices lie along the principal components of its embeddings, for the next report.", Command: "capgnn predict --run " + folder + " --what pca"}}
 }
 
 // commandLine returns the command that trains with these settings: every flag that is not at its default.
