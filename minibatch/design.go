@@ -175,13 +175,13 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 		lock = hostmem.LockOptions{Heap: o.Lock.Heap, Unlocked: true} // it copies from any memory
 	}
 	_, near := o.Devices[part].(gpu.Resident)
-	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0 && allLie(tables)
+	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0
 	var kept *resident
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
 	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 
 // whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.

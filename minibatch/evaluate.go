@@ -22,8 +22,8 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 			return list
 		}
 	}
-	if p.Features.Sparse() {
-		return append(list, table{cols: cols, of: &p.Features})
+	if p.Features.Sparse() || p.Shards != nil {
+		return append(list, table{cols: cols, of: p})
 	}
 	return append(list, table{cols: cols, data: p.Features.Dense})
 }

@@ -31,10 +31,10 @@ func (g *stage) largestRow() int {
 
 // packRow writes a vertex's packed row to dst, and returns its size.
 func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
-	if f := g.sparse(); f != nil {
-		lo, hi := f.Indptr[v], f.Indptr[v+1]
-		n = copy(dst, hostmem.Bytes(f.Indices[lo:hi]))
-		return n + copy(dst[n:], hostmem.Bytes(f.Data[lo:hi]))
+	if g.sparse() != nil {
+		columns, values := g.p.SparseRow(v)
+		n = copy(dst, hostmem.Bytes(columns))
+		return n + copy(dst[n:], hostmem.Bytes(values))
 	}
 	for i := range g.tables {
 		t := &g.tables[i]
@@ -80,7 +80,7 @@ func (g *stage) collect(dst []float32, d *draft, table int) {
 		to := dst[i*t.cols:][:t.cols]
 		switch {
 		case !g.away(v):
-			copy(to, t.data[int(v)*t.cols:])
+			t.row(to, v)
 		case row > 0:
 			copy(to, cache[int(d.kept[i])*row+first:])
 		default:
@@ -135,14 +135,14 @@ func (g *stage) seatOwn(d *draft) {
 
 // seatOwnSparse is seatOwn of sparse features, whose rows have their beginnings.
 func (g *stage) seatOwnSparse(d *draft) {
-	f, rows, mem := &g.p.Features, &d.layout.x.rows, d.mem.Bytes()
+	rows, mem := &d.layout.x.rows, d.mem.Bytes()
 	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
 	for i, v := range d.ids() {
 		if g.fetches && g.away(v) {
 			continue
 		}
-		lo, hi := f.Indptr[v], f.Indptr[v+1]
-		copy(indices[begin[i]:], f.Indices[lo:hi])
-		copy(values[begin[i]:], f.Data[lo:hi])
+		columns, of := g.p.SparseRow(v)
+		copy(indices[begin[i]:], columns)
+		copy(values[begin[i]:], of)
 	}
 }

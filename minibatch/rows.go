@@ -8,14 +8,14 @@ import (
 // table is where dense rows of vertices come from: memory that has the rows of all of them, or features that are stored otherwise.
 type table struct {
 	cols int
-	data []float32       // vertices × cols
-	of   *learn.Features // in place of data: sparse, made dense
+	data []float32      // vertices × cols
+	of   *learn.Problem // in place of data: its features, which are sparse or lie in shards
 }
 
 // row writes the row of a vertex to dst.
 func (t *table) row(dst []float32, v graph.NodeID) {
 	if t.of != nil {
-		t.of.Fill(dst, v)
+		t.of.FillFeatures(dst[:t.cols], v)
 		return
 	}
 	copy(dst, t.data[int(v)*t.cols:])

@@ -145,6 +145,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	k.KeepStdoutFor(p.Out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile, p.Config.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	p.Config.Plan = ""
 	if p.BeyondMemory = p.Config.Sampled() || p.Config.Phased(); p.Config.Phased() {
 		p.Config.Set("isolated", "")
 	}

@@ -89,11 +89,11 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 	}
 }
 
-// machine copies what one machine needs of a folder of shards to a folder of its own.
-func (s *sandbox) machine(dir string, rank int) string {
+// machine copies what one machine needs of a folder of shards to a folder of its own, with more of its folders.
+func (s *sandbox) machine(dir string, rank int, more ...string) string {
 	s.t.Helper()
 	own := fmt.Sprintf("%s-machine-%d", dir, rank)
-	for _, part := range []string{"common", fmt.Sprintf("rank-%d", rank)} {
+	for _, part := range append(more, "common", fmt.Sprintf("rank-%d", rank)) {
 		if err := os.CopyFS(s.path(filepath.Join(own, part)), os.DirFS(s.path(filepath.Join(dir, part)))); err != nil {
 			s.t.Fatal(err)
 		}
@@ -241,7 +241,6 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--parts", "3"), "it has 2 parts: drop --parts 3, or cut the data set anew"},
 		{train("two", "--partitioner", "random"), "it is cut already: drop --partitioner random"},
 		{train("two", "--machines", "2"), "it is cut for machines already: drop --machines 2"},
-		{train("two", "--batch-size", "8"), "sampled training reads the whole graph: name the data set itself, or drop --batch-size 8"},
 		{train("two", "--isolated=chunks=2"), "isolated parts take turns with chunks of the whole graph"},
 		{train("two", "--order", "rcm"), "rows lie in the order of the vertices: drop --order rcm"},
 		{train("two", "--class-weights", "balanced"), "the loss would be weighed by labels of all machines: name the data set itself"},
@@ -250,8 +249,8 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--edges", "symmetric"), `--edges symmetric: the shards were cut with --edges "auto": drop it`},
 		{train("two", "--split", "0.5,0.2,0.3"), `--split 0.5,0.2,0.3: the shards were cut with --split "": drop it`},
 		{train("two/rank-0"), "is the shard of one machine: name the folder that it lies in, "},
-		{[]string{"partition", "--dataset", "two", "--parts", "2"}, "is a folder of shards, which no machine has as a whole: only `capgnn train` takes it"},
-		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` takes it: name the data set itself"},
+		{[]string{"partition", "--dataset", "two", "--parts", "2"}, "is a folder of shards, which no machine has as a whole: only `capgnn train` and `capgnn predict` take it"},
+		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` and `capgnn predict` take it: name the data set itself"},
 		{[]string{"data", "info", "two"}, "is a folder of shards"},
 		{[]string{"partition", "--dataset", "d.npz", "--shards", "new"}, "say for how many machines: --machines 2"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", ""}, "--shards is empty: name a folder"},

@@ -204,7 +204,7 @@ func whole(p *learn.Problem, inner []graph.NodeID, t *task) size {
 	}
 	s.sources = min(p.Vertices(), s.entries+s.rows)
 	if t.sparse {
-		s.values = len(p.Features.Data)
+		s.values = int(p.FeatureEntries())
 	}
 	return s
 }

@@ -13,7 +13,8 @@ type sparseRows struct {
 }
 
 // gather takes the rows of ids. Slices are used again.
-func (r *sparseRows) gather(f *learn.Features, ids []graph.NodeID) {
+func (r *sparseRows) gather(p *learn.Problem, ids []graph.NodeID) {
+	f := &p.Features
 	r.begin = resized(r.begin, len(ids)+1)
 	r.begin[0] = 0
 	for i, v := range ids {
@@ -23,9 +24,9 @@ func (r *sparseRows) gather(f *learn.Features, ids []graph.NodeID) {
 	r.indices, r.data = resized(r.indices, n), resized(r.data, n)
 	graph.EachBlock(len(ids), blockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			from, to := f.Indptr[ids[i]], f.Indptr[ids[i]+1]
-			copy(r.indices[r.begin[i]:], f.Indices[from:to])
-			copy(r.data[r.begin[i]:], f.Data[from:to])
+			columns, values := p.SparseRow(ids[i])
+			copy(r.indices[r.begin[i]:], columns)
+			copy(r.data[r.begin[i]:], values)
 		}
 	})
 }

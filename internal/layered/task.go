@@ -13,7 +13,7 @@ type task struct {
 	given     bool // layer 0 reads ÂX, and no neighbours
 	roots     bool // with given: X beside it
 	sparse    bool // it reads X as it is stored
-	dense     bool // it reads X that is stored sparse, made dense
+	dense     bool // it reads X that does not lie by vertex: it is stored sparse, or in shards
 	in, out   int  // columns that it reads and makes
 	inType    gpu.DType
 	outType   gpu.DType
@@ -33,7 +33,7 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 	if sparse {
 		plan.Layers[0] = gnn.LayerPlan{}
 	}
-	dense := p.Features.Sparse() && o.Dense
+	dense := !sparse && (p.Features.Sparse() || p.Shards != nil)
 	var tasks []task
 	cols, rows := o.Model.Kind == gnn.GCN, o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE
 	if o.Precomputed {

@@ -221,12 +221,12 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	}
 	switch {
 	case t.sparse:
-		s.values.gather(&p.Features, s.ids)
+		s.values.gather(p, s.ids)
 	case t.dense && !(t.given && !w.kept.X.Empty()):
 		s.dense = resized(s.dense, len(s.ids)*t.in)
 		graph.EachBlock(len(s.ids), blockRows, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				p.Features.Fill(s.dense[i*t.in:][:t.in], s.ids[i])
+				p.FillFeatures(s.dense[i*t.in:][:t.in], s.ids[i])
 			}
 		})
 	}

@@ -22,8 +22,8 @@ type Problem struct {
 	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": nothing
 	// that is made of them is kept for later runs.
 	GraphKey, FeaturesKey string
-	// Shards has what is not here of a problem that is kept in shards: then Graph is nil, Labels or Targets are empty, and masks are true for vertices of
-	// this process alone. nil: the problem is whole.
+	// Shards has what is not here of a problem that is kept in shards: features, of which Indptr alone may be here, and masks, which are true for vertices of this process
+	// alone; and, unless WithGraph has brought them, Graph is nil and Labels or Targets are empty. nil: the problem is whole.
 	Shards *Shards
 }
 
@@ -51,9 +51,12 @@ func (p *Problem) FeatureEntries() int64 {
 	return int64(len(p.Features.Dense) + len(p.Features.Data))
 }
 
+// inShards reports whether graph and labels are in shards alone.
+func (p *Problem) inShards() bool { return p.Shards != nil && p.Graph == nil }
+
 // label returns the class of vertex v, -1 = unlabelled.
 func (p *Problem) label(v graph.NodeID) int32 {
-	if p.Shards != nil {
+	if p.inShards() {
 		s, at := p.Shards.own(v)
 		return s.Labels[at]
 	}
@@ -70,7 +73,7 @@ func (p *Problem) TrainingLabel(v graph.NodeID) int32 {
 
 // TargetsOf returns the targets of vertex v.
 func (p *Problem) TargetsOf(v graph.NodeID) []uint8 {
-	if p.Shards != nil {
+	if p.inShards() {
 		s, at := p.Shards.own(v)
 		return s.Targets[at*p.Classes:][:p.Classes]
 	}
@@ -85,10 +88,10 @@ func (p *Problem) Validate() error {
 	if (p.Labels == nil) == (p.Targets == nil) {
 		bad("need labels or targets, and not both")
 	}
-	if p.Labels != nil && p.Shards == nil && len(p.Labels) != n {
+	if p.Labels != nil && !p.inShards() && len(p.Labels) != n {
 		bad("%d labels for %d vertices", len(p.Labels), n)
 	}
-	if p.Targets != nil && p.Shards == nil && len(p.Targets) != n*p.Classes {
+	if p.Targets != nil && !p.inShards() && len(p.Targets) != n*p.Classes {
 		bad("%d targets, want %d vertices × %d labels", len(p.Targets), n, p.Classes)
 	}
 	for v, y := range p.Labels {
@@ -116,7 +119,7 @@ func (p *Problem) ValidateInput() error {
 	n := p.Vertices()
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if p.Shards == nil && p.Graph.Cols != n {
+	if !p.inShards() && p.Graph.Cols != n {
 		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
 	}
 	f := &p.Features

@@ -107,12 +107,48 @@ func (p *Problem) FillFeatures(dst []float32, v graph.NodeID) {
 	f.Fill(dst, v)
 }
 
+// WithGraph gives the problem what sampled training reads of all parts: the graph, labels or targets, and where the entries of sparse features begin among those of all vertices.
+func (p *Problem) WithGraph(g *graph.CSR, labels []int32, targets []uint8, entries []int64) {
+	p.Graph, p.Labels, p.Targets = g, labels, targets
+	if p.Features.Sparse() {
+		p.Features.Indptr = entries
+	}
+}
+
+// SuitsGraph says where a shard that was added is not one of what WithGraph has brought.
+func (p *Problem) SuitsGraph(h *Shard) error {
+	row := make([]bool, len(p.Shards.PartOf))
+	for k, v := range h.IDs {
+		row[v] = true
+		if x := &h.Features; x.Sparse() && x.Indptr[k+1]-x.Indptr[k] != p.Features.Indptr[v+1]-p.Features.Indptr[v] {
+			return fmt.Errorf("vertex %d has %d features in its shard, and %d by the graph beside it", v, x.Indptr[k+1]-x.Indptr[k], p.Features.Indptr[v+1]-p.Features.Indptr[v])
+		}
+	}
+	for k, v := range h.IDs[:h.Own] {
+		list := p.Graph.Row(int(v))
+		if len(list) != len(h.In.Row(k)) || slices.ContainsFunc(list, func(u graph.NodeID) bool { return !row[u] }) {
+			return fmt.Errorf("vertex %d has other in-neighbours in its shard than in the graph beside it", v)
+		}
+	}
+	return nil
+}
+
 // LyingFeatures returns dense features of consecutive vertices where they lie, nil if they do not lie so.
 func (p *Problem) LyingFeatures(ids []graph.NodeID) []float32 {
 	if p.Shards != nil {
 		return nil
 	}
 	return p.Features.Lying(ids)
+}
+
+// SparseRow returns the sparse features of vertex v: columns and values.
+func (p *Problem) SparseRow(v graph.NodeID) ([]int32, []float32) {
+	f := &p.Features
+	if p.Shards != nil {
+		f, v = p.Shards.featuresOf(v)
+	}
+	lo, hi := f.Indptr[v], f.Indptr[v+1]
+	return f.Indices[lo:hi], f.Data[lo:hi]
 }
 
 // SparseFeatures returns the sparse features of some vertices.

@@ -215,7 +215,7 @@ func loadFolder(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	}
 	switch {
 	case shards.Is(dir):
-		return nil, fmt.Errorf("%s: is a folder of shards, which no machine has as a whole: only `capgnn train` takes it; here name the data set that they were cut of", dir)
+		return nil, fmt.Errorf("%s: is a folder of shards, which no machine has as a whole: only `capgnn train` and `capgnn predict` take it; here name the data set that they were cut of", dir)
 	case l.has(shards.Mark):
 		return nil, fmt.Errorf("%s: is the shard of one machine: name the folder that it lies in, %s", dir, filepath.Dir(filepath.Clean(dir)))
 	case l.has(stores.MetaFile, "indptr.npy"):

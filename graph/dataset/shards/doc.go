@@ -1,7 +1,7 @@
 // Package shards keeps a data set that is cut into parts in a folder for each machine, and what all machines know of all parts in one more.
 //
-// Its nouns: a Cut is a data set with the part of every vertex and how the parts lie on machines; Write makes a folder of it; a Folder is what Open reads of one, and
-// a Shard the vertices of one machine, mapped. docs/formats/shards.md describes the files.
+// Its nouns: a Cut is a data set with the part of every vertex and how the parts lie on machines; Write makes a folder of it; a Folder is what Open reads of one,
+// a Shard the vertices of one machine, and Whole the graph and the labels of all, for sampled training, both mapped. docs/formats/shards.md describes the files.
 //
 // # Contract
 //

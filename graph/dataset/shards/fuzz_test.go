@@ -64,6 +64,18 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 		return
 	}
 	s := learn.NewShards(*o, folder.Edges, folder.FeatureEntries)
+	p := &learn.Problem{Shards: s, Classes: folder.Classes, Features: learn.Features{Cols: folder.Features}}
+	if p.Labels = []int32{}; folder.MultiLabel {
+		p.Labels, p.Targets = nil, []uint8{}
+	}
+	if p.Features.Indptr = nil; folder.Sparse {
+		p.Features.Indptr = []int64{}
+	}
+	sampled := *p
+	if whole, err := folder.MapWhole(o, known); err == nil {
+		defer whole.Data.Close()
+		sampled.WithGraph(whole.Data.Graph, whole.Data.Labels, whole.Data.Targets, whole.Entries)
+	}
 	for m := range folder.Machines {
 		h, err := folder.Shard(m, known)
 		if err != nil {
@@ -76,6 +88,12 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 		if s.Add(l) != nil {
 			return
 		}
+		if sampled.Graph != nil && sampled.SuitsGraph(l) != nil {
+			sampled.Graph = nil
+		}
+	}
+	if sampled.Graph != nil {
+		sample(t, &sampled)
 	}
 	cut, err := graph.SplitOutline(&s.Outline, s.RowsOf, graph.LoopsAdded, graph.Range{Lo: 0, Hi: 3}, true, 2, nil)
 	if err != nil {
@@ -84,15 +102,30 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 	if err := cut.Validate(); err != nil {
 		t.Fatalf("a folder that was taken makes a cut that is not valid: %v", err)
 	}
-	p := &learn.Problem{Shards: s, Classes: folder.Classes, Features: learn.Features{Cols: folder.Features}}
-	if p.Labels = []int32{}; folder.MultiLabel {
-		p.Labels, p.Targets = nil, []uint8{}
-	}
 	for _, part := range cut.Parts {
 		for _, v := range append(slices.Clone(part.Inner), part.In.IDs...) {
 			p.FillFeatures(make([]float32, folder.Features), v)
 		}
 		p.Count(part.Inner, make([]float32, len(part.Inner)*folder.Classes), make([]bool, len(c.Part)), true)
+	}
+}
+
+// sample reads what steps read.
+func sample(t *testing.T, p *learn.Problem) {
+	if err := p.ValidateInput(); err != nil {
+		t.Fatalf("a graph that was taken is not valid: %v", err)
+	}
+	row := make([]float32, p.Features.Cols)
+	p.TrainingByClass()
+	for v := range p.Vertices() {
+		for _, u := range p.Graph.Row(v) {
+			p.FillFeatures(row, u)
+			if p.Features.Sparse() {
+				if columns, _ := p.SparseRow(u); int64(len(columns)) != p.Features.Indptr[u+1]-p.Features.Indptr[u] {
+					t.Fatalf("vertex %d has %d entries", u, len(columns))
+				}
+			}
+		}
 	}
 }
 

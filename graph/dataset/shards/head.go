@@ -20,6 +20,7 @@ import (
 const (
 	version   = 1
 	commonDir = "common"
+	graphDir  = "graph"
 	headFile  = "shards.json" // of common
 	// Mark is the file that a shard has beside those of a store.
 	Mark     = "shard.json"
@@ -49,7 +50,8 @@ type Head struct {
 	Settled        map[string]string `json:"settled"` // options of reading by which it was read, by name
 	Scaling        *dataset.Scaling  `json:"scaling,omitempty"`
 	Machines       []Machine         `json:"machines"`
-	Files          map[string]file   `json:"files"` // of common
+	Files          map[string]file   `json:"files"`                 // of common
+	Whole          map[string]file   `json:"graph_files,omitempty"` // of the whole graph; nil: it was written by a program that left that out
 }
 
 // Machine is what one machine has.

@@ -234,10 +234,13 @@ func (f *Folder) labels(dir string, own int) (*dataset.Dataset, error) {
 func Common(dir string) string { return filepath.Join(dir, commonDir) }
 
 // Sum identifies what the files of a machine must be.
-func (f *Folder) Sum(machine int) string {
+func (f *Folder) Sum(machine int) string { return sumOf(f.Machines[machine].Files) }
+
+// sumOf identifies what files must be.
+func sumOf(files map[string]file) string {
 	h := sha256.New()
-	for _, name := range sortedKeys(f.Machines[machine].Files) {
-		fmt.Fprintln(h, name, f.Machines[machine].Files[name])
+	for _, name := range sortedKeys(files) {
+		fmt.Fprintln(h, name, files[name])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

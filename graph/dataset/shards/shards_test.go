@@ -65,7 +65,7 @@ func cutOf(t testing.TB, n int, seed uint64, machines []int, directed, sparse, m
 		if v < parts {
 			c.Part[v] = int32(v)
 		}
-		c.Seeds[v] = d.Train[v]
+		c.Seeds[v] = d.Train[v] && (multi || d.Labels[v] >= 0)
 	}
 	sum := strings.Repeat("0f", 32)
 	c.Head = shards.Head{Plan: sum, Graph: sum, FeaturesSum: sum, Identity: map[string]string{"kept": sum, "added": sum, "removed": sum}, Settled: map[string]string{"edges": "auto"}}
@@ -130,6 +130,16 @@ func TestWriteAndRead(t *testing.T) {
 		}
 		if seen != 40 {
 			t.Errorf("machines %v: %d vertices", machines, seen)
+		}
+		w, err := f.MapWhole(o, shards.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := w.Data; !d.Graph.Equal(g) || !slices.Equal(d.Labels, c.Data.Labels) || !slices.Equal(d.Targets, c.Data.Targets) || !slices.Equal(w.Entries, c.Data.Features.Indptr) {
+			t.Errorf("machines %v: another graph, or other labels", machines)
+		}
+		if err := errors.Join(f.WholeUnchanged(), w.Data.Close()); err != nil {
+			t.Error(err)
 		}
 		if !maps.Equal(first, contents(t, write(t, c))) {
 			t.Errorf("machines %v: written again, the files differ", machines)

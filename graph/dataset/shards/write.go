@@ -51,6 +51,9 @@ func Write(dir string, c *Cut, watch dataset.Watch) error {
 				return err
 			}
 		}
+		if err := w.whole(filepath.Join(tmp, graphDir)); err != nil {
+			return err
+		}
 		return w.common(filepath.Join(tmp, commonDir))
 	})
 }
@@ -228,19 +231,7 @@ func (w *writer) features(f *filer, ids []graph.NodeID) {
 // answers writes labels and masks of the parts' own vertices.
 func (w *writer) answers(f *filer, own []graph.NodeID) {
 	d := w.Data
-	if d.Targets != nil {
-		targets := make([]uint8, 0, len(own)*d.Classes)
-		for _, v := range own {
-			targets = append(targets, d.Targets[int(v)*d.Classes:][:d.Classes]...)
-		}
-		f.array(ownPrefix+"y", []int{len(own), d.Classes}, targets)
-	} else {
-		labels := make([]int64, len(own))
-		for k, v := range own {
-			labels[k] = int64(d.Labels[v])
-		}
-		f.array(ownPrefix+"y", nil, labels)
-	}
+	f.labels(ownPrefix+"y", d, own)
 	for _, k := range d.Masks() {
 		if *k.Of == nil {
 			continue
@@ -251,6 +242,23 @@ func (w *writer) answers(f *filer, own []graph.NodeID) {
 		}
 		f.array(ownPrefix+k.Key, nil, mask)
 	}
+}
+
+// labels writes labels or targets of vertices.
+func (f *filer) labels(key string, d *dataset.Dataset, ids []graph.NodeID) {
+	if d.Targets != nil {
+		targets := make([]uint8, 0, len(ids)*d.Classes)
+		for _, v := range ids {
+			targets = append(targets, d.Targets[int(v)*d.Classes:][:d.Classes]...)
+		}
+		f.array(key, []int{len(ids), d.Classes}, targets)
+		return
+	}
+	labels := make([]int64, len(ids))
+	for k, v := range ids {
+		labels[k] = int64(d.Labels[v])
+	}
+	f.array(key, nil, labels)
 }
 
 // ownPrefix begins the names of arrays of a shard that have the parts' own vertices only.

@@ -16,7 +16,6 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
-	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
 )
 
@@ -45,12 +44,8 @@ func (l *Input) Release() error {
 // Load reads the data set of cfg and makes the problem of it.
 func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, error) {
 	started := time.Now()
-	path, err := locate(k, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if path != "" && shards.Is(path) {
-		return loadShards(ctx, k, cfg, path)
+	if in, err := InShards(ctx, k, cfg); in != nil || err != nil {
+		return in, err
 	}
 	d, err := Read(ctx, k, cfg, nil)
 	if err != nil {

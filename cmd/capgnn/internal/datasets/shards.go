@@ -38,6 +38,15 @@ func Settled(cfg *runfolder.Config) map[string]string {
 	return out
 }
 
+// InShards returns the data set of cfg if it is kept in shards; nil: it is not.
+func InShards(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, error) {
+	path, err := locate(k, cfg)
+	if err != nil || path == "" || !shards.Is(path) {
+		return nil, err
+	}
+	return loadShards(ctx, k, cfg, path)
+}
+
 // loadShards reads what all machines know of a data set in shards. Nothing of its graph and features is here before MapShards.
 func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, path string) (*Input, error) {
 	fault := func(err error) error {
@@ -67,7 +76,33 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		return nil, fault(err)
 	}
 	cfg.DatasetPath = path
+	if cfg.Sampled() {
+		if err := in.mapGraph(ctx, k); err != nil {
+			return nil, fault(err)
+		}
+	}
 	return in, ctx.Err()
+}
+
+// mapGraph maps what sampled training reads of all parts.
+func (l *Input) mapGraph(ctx context.Context, k *term.Console) error {
+	s := l.Shards
+	c, err := diskcache.Open(k)
+	if err != nil {
+		return err
+	}
+	known, remember := c.Seen(s.GraphPath(), s.WholeSum(), time.Now())
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "check"}
+	w, err := s.MapWhole(&l.Problem.Shards.Outline, shards.Options{Known: known, Watch: watch.At})
+	watch.End()
+	if err != nil {
+		return err
+	}
+	remember()
+	w.Data.Rest()
+	l.Problem.WithGraph(w.Data.Graph, w.Data.Labels, w.Data.Targets, w.Entries)
+	l.CloseFiles = w.Data.Close
+	return nil
 }
 
 // inputOf makes the input of a run of a folder of shards.
@@ -152,7 +187,11 @@ func (l *Input) add(machine int, h *shards.Shard) error {
 		s.OutIDs = narrow(h.Out.IDs)
 	}
 	h.In.IDs, h.Out.IDs = nil, nil
-	if err := p.Shards.Add(s); err != nil {
+	err := p.Shards.Add(s)
+	if err == nil && p.Graph != nil {
+		err = p.SuitsGraph(s)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", l.Shards.Path(machine), err)
 	}
 	for _, mask := range []struct{ all, own []bool }{{p.Train, h.Labels.Train}, {p.Val, h.Labels.Val}, {p.Test, h.Labels.Test}} {
@@ -178,6 +217,11 @@ func narrow(ids []int64) []graph.NodeID {
 func (l *Input) Unchanged() error {
 	if l.Shards == nil {
 		return nil
+	}
+	if l.Problem.Graph != nil {
+		if err := l.Shards.WholeUnchanged(); err != nil {
+			return term.Usagef("--dataset %s: %w", l.Shards.Dir, err)
+		}
 	}
 	for _, m := range l.Shards.mapped {
 		if err := l.Shards.Folder.Unchanged(m); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -36,6 +37,9 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 			return err
 		}
 	}
+	if in, err := p.inShards(ctx); in != nil || err != nil {
+		return errors.Join(err, p.takeShards(in))
+	}
 	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling)
 	if err != nil {
 		return err
@@ -60,8 +64,43 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if p.Ranks != nil {
 		p.Config.DataSHA256 = identity(p.Data.Problem)
 	}
-	p.Console.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.Data.Problem.Graph.Edges()), term.Grouped(d.Features.Cols))
+	p.noteData()
 	return nil
+}
+
+// inShards returns the data set if it is kept in shards; nil: it is not. How its features are standardised was settled when it was cut: takeShards looks at that.
+func (p *Prediction) inShards(ctx context.Context) (*datasets.Input, error) {
+	cfg := p.Config
+	cfg.Standardize = dataset.Auto
+	in, err := datasets.InShards(ctx, p.Console, &cfg)
+	p.Config.DatasetPath = cfg.DatasetPath
+	return in, err
+}
+
+// takeShards makes a data set that is kept in shards what is predicted. Its features were standardised when it was cut.
+func (p *Prediction) takeShards(in *datasets.Input) error {
+	if in == nil {
+		return nil
+	}
+	q := in.Problem
+	d := &dataset.Dataset{Features: dataset.Features{Cols: q.Features.Cols, Dense: []float32{}}, Labels: q.Labels, Targets: q.Targets, Classes: q.Classes}
+	err := p.fits(d)
+	if err == nil && !reflect.DeepEqual(p.scaling, in.Scaling) {
+		err = fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.Folder)
+	}
+	if p.leads() && err != nil {
+		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
+	}
+	p.Data = in
+	p.Config.Parts, p.Config.DataSHA256 = len(in.Shards.Plan.Parts), in.Identity()
+	p.noteData()
+	return nil
+}
+
+// noteData says what is predicted.
+func (p *Prediction) noteData() {
+	q := p.Data.Problem
+	p.Console.Note("%s: %s vertices, %s edges, %s features", p.Data.Name, term.Grouped(q.Vertices()), term.Grouped(q.Edges()), term.Grouped(q.Features.Cols))
 }
 
 // modelOf returns the network of a run; its input and output widths are those of the weights.

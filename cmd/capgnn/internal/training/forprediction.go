@@ -12,10 +12,10 @@ import (
 // ForPrediction are the steps of a prediction between the data set and the network: its devices and parts.
 func (t *Run) ForPrediction() []func(context.Context) error {
 	if t.Ranks == nil {
-		return []func(context.Context) error{t.ChooseDevices, t.Divide, t.Open}
+		return []func(context.Context) error{t.ChooseDevices, t.mapShards, t.Divide, t.Open}
 	}
 	divide := func(ctx context.Context) error { return t.takeDecisions(ctx, t.Divide) }
-	return []func(context.Context) error{t.compareData, t.placeTogether, t.profileTogether, divide, t.Open}
+	return []func(context.Context) error{t.compareData, t.placeTogether, t.mapShards, t.profileTogether, divide, t.Open}
 }
 
 // TakePart returns the run of a rank by the settings that rank 0 has, text in the format of config.yaml, but for what is this rank's own.

@@ -94,6 +94,9 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.OnStep = watch.step
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		watch.epoch(s)
+		if err := t.Data.Unchanged(); err != nil {
+			return err
+		}
 		if err := metrics.AppendSampled(s); err != nil {
 			return err
 		}
@@ -108,6 +111,9 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
+		return nil, err
+	}
+	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
 		return nil, err
 	}
 	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)

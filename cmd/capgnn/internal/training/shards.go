@@ -20,12 +20,10 @@ func (t *Run) settleShards() error {
 	parts := len(s.Plan.Parts)
 	switch {
 	case t.Ranks == nil && t.Command != "train":
-		return refuse("only `capgnn train` takes it: name the data set itself")
-	case c.Sampled():
-		return refuse("sampled training reads the whole graph: name the data set itself, or drop --batch-size %d", c.BatchSize)
+		return refuse("only `capgnn train` and `capgnn predict` take it: name the data set itself")
 	case c.Isolated.Value != nil:
 		return refuse("isolated parts take turns with chunks of the whole graph: name the data set itself, or drop --isolated")
-	case c.ClassWeights.String() != "" || c.LabelSmoothing > 0:
+	case !c.Sampled() && (c.ClassWeights.String() != "" || c.LabelSmoothing > 0):
 		return refuse("the loss would be weighed by labels of all machines: name the data set itself, or drop --class-weights and --label-smoothing")
 	case c.Plan != "" && !t.Resume:
 		return refuse("it has the parts already: drop --plan %s", c.Plan)

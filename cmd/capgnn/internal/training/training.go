@@ -119,7 +119,7 @@ func (t *Run) Preparations() []func(context.Context) error {
 // BeforeMemory are those of Preparations after which it is looked at what memory the run takes.
 func (t *Run) BeforeMemory() []func(context.Context) error {
 	if t.Config.Sampled() {
-		return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.settleShares, t.Open}
+		return []func(context.Context) error{t.Load, t.ChooseDevices, t.mapShards, t.Divide, t.settleShares, t.Open}
 	}
 	return []func(context.Context) error{t.Load, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
 }

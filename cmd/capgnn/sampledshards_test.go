@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/long"
+)
+
+// sampledShards is a run on samples whose data set is kept in shards, too.
+type sampledShards struct {
+	shardData
+	machines string // of the cut
+	cut      []string
+	args     []string
+}
+
+// Runs on samples of shards have the bits of the data set with the plan of the shards: in one process that has all of them, and in ranks each of which has its own alone, with the graph. So do predictions.
+func TestSampledShards(t *testing.T) {
+	t.Parallel()
+	cases := []sampledShards{
+		{shardData{vertices: 60, edges: 240}, "2,1", nil, []string{"--model", "sage"}},
+		{shardData{vertices: 60, edges: 200, sparse: true, directed: true, trained: 20}, "1,2", nil, []string{"--model", "gcn", "--sampling", "rapidgnn"}},
+		{shardData{vertices: 50, edges: 300, multi: true, trained: 10}, "2,1", nil, []string{"--model", "gin", "--sampling", "massivegnn", "--metric", "roc-auc"}},
+		{shardData{vertices: 50, edges: 150, sparse: true}, "2,1", nil, []string{"--model", "gat", "--sampling", "hopgnn,merge=off"}},
+		{shardData{vertices: 60, edges: 200, directed: true, trained: 30}, "1,2", []string{"--standardize", "train"}, []string{"--model", "gat", "--sampling", "distdgl", "--no-sparse", "--class-weights", "balanced", "--label-smoothing", "0.1"}},
+		{shardData{vertices: 40, edges: 100, sparse: true, trained: 3, lonely: true}, "2,1", nil, []string{"--model", "sage", "--no-sparse", "--sampling", "distdgl", "--fanout", "all,all"}},
+		{shardData{vertices: 40, edges: 160, directed: true, multi: true, sparse: true}, "1,2", []string{"--partitioner", "random"}, []string{"--model", "gcn", "--no-precompute", "--layers", "1", "--sampling", "default,place=batch"}},
+	}
+	if !long.Wanted() {
+		cases = cases[:3]
+	}
+	for k, d := range cases {
+		t.Run(fmt.Sprint(k, d.args), func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t)
+			d.write(s, "d.npz", uint64(k))
+			s.must(append([]string{"partition", "--dataset", "d.npz", "--machines", d.machines, "--out", "two.plan", "--shards", "two"}, d.cut...)...)
+			args := append([]string{"--hidden", "8", "--layers", "2", "--epochs", "3", "--batch-size", "8"}, d.args...)
+			whole := append(args[:len(args):len(args)], "--dataset", "d.npz", "--plan", "two.plan", "--devices", cpus(3), "--run-dir", "whole")
+			if len(d.cut) == 2 && d.cut[0] == "--standardize" {
+				whole = append(whole, d.cut...)
+			}
+			want := s.train(whole...)
+			same := func(what string, got *runfolder.Result) {
+				t.Helper()
+				if got.SHA256 != want.SHA256 || scoreText(got.Val) != scoreText(want.Val) || scoreText(got.Test) != scoreText(want.Test) || scoreText(got.Train) != scoreText(want.Train) {
+					t.Errorf("%s: weights %s and scores %s %s %s, want %s, %s %s %s", what, got.SHA256, scoreText(got.Train), scoreText(got.Val), scoreText(got.Test),
+						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
+				}
+			}
+			same("one process", s.train(append(args, "--dataset", "two", "--devices", cpus(3), "--run-dir", "alone")...))
+			machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
+			first := int(d.machines[0] - '0')
+			for _, devices := range [][]int{{first, 3 - first}, {1, 1, 1}} {
+				dir := fmt.Sprint("over", len(devices))
+				run := rankRun{sandbox: s, args: append(slices.Clone(args), "--run-dir", dir), own: func(rank int) []string {
+					data, before := machines[1], 0
+					for _, n := range devices[:rank] {
+						before += n
+					}
+					if before < first {
+						data = machines[0]
+					}
+					return []string{"--devices", cpus(devices[rank]), "--dataset", data}
+				}}
+				for rank, e := range run.over(len(devices)) {
+					if e.code != 0 {
+						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, len(devices), e.code, e.err)
+					}
+				}
+				same(dir, s.resultOf(dir))
+			}
+			s.must("predict", "--run", "whole", "--devices", cpus(1), "--out", "whole.npy")
+			s.must("predict", "--run", "over2", "--dataset", "two", "--devices", cpus(1), "--out", "shards.npy")
+			if one, err := os.ReadFile(s.path("whole.npy")); err != nil {
+				t.Fatal(err)
+			} else if other, err := os.ReadFile(s.path("shards.npy")); err != nil || !bytes.Equal(one, other) {
+				t.Errorf("predictions differ (%v)", err)
+			}
+		})
+	}
+}
+
+// A run on samples of shards is continued by other ranks, and on the data set, to the bits of one that was never interrupted.
+func TestSampledShardsResume(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	shardData{vertices: 60, edges: 240, trained: 30}.write(s, "d.npz", 1)
+	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--out", "two.plan", "--shards", "two")
+	args := []string{"--hidden", "8", "--epochs", "4", "--batch-size", "8", "--checkpoint-every", "1"}
+	want := s.train(append(args, "--devices", cpus(3), "--dataset", "two", "--run-dir", "want")...)
+	for k, goesOn := range []func(dir string){
+		func(dir string) { s.train("--resume", dir, "--dataset", "d.npz") },
+		func(dir string) {
+			run := rankRun{sandbox: s, args: []string{"--resume", dir, "--dataset", "two"}, own: func(rank int) []string { return []string{"--devices", cpus(1 + rank)} }}
+			for rank, e := range run.over(2) {
+				if e.code != 0 {
+					t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+				}
+			}
+		},
+	} {
+		dir := fmt.Sprint("run", k)
+		run := rankRun{sandbox: s, args: append(slices.Clone(args), "--dataset", "two", "--run-dir", dir), own: func(int) []string { return []string{"--devices", cpus(1)} }}
+		for rank, e := range run.over(3) {
+			if e.code != 0 {
+				t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+			}
+		}
+		list, err := filepath.Glob(s.path(dir + "/checkpoint/*"))
+		slices.Sort(list)
+		if err != nil || len(list) < 2 {
+			t.Fatalf("checkpoints %v (%v)", list, err)
+		}
+		for _, name := range []string{list[len(list)-1], s.path(dir + "/result.json")} { // the last epoch is to be done again
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if goesOn(dir); s.resultOf(dir).SHA256 != want.SHA256 {
+			t.Errorf("%s: weights %s, want %s", dir, s.resultOf(dir).SHA256, want.SHA256)
+		}
+	}
+}
+
+// Whatever is wrong with shards is one line that names it and says what to do, and exit code 2, at every rank.
+func TestSampledShardsRefuse(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	shardData{vertices: 60, edges: 240, directed: true, sparse: true, trained: 20}.write(s, "d.npz", 1)
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two")
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit := func(path string, f func(text string) string) {
+		text, err := os.ReadFile(path)
+		must(err)
+		must(os.WriteFile(path, []byte(f(string(text))), 0o600))
+	}
+	args := []string{"--quiet", "--hidden", "4", "--epochs", "1", "--batch-size", "8"}
+	for k, tc := range []struct {
+		spoil func(dir string)
+		want  string
+	}{
+		{func(dir string) { must(os.RemoveAll(dir + "/graph")) }, "graph: is not there: copy the graph into the folder, which sampled training reads"},
+		{func(dir string) {
+			edit(dir+"/common/shards.json", func(text string) string { return strings.Replace(text, `"graph_files"`, `"unknown"`, 1) })
+			must(os.RemoveAll(dir + "/graph"))
+		}, "was written by an older version, without the graph that sampled training reads: cut the shards again"},
+		{func(dir string) { must(os.Remove(dir + "/graph/entries_at.npy")) }, "graph/entries_at.npy"},
+		{func(dir string) { must(os.Truncate(dir+"/graph/indices.npy", 300)) }, "graph/indices.npy: has 300 bytes, "},
+		{func(dir string) {
+			edit(dir+"/graph/y.npy", func(text string) string { return text[:len(text)-1] + "\x01" })
+		}, "graph/y.npy: is not what was written: copy the folder again, or cut the shards again"},
+		{func(dir string) { must(os.RemoveAll(dir + "/rank-1")) }, "rank-1: is not there: copy the shard of machine 1 of 2 into the folder"},
+	} {
+		name := fmt.Sprint("spoilt", k)
+		must(os.CopyFS(s.path(name), os.DirFS(s.path("two"))))
+		tc.spoil(s.path(name))
+		run := rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "never"), own: func(rank int) []string { return []string{"--dataset", []string{"two", name}[rank]} }}
+		for rank, e := range run.over(2) {
+			if e.code != term.ExitUsage || !strings.Contains(e.last(), tc.want) {
+				t.Errorf("%d: rank %d: exit code %d, want %q\n%s", k, rank, e.code, tc.want, e.err)
+			}
+		}
+	}
+}
