@@ -59,22 +59,27 @@ func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.Nod
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for from, offset := 0, 0; from < len(ids); {
-		end, bytes := from, 0
-		for ; end < min(len(ids), from+mostAsked); end++ {
-			s := size(ids[end])
-			if bytes+s > a.most {
-				break
-			}
-			bytes += s
-		}
-		x := errand{table: table, owner: owner, ids: ids[from:end], bytes: bytes, from: from, offset: offset, put: put}
-		if from, offset = end, offset+bytes; from == len(ids) {
+		n, bytes := portion(ids[from:], size, a.most)
+		x := errand{table: table, owner: owner, ids: ids[from : from+n], bytes: bytes, from: from, offset: offset, put: put}
+		if from, offset = from+n, offset+bytes; from == len(ids) {
 			x.done = done
 		}
 		a.waiting = append(a.waiting, x)
 	}
 	a.pump()
 	return done
+}
+
+// portion returns how many of the ids one request asks for, from the first on, and the bytes of their rows, which are at most so many.
+func portion(ids []graph.NodeID, size func(v graph.NodeID) int, most int) (n, bytes int) {
+	for ; n < min(len(ids), mostAsked); n++ {
+		s := size(ids[n])
+		if bytes+s > most {
+			break
+		}
+		bytes += s
+	}
+	return n, bytes
 }
 
 // pump sends requests for which there is memory. a.mu is locked.

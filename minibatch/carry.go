@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/internal/meet"
+	"capgnn/reduce"
 )
 
 // carrier is a part's side of Hop, where each model comes by several parts in a step and brings the sum of its gradients along, never its weights: all models of a step
@@ -164,6 +165,9 @@ func (c *carrier) bringFar(from int, x *way) {
 	if c.added != nil {
 		c.queue.Wait(c.added)
 	}
+	if net, timed := c.net.(reduce.Timed); timed {
+		c.queue.Wait(net.Arrival(x.rank, c.area(from, c.w.index), message, len(x.in)))
+	}
 	c.queue.Upload(c.in.Buf, 0, x.in)
 	c.queue.Call("take gradients", func() error {
 		c.net.Taken(x.rank, c.area(from, c.w.index), message)
@@ -213,6 +217,9 @@ func (c *carrier) sendFar(to int, x *way) {
 	c.queue.Download(c.stage, c.out.Buf, 0)
 	message := x.next
 	x.next++
+	if net, timed := c.net.(reduce.Timed); timed {
+		net.Depart(x.rank, c.area(c.w.index, to), message, 0, c.queue.Record())
+	}
 	c.queue.Call("send gradients", func() error {
 		c.net.Send(x.rank, c.area(c.w.index, to), message, 0, c.stage, func(err error) {
 			if err != nil {

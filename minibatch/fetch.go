@@ -26,6 +26,7 @@ type fetcher struct {
 	g       *stage
 	rules   rowcache.Rules
 	service service
+	across  *crossing // of a simulation of several machines; nil: this is none
 	charged bool   // rows take the time of links on the device's clock (Trainer.charge), none of the host's
 	scout   *scout // nil: the policy does not look ahead
 	turns   int    // of a step
@@ -216,10 +217,14 @@ func (f *fetcher) count(x *fetching) *Counts {
 	return c
 }
 
-// parcels is what a turn fetches from each device.
+// parcels is what a turn fetches from each device of this process.
 func (f *fetcher) parcels(x *fetching, devices []gpu.Device) (out []gpu.Parcel) {
 	from := 0
 	for part, end := range x.ends {
+		if devices[part] == nil {
+			from = end
+			continue
+		}
 		p := gpu.Parcel{From: devices[part], Ask: idBytes * gpu.Bytes(end-from)}
 		for ; from < end; from++ {
 			p.Answer += gpu.Bytes(f.g.rowSize(x.fetched(from).ID))

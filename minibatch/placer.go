@@ -129,6 +129,14 @@ func (t placer) fetcher(w *worker) (err error) {
 
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.
 func (t placer) evaluator(ctx context.Context) error {
+	if t.simulated {
+		for _, w := range t.workers {
+			if t.design.sums { // of the same size
+				w.stage.tables[0].data = t.p.Features.Dense
+			}
+		}
+		return t.each((*worker).load)
+	}
 	var err error
 	o := t.design.evaluation(t.p, &t.o)
 	if t.o.several() {

@@ -151,6 +151,9 @@ func (t *Trainer) charge(w *worker, s *slot) {
 		w.rows.Wait(s.sent)
 	}
 	for k := range s.turns {
+		if c := w.fetcher.across; c != nil {
+			c.charge(w.fetcher, &s.turns[k], w.rows)
+		}
 		w.rows.Fetch(w.fetcher.parcels(&s.turns[k], t.o.Devices), func() {})
 	}
 	w.prefetch.Wait(w.rows.Record())

@@ -43,6 +43,8 @@ type Trainer struct {
 	fed     int           // samplers end before this step
 	stuck   bool          // a device does not answer
 	saves   bool          // the run writes checkpoints
+	// simulated says that the steps of the run are all that is of interest: nothing is computed.
+	simulated bool
 
 	// Of several ranks:
 	over      bool  // they have sent all that they send
@@ -61,11 +63,16 @@ type Trainer struct {
 // New validates everything, samples some steps to see how large they are, plans the order of operations, and puts every part on its device. Errors of input are plain; a
 // part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
+	return build(ctx, p, o, false)
+}
+
+// build is New, of a simulated run without what comes behind the steps of an epoch.
+func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*Trainer, error) {
 	if err := o.Validate(p); err != nil {
 		return nil, err
 	}
 	o.setDefaults()
-	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
+	t := &Trainer{p: p, o: o, simulated: simulated, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
 	if o.Criterion.Weights != nil {
 		t.weighs = o.Criterion.Total(p.TrainingByClass())
 	}

@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/internal/learn"
+	"capgnn/internal/machines"
 )
 
 // overMachines simulates a run of four parts on machines with so many of them, connected at a rate, in bytes per second.
@@ -33,7 +34,7 @@ func overMachines(t *testing.T, kind gnn.Kind, parts []int, rate float64, latenc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Simulate(context.Background(), p, o, &Machines{Parts: parts, Wire: net})
+	return Simulate(context.Background(), p, o, &machines.Cluster{Parts: parts, Wire: net})
 }
 
 // Of machines the simulation has the bytes that ranks send each other, is equal in every rerun, and takes as long as their busiest direction at least.

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/machines"
 	"capgnn/jaca"
 )
 
@@ -32,7 +33,7 @@ type Simulation struct {
 // epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
 // part that does not fit its device is a *gpu.OutOfMemory. Over machines, each has a trainer of its own, and the options are those
 // of all parts; nil: there is one.
-func Simulate(ctx context.Context, p *learn.Problem, o Options, over *Machines) (*Simulation, error) {
+func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.Cluster) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")

@@ -3,34 +3,31 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"sync"
 
-	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/machines"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+	"capgnn/reduce"
 )
 
 // simulation is the trainers of a simulated run, one for each machine.
 type simulation struct {
 	trainers []*Trainer
-	net      *machineNet // nil: there is one machine
+	net      *machines.Net // nil: there is one machine
 }
 
 // startSimulation returns the trainers of a run on the devices of all machines.
-func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *Machines) (*simulation, error) {
+func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *machines.Cluster) (*simulation, error) {
 	if over == nil || len(over.Parts) < 2 {
 		t, err := New(ctx, p, o)
 		return &simulation{trainers: []*Trainer{t}}, err
 	}
-	m := &simulation{trainers: make([]*Trainer, len(over.Parts)), net: newMachineNet(len(over.Parts), over.Wire)}
-	first := make([]int, len(over.Parts)+1)
-	for k, n := range over.Parts {
-		first[k+1] = first[k] + n
-	}
+	m := &simulation{trainers: make([]*Trainer, len(over.Parts)), net: machines.New(len(over.Parts), over.Wire)}
 	err := m.eachMachine(func(k int) (err error) {
 		own := o
-		lo, hi := first[k], first[k+1]
-		own.Parts, own.First, own.Devices, own.Ranks, own.Layout = len(o.Devices), lo, o.Devices[lo:hi:hi], machine{m.net, k}, nil
+		lo, hi := over.Of(k)
+		own.Parts, own.First, own.Devices, own.Ranks, own.Layout = len(o.Devices), lo, o.Devices[lo:hi:hi], m.net.Machine(k), nil
 		if l := &own.Cache.Links; len(l.H2D) > 0 {
 			own.Cache.Links = jaca.Links{H2D: l.H2D[lo:hi], D2H: l.D2H[lo:hi]}
 		}
@@ -43,21 +40,19 @@ func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *Mac
 	return m, err
 }
 
-// eachMachine calls f for all machines side by side and returns the first machine's error of those that began it. An error at one ends what the others wait for.
+// A simulated machine is a rank whose messages take virtual time.
+var (
+	_ Ranks        = machines.Machine{}
+	_ halo.Timed   = machines.Machine{}
+	_ reduce.Timed = machines.Machine{}
+)
+
+// eachMachine calls f for all machines side by side and returns the first error. An error at one ends what the others wait for.
 func (m *simulation) eachMachine(f func(k int) error) error {
 	if m.net == nil {
 		return f(0)
 	}
-	var all sync.WaitGroup
-	for k := range m.trainers {
-		all.Go(func() {
-			if err := f(k); err != nil {
-				m.net.fail(err)
-			}
-		})
-	}
-	all.Wait()
-	return machine{m.net, 0}.Err()
+	return m.net.Each(f)
 }
 
 // each is eachMachine for trainers.
@@ -80,8 +75,7 @@ func (m *simulation) received() (all []RankPair) {
 	}
 	for to := range m.trainers {
 		for from := range m.trainers {
-			n, _ := machine{m.net, to}.Received(from)
-			all = append(all, RankPair{From: from, To: to, Rows: gpu.Bytes(n)})
+			all = append(all, RankPair{From: from, To: to, Rows: m.net.Sent(from, to)})
 		}
 	}
 	return all
@@ -97,7 +91,7 @@ func (m *simulation) close() error {
 		}
 	}
 	if m.net != nil {
-		m.net.close()
+		m.net.Close()
 	}
 	return errors.Join(errs...)
 }

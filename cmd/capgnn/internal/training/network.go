@@ -8,6 +8,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/internal/machines"
 	"capgnn/pipeline"
 	"capgnn/profiler"
 )
@@ -62,12 +63,12 @@ func (t *Run) machinesOfForecast() (parts []int, lines [][]devices.Line, err err
 }
 
 // overMachines returns the machines of a forecast on these devices, joined by lines.
-func overMachines(parts []int, lines [][]devices.Line, opened []gpu.Device) (*pipeline.Machines, error) {
+func overMachines(parts []int, lines [][]devices.Line, opened []gpu.Device) (*machines.Cluster, error) {
 	if parts == nil {
 		return nil, nil
 	}
 	net, err := devices.ForecastNetwork(opened, lines)
-	return &pipeline.Machines{Parts: parts, Wire: net}, err
+	return &machines.Cluster{Parts: parts, Wire: net}, err
 }
 
 // firstsOf returns the first device of each machine, and behind the last one, where each part has a device of its own.

@@ -1,12 +1,10 @@
-package pipeline
+package machines
 
 import (
 	"context"
 	"sync"
 
 	"capgnn/gpu"
-	"capgnn/pipeline/halo"
-	"capgnn/reduce"
 )
 
 // Wire carries bytes between machines in the time of a clock (package gpu/sim).
@@ -17,17 +15,25 @@ type Wire interface {
 	Carry(stream int, bytes gpu.Bytes, after ...gpu.Event) gpu.Event
 }
 
-// Machines are those over which a run is simulated: each a process with parts of its own.
-type Machines struct {
+// Cluster is the machines over which a run is simulated: each a process with parts of its own.
+type Cluster struct {
 	Parts []int // of each, in a row
 	Wire  Wire  // whose clock is that of the devices
 }
 
-// machineNet joins the trainers of simulated machines in one process. Nothing is copied: messages say when they come in virtual time, and how large they are.
+// Of returns the parts of a machine: from lo to below hi.
+func (c *Cluster) Of(machine int) (lo, hi int) {
+	for _, n := range c.Parts[:machine] {
+		lo += n
+	}
+	return lo, lo + c.Parts[machine]
+}
+
+// Net joins the trainers of simulated machines in one process. Nothing is copied: messages say when they come in virtual time, and how large they are.
 //
 // Method: as package cluster/tcp, a message is held back until the reader has taken the one before. Whatever is sent leaves at once on the host; on the wire it
 // leaves when what it follows from is done. Callbacks come on a goroutine of each machine.
-type machineNet struct {
+type Net struct {
 	wire  Wire
 	posts []*post // by machine
 
@@ -80,9 +86,9 @@ type arrivedPiece struct {
 	at gpu.Event
 }
 
-// newMachineNet returns the net of n machines. Each has a goroutine, which ends with close.
-func newMachineNet(n int, wire Wire) *machineNet {
-	net := &machineNet{wire: wire, areas: map[areaKey]*machineArea{}, done: make(chan struct{})}
+// New returns the net of n machines. Each has a goroutine, which ends with Close.
+func New(n int, wire Wire) *Net {
+	net := &Net{wire: wire, areas: map[areaKey]*machineArea{}, done: make(chan struct{})}
 	for range n {
 		p := &post{up: make(chan []byte, 1), down: make(chan []byte, 1), bell: make(chan struct{}, 1)}
 		net.posts, net.received = append(net.posts, p), append(net.received, make([]int64, n))
@@ -91,8 +97,8 @@ func newMachineNet(n int, wire Wire) *machineNet {
 	return net
 }
 
-// run makes the calls of a machine until close.
-func (n *machineNet) run(p *post) {
+// run makes the calls of a machine until Close.
+func (n *Net) run(p *post) {
 	for range p.bell {
 		for {
 			n.mu.Lock()
@@ -109,8 +115,8 @@ func (n *machineNet) run(p *post) {
 	}
 }
 
-// close ends the goroutines. No machine uses the net any more.
-func (n *machineNet) close() {
+// Close ends the goroutines. No machine uses the net any more.
+func (n *Net) Close() {
 	n.mu.Lock()
 	n.closed = true
 	for _, p := range n.posts {
@@ -121,7 +127,7 @@ func (n *machineNet) close() {
 }
 
 // fail ends what all machines wait for.
-func (n *machineNet) fail(err error) {
+func (n *Net) fail(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.err == nil {
@@ -131,7 +137,7 @@ func (n *machineNet) fail(err error) {
 }
 
 // call has a machine's goroutine call f. The lock is held.
-func (n *machineNet) call(machine int, f func()) {
+func (n *Net) call(machine int, f func()) {
 	if n.closed {
 		return
 	}
@@ -144,50 +150,73 @@ func (n *machineNet) call(machine int, f func()) {
 }
 
 // pump lets pieces leave that may. The lock is held.
-func (n *machineNet) pump(k areaKey, a *machineArea) {
+func (n *Net) pump(k areaKey, a *machineArea) {
 	for len(a.waiting) > 0 && a.arrived != nil {
 		p := a.waiting[0]
 		if a.busy && p.message != a.message {
 			return
 		}
-		after := []gpu.Event{a.leaving[p.departing]}
+		leaves, timed := a.leaving[p.departing]
 		delete(a.leaving, p.departing)
+		after := []gpu.Event{leaves}
 		if !a.busy {
 			after = append(after, a.taken...)
 			a.busy, a.message, a.there, a.taken = true, p.message, a.there[:0], a.taken[:0]
 		}
 		a.waiting = a.waiting[1:]
 		hi := p.off + p.bytes
-		a.there = append(a.there, arrivedPiece{hi, n.wire.Carry(a.stream, gpu.Bytes(p.bytes), after...)})
+		if timed {
+			a.there = append(a.there, arrivedPiece{hi, n.wire.Carry(a.stream, gpu.Bytes(p.bytes), after...)})
+		}
 		n.received[k.to][k.from] += int64(p.bytes)
 		n.call(k.from, func() { p.sent(nil) })
 		n.call(k.to, func() { a.arrived(p.message, hi) })
 	}
 }
 
-// machine is one of a machineNet.
-type machine struct {
-	*machineNet
+// Machine returns one of them.
+func (n *Net) Machine(rank int) Machine { return Machine{n, rank} }
+
+// Each calls f for all machines side by side and returns the first error. An error at one ends what the others wait for.
+func (n *Net) Each(f func(rank int) error) error {
+	var all sync.WaitGroup
+	for rank := range n.posts {
+		all.Go(func() { // ends by itself, at the latest when the net fails; Each waits
+			if err := f(rank); err != nil {
+				n.fail(err)
+			}
+		})
+	}
+	all.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
+}
+
+// Sent returns the bytes that a machine has sent another one so far.
+func (n *Net) Sent(from, to int) gpu.Bytes {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return gpu.Bytes(n.received[to][from])
+}
+
+// Machine is one of a Net: what its trainer knows of the others.
+type Machine struct {
+	*Net
 	rank int
 }
 
-var (
-	_ Ranks        = machine{}
-	_ halo.Timed   = machine{}
-	_ reduce.Timed = machine{}
-)
+// Rank implements together.Ranks, as all methods do that do not say otherwise.
+func (m Machine) Rank() int { return m.rank }
 
-// Rank implements halo.Net.
-func (m machine) Rank() int { return m.rank }
+// Ranks is the number of machines.
+func (m Machine) Ranks() int { return len(m.posts) }
 
-// Ranks implements halo.Net.
-func (m machine) Ranks() int { return len(m.posts) }
+// SetEpoch does nothing.
+func (Machine) SetEpoch(uint32) {}
 
-// SetEpoch implements Ranks.
-func (machine) SetEpoch(uint32) {}
-
-// Announce implements Ranks. Streams are in the order of the table, so that times do not depend on goroutines.
-func (m machine) Announce(ctx context.Context, areas [][4]int) error {
+// Announce opens a stream for each area. Streams are in the order of the table, so that times do not depend on goroutines.
+func (m Machine) Announce(ctx context.Context, areas [][4]int) error {
 	if m.rank == 0 {
 		for _, a := range areas {
 			m.areas[areaKey{a[0], a[1], uint32(a[2])}] = &machineArea{stream: m.wire.Open(a[0], a[1]), leaving: map[departing]gpu.Event{}}
@@ -198,21 +227,21 @@ func (m machine) Announce(ctx context.Context, areas [][4]int) error {
 }
 
 // area returns one that was announced.
-func (m machine) area(from, to int, number uint32) (areaKey, *machineArea) {
+func (m Machine) area(from, to int, number uint32) (areaKey, *machineArea) {
 	k := areaKey{from, to, number}
 	return k, m.areas[k]
 }
 
-// Depart implements halo.Timed.
-func (m machine) Depart(to int, number, message uint32, off int, ev gpu.Event) {
+// Depart says that the bytes of a message from byte off on are there when ev fires. Send follows; what is sent without it takes no time on the wire, but is counted.
+func (m Machine) Depart(to int, number, message uint32, off int, ev gpu.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, a := m.area(m.rank, to, number)
 	a.leaving[departing{message, off}] = ev
 }
 
-// Send implements halo.Net.
-func (m machine) Send(to int, number, message uint32, off int, b []byte, sent func(error)) {
+// Send hands over the size of b.
+func (m Machine) Send(to int, number, message uint32, off int, b []byte, sent func(error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, a := m.area(m.rank, to, number)
@@ -220,8 +249,8 @@ func (m machine) Send(to int, number, message uint32, off int, b []byte, sent fu
 	m.pump(k, a)
 }
 
-// Expect implements halo.Net.
-func (m machine) Expect(from int, number uint32, _ []byte, arrived func(message uint32, hi int)) {
+// Expect has arrived called; nothing is written.
+func (m Machine) Expect(from int, number uint32, _ []byte, arrived func(message uint32, hi int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, a := m.area(from, m.rank, number)
@@ -229,8 +258,8 @@ func (m machine) Expect(from int, number uint32, _ []byte, arrived func(message 
 	m.pump(k, a)
 }
 
-// Arrival implements halo.Timed.
-func (m machine) Arrival(from int, number, message uint32, hi int) gpu.Event {
+// Arrival returns the event of bytes [0,hi) of a message, which have arrived.
+func (m Machine) Arrival(from int, number, message uint32, hi int) gpu.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, a := m.area(from, m.rank, number)
@@ -239,19 +268,28 @@ func (m machine) Arrival(from int, number, message uint32, hi int) gpu.Event {
 			return p.at
 		}
 	}
-	panic("pipeline: a message is waited for that has not arrived")
+	panic("machines: a message is waited for that has not arrived")
 }
 
-// Release implements halo.Timed.
-func (m machine) Release(from int, number, message uint32, ev gpu.Event) {
+// Carry sends bytes between two machines by the stream of an area once events have fired, and returns the event of their arrival. Nothing of it happens on the host. An area has one
+// caller at a time.
+func (n *Net) Carry(from, to int, number uint32, bytes gpu.Bytes, after ...gpu.Event) gpu.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.received[to][from] += int64(bytes)
+	return n.wire.Carry(n.areas[areaKey{from, to, number}].stream, bytes, after...)
+}
+
+// Release says that the next message to an area waits for an event.
+func (m Machine) Release(from int, number, message uint32, ev gpu.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, a := m.area(from, m.rank, number)
 	a.taken = append(a.taken, ev)
 }
 
-// Taken implements halo.Net.
-func (m machine) Taken(from int, number, message uint32) {
+// Taken says that an area may be written to again.
+func (m Machine) Taken(from int, number, message uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, a := m.area(from, m.rank, number)
@@ -259,26 +297,22 @@ func (m machine) Taken(from int, number, message uint32) {
 	m.pump(k, a)
 }
 
-// Received implements Ranks.
-func (m machine) Received(from int) (rows, frames int64) {
+func (m Machine) Received(from int) (rows, frames int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.received[m.rank][from]
 	return n, n
 }
 
-// Done implements Ranks.
-func (m machine) Done() <-chan struct{} { return m.done }
+func (m Machine) Done() <-chan struct{} { return m.done }
 
-// Err implements Ranks.
-func (m machine) Err() error {
+func (m Machine) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Gather implements Ranks.
-func (m machine) Gather(ctx context.Context, _ uint32, b []byte) ([][]byte, error) {
+func (m Machine) Gather(ctx context.Context, _ uint32, b []byte) ([][]byte, error) {
 	m.posts[m.rank].up <- b
 	if m.rank > 0 {
 		return nil, nil
@@ -294,8 +328,7 @@ func (m machine) Gather(ctx context.Context, _ uint32, b []byte) ([][]byte, erro
 	return all, nil
 }
 
-// Broadcast implements Ranks.
-func (m machine) Broadcast(ctx context.Context, _ uint32, b []byte) ([]byte, error) {
+func (m Machine) Broadcast(ctx context.Context, _ uint32, b []byte) ([]byte, error) {
 	for k := 0; m.rank == 0 && k < len(m.posts); k++ {
 		m.posts[k].down <- b
 	}
@@ -303,7 +336,7 @@ func (m machine) Broadcast(ctx context.Context, _ uint32, b []byte) ([]byte, err
 }
 
 // take returns what comes, unless a machine has failed.
-func (m machine) take(ctx context.Context, from <-chan []byte) ([]byte, error) {
+func (m Machine) take(ctx context.Context, from <-chan []byte) ([]byte, error) {
 	select {
 	case b := <-from:
 		return b, nil

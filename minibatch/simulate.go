@@ -1,0 +1,186 @@
+package minibatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+	"capgnn/internal/machines"
+)
+
+// Simulation is what the first epochs of a run are predicted to take.
+type Simulation struct {
+	Epochs []SimulatedEpoch
+	Parts  []PartMemory // by part
+}
+
+// SimulatedEpoch is one of them.
+type SimulatedEpoch struct {
+	Took   time.Duration // of devices and network; sampling and staging on the host take none of it
+	Pairs  []MachinePair // what machines send each other, by reader and then by sender
+	Counts               // over all parts; times are of devices
+}
+
+// MachinePair is what a machine sends another one.
+type MachinePair struct {
+	From, To  int
+	Rows      gpu.Bytes // answers, with their headers
+	Requests  gpu.Bytes // of rows: ids, and headers
+	Gradients gpu.Bytes // gradients and new weights, and the word after each step
+}
+
+// Bytes is all of it: what together.Pair calls Rows.
+func (x *MachinePair) Bytes() gpu.Bytes { return x.Rows + x.Requests + x.Gradients }
+
+// Simulate predicts the first epochs of a run, as many as asked for and the run has, on devices that share a clock (package gpu/sim) and compute nothing: the trainer's own code samples, decides which
+// rows are fetched, and enqueues the steps. Nothing is kept, written, evaluated or scored. Of machines, each has a trainer of its own, and the options are those of all parts; nil: there is one. A part that
+// does not fit its device is a *gpu.OutOfMemory. With Hop no time step is dropped unless Sampling.Merged says so.
+func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over *machines.Cluster) (*Simulation, error) {
+	clock := clockOf(o.Devices)
+	if clock == nil {
+		return nil, errors.New("simulate: the devices share no clock")
+	}
+	o.Init, o.CheckpointDir, o.Resume, o.Ranks = nil, "", false, nil
+	if o.Sampling.Place == Hop && o.Sampling.Merged == nil { // nobody knows what will be merged
+		o.Sampling.NoMerge = true
+	}
+	m := &simulation{options: []Options{o}, trainers: make([]*Trainer, 1)}
+	if over != nil && len(over.Parts) > 1 {
+		m.over(o, over)
+	}
+	defer m.close()
+	s := new(Simulation)
+	if err := m.place(ctx, p, s); err != nil {
+		return nil, err
+	}
+	for epoch := range min(epochs, o.Epochs) {
+		e, err := m.epoch(ctx, clock, epoch)
+		if err != nil {
+			return nil, fmt.Errorf("simulate epoch %d: %w", epoch, err)
+		}
+		s.Epochs = append(s.Epochs, *e)
+	}
+	return s, nil
+}
+
+// simulation is the trainers of a simulated run, one for each machine.
+type simulation struct {
+	options  []Options
+	trainers []*Trainer
+	net      *machines.Net // nil: there is one machine
+}
+
+// over gives each machine its options.
+func (m *simulation) over(o Options, c *machines.Cluster) {
+	m.net, m.options, m.trainers = machines.New(len(c.Parts), c.Wire), nil, make([]*Trainer, len(c.Parts))
+	for k := range c.Parts {
+		own := o
+		lo, hi := c.Of(k)
+		own.Devices, own.Ranks = make([]gpu.Device, len(o.Devices)), m.net.Machine(k)
+		copy(own.Devices[lo:hi], o.Devices[lo:hi])
+		m.options = append(m.options, own)
+	}
+}
+
+// place says what parts take of their devices, and puts them there.
+func (m *simulation) place(ctx context.Context, p *learn.Problem, s *Simulation) error {
+	memory := make([]*Memory, len(m.trainers))
+	err := m.each(func(k int) (err error) {
+		if memory[k], err = Plan(ctx, p, m.options[k]); err == nil {
+			m.trainers[k], err = build(ctx, p, m.options[k], true)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for k, t := range m.trainers {
+		own := t.own()
+		s.Parts = append(s.Parts, memory[k].Parts[own.Lo:own.Hi]...)
+	}
+	return nil
+}
+
+// each calls f for all machines side by side.
+func (m *simulation) each(f func(k int) error) error {
+	if m.net == nil {
+		return f(0)
+	}
+	return m.net.Each(f)
+}
+
+// epoch simulates one. The clock is asked when all machines have done the same steps.
+func (m *simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*SimulatedEpoch, error) {
+	e, steps := new(SimulatedEpoch), m.trainers[0].roots.steps
+	began, before := clock.Now(), m.pairs()
+	for from := 0; from < steps; from += longest {
+		if err := m.each(func(k int) error { return m.trainers[k].simulate(ctx, epoch, from, min(steps, from+longest)) }); err != nil {
+			return nil, err
+		}
+		clock.Now()
+		for _, t := range m.trainers {
+			for _, w := range t.workers {
+				e.Add(&w.counts)
+			}
+		}
+	}
+	e.Steps, e.Took = steps, clock.Now()-began
+	for k, x := range m.pairs() {
+		y := before[k]
+		x.Rows, x.Requests, x.Gradients = x.Rows-y.Rows, x.Requests-y.Requests, x.Gradients-y.Gradients
+		if x.Bytes() > 0 {
+			e.Pairs = append(e.Pairs, x)
+		}
+	}
+	return e, nil
+}
+
+// simulate enqueues steps of an epoch on the parts of a machine.
+func (t *Trainer) simulate(ctx context.Context, epoch, from, end int) error {
+	first := epoch * t.roots.steps
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, accord: t.accord, first: first, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
+	t.hub.Epoch = epoch
+	if err := t.sample(first + from); err != nil {
+		return err
+	}
+	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// pairs is what machines have sent each other so far.
+func (m *simulation) pairs() (all []MachinePair) {
+	for to := range m.trainers {
+		for from := range m.trainers {
+			if from == to {
+				continue
+			}
+			x := MachinePair{From: from, To: to}
+			for _, w := range m.trainers[to].workers {
+				x.Rows += w.fetcher.across.answer[from]
+			}
+			for _, w := range m.trainers[from].workers {
+				x.Requests += w.fetcher.across.asked[to]
+			}
+			x.Gradients = m.net.Sent(from, to) - x.Rows - x.Requests
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// close gives all memory back.
+func (m *simulation) close() {
+	for _, t := range slices.DeleteFunc(m.trainers, func(t *Trainer) bool { return t == nil }) {
+		t.over = true // nothing is under way that a machine would write
+		t.Close()
+	}
+	if m.net != nil {
+		m.net.Close()
+	}
+}
