@@ -23,6 +23,8 @@ type Trace struct {
 	turns int       // how often a part asks for rows in a step
 	Parts int
 	own   graph.Range // the parts that are traced
+	// MachineOf says on which machine each part is: then rows that come from another part of the same machine are not counted as fetched, prefilled or requested. nil: all are.
+	MachineOf []int
 }
 
 // Way is one way to fetch rows of other parts.
@@ -130,7 +132,7 @@ func (r *reader) count(ctx context.Context, epochs int, ways []Way) [][]Counts {
 			p.Decide(rowcache.Step{Number: turn, Rows: x.remote}, &d)
 			c := &out[w][turn/epoch]
 			c.Add(&x.counts)
-			t.moved(c, &d, asked)
+			t.moved(r.part, c, &d, asked)
 		}
 		r.drop(turn + 1)
 	}
@@ -142,25 +144,32 @@ func (r *reader) count(ctx context.Context, epochs int, ways []Way) [][]Counts {
 	return out
 }
 
-// moved counts the rows, requests and bytes of a decision.
-func (t *Trace) moved(c *Counts, d *rowcache.Decision, asked []bool) {
+// moved counts the rows, requests and bytes of a decision of a part.
+func (t *Trace) moved(part int, c *Counts, d *rowcache.Decision, asked []bool) {
 	clear(asked)
-	fetched := int64(0)
+	read := 0
 	for _, f := range d.Fetch {
-		if home := t.o.Part[f.ID]; !asked[home] {
+		if f.Row >= 0 {
+			read++
+		}
+		home := t.o.Part[f.ID]
+		if t.MachineOf != nil && t.MachineOf[home] == t.MachineOf[part] {
+			continue
+		}
+		if !asked[home] {
 			asked[home] = true
 			c.Requests++
 		}
 		if f.Row >= 0 {
-			fetched++
+			c.Rows.Fetched++
+		} else {
+			c.Rows.Prefilled++
 		}
 		c.Bytes.Rows += t.bytes(f.ID)
+		c.Bytes.IDs += idBytes
 	}
-	c.Rows.Fetched += fetched
-	c.Rows.Hit += int64(len(d.From)) - fetched
-	c.Rows.Prefilled += int64(len(d.Fetch)) - fetched
+	c.Rows.Hit += int64(len(d.From) - read)
 	c.Rows.Evicted += int64(d.Evicted)
-	c.Bytes.IDs += 4 * gpu.Bytes(len(d.Fetch))
 }
 
 // bytes is the size of a row.

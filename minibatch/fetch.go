@@ -27,9 +27,9 @@ type fetcher struct {
 	rules   rowcache.Rules
 	service service
 	across  *crossing // of a simulation of several machines; nil: this is none
-	charged bool   // rows take the time of links on the device's clock (Trainer.charge), none of the host's
-	scout   *scout // nil: the policy does not look ahead
-	turns   int    // of a step
+	charged bool      // rows take the time of links on the device's clock (Trainer.charge), none of the host's
+	scout   *scout    // nil: the policy does not look ahead
+	turns   int       // of a step
 	slots   int
 	row     int // bytes of a slot
 	arena   *hostmem.Arena

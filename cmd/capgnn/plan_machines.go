@@ -12,6 +12,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu"
 	"capgnn/internal/number"
 )
 
@@ -19,9 +20,6 @@ import (
 func planMachines(ctx context.Context, t *training.Run) error {
 	if t.Config.Machines.String() == "" {
 		return term.Usagef("--net %s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
-	}
-	if t.Config.Sampled() {
-		return term.Usagef("--machines with --batch-size: machines are planned for full-batch training: drop one of them")
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
@@ -31,6 +29,9 @@ func planMachines(ctx context.Context, t *training.Run) error {
 		}
 	}
 	t.Console.Enter(term.Checking)
+	if t.Config.Sampled() {
+		return planSampledMachines(ctx, t)
+	}
 	p, err := t.PlanMachines(ctx)
 	t.Console.EndStages()
 	if err := errors.Join(err, ctx.Err()); err != nil {
@@ -41,10 +42,34 @@ func planMachines(ctx context.Context, t *training.Run) error {
 	}
 	if p.Best == 0 {
 		all := p.Counts[len(p.Counts)-1]
-		return &term.FitError{Err: fmt.Errorf("the run needs %s of a device that has %s, on %s", term.Size(all.Peak), term.Size(all.Budget), term.Counted(all.Machines, "machine")),
-			Remedy: "add machines or devices, or take a smaller --hidden, or --storage bf16"}
+		return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --hidden, or --storage bf16")
 	}
 	return nil
+}
+
+// planSampledMachines is planMachines of a run on samples.
+func planSampledMachines(ctx context.Context, t *training.Run) error {
+	p, err := t.PlanSampledMachines(ctx)
+	t.Console.EndStages()
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return t.BeforeTraining(err)
+	}
+	if err := printSampledMachines(p, t.Console); err != nil {
+		return err
+	}
+	for i := range p.Counts {
+		if p.Counts[i].Fits {
+			return nil
+		}
+	}
+	all := p.Counts[len(p.Counts)-1]
+	return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --batch-size, --fanout or --hidden")
+}
+
+// tooSmall says that the run does not fit so many machines, whose fullest device needs so much.
+func tooSmall(machines int, peak, budget gpu.Bytes, or string) error {
+	return &term.FitError{Err: fmt.Errorf("the run needs %s of a device that has %s, on %s", term.Size(peak), term.Size(budget), term.Counted(machines, "machine")),
+		Remedy: "add machines or devices, " + or}
 }
 
 // printMachines writes the plan: one JSON line, or a table and the answer.

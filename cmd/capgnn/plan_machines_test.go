@@ -78,7 +78,9 @@ func TestPlanMachinesRefuses(t *testing.T) {
 		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
 		{"--machines 2 --net fast --devices sim:a40,sim:a40", "is not a rate such as 10Gbit/s", term.ExitUsage},
 		{"--machines 2 --net no.json --devices sim:a40,sim:a40", "no.json: no such file", term.ExitUsage},
-		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --batch-size 8", "machines are planned for full-batch training", term.ExitUsage},
+		{"--machines 2 --devices sim:a40,sim:a40 --batch-size 8 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
+		{"--machines 2,3 --devices sim:a40,sim:a40 --batch-size 8", "give those of all machines, 5, or those of each, 2", term.ExitUsage},
+		{"--machines 2 --net 1Gbit/s --devices sim:a40,mem=4KiB --batch-size 8", "the run needs ", term.ExitDoesNotFit},
 		{"--machines 2 --net 1Gbit/s --devices sim:a40,mem=4KiB", "the parts need about", term.ExitDoesNotFit},
 	} {
 		stdout, stderr, code := s.run(append([]string{"plan", "--quiet"}, small(strings.Fields(tc.args)...)...)...)

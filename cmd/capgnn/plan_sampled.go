@@ -24,7 +24,7 @@ func printSampled(ctx context.Context, t *training.Run, p *training.SampledPlan,
 		return err
 	}
 	if p.Rows != nil {
-		if err := rowsTable(p, k.Out); err != nil {
+		if err := rowsTable(p.Rows, "", k.Out); err != nil {
 			return err
 		}
 	}
@@ -81,8 +81,8 @@ func cacheFlag(share float64) string {
 	return "--row-cache " + strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
 }
 
-// rowsTable writes what an epoch fetches of other parts, by the place of roots and the way to fetch, and how large a cache is of use.
-func rowsTable(p *training.SampledPlan, w io.Writer) error {
+// rowsTable writes what an epoch fetches of other parts, by the place of roots and the way to fetch. between says between whom; "": parts.
+func rowsTable(p *training.RowsPlan, between string, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	table := func(title string, counts []training.RowCount) {
 		fmt.Fprintf(t, "\n%s\trows fetched\tbytes\trequests\n", title)
@@ -90,8 +90,11 @@ func rowsTable(p *training.SampledPlan, w io.Writer) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", c.Setting, term.Grouped(c.Rows), term.Size(c.Bytes), term.Grouped(c.Requests))
 		}
 	}
-	table("the first epoch, no cache", p.Rows.Places)
-	table("the first epoch, "+cacheFlag(p.Rows.Cache.Share), p.Rows.Ways)
+	if between != "" {
+		fmt.Fprintf(t, "\n%s", between)
+	}
+	table("the first epoch, no cache", p.Places)
+	table("the first epoch, "+cacheFlag(p.Cache.Share), p.Ways)
 	return t.Flush()
 }
 

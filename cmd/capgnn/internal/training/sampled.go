@@ -45,8 +45,12 @@ func (t *Run) settleShares(ctx context.Context) error {
 }
 
 // sampledOptions returns what decides how the trainer on samples lays out the problem, on devices that stand for those of the run.
-func (t *Run) sampledOptions() minibatch.Options {
-	p, c, s := t.Data.Problem, &t.Config, t.settledSampling()
+func (t *Run) sampledOptions() minibatch.Options { return t.sampledOn(t.partDevices()) }
+
+// sampledOn is sampledOptions on other devices, by part.
+func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
+	p, c := t.Data.Problem, &t.Config
+	s := c.SettledSampling(list)
 	opt := minibatch.Options{
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
@@ -60,7 +64,7 @@ func (t *Run) sampledOptions() minibatch.Options {
 	if s.Place == minibatch.Hop && !s.NoMerge {
 		opt.Sampling.Merged = c.Merged.Value
 	}
-	opt.Devices = t.partDevices()
+	opt.Devices = list
 	if t.Ranks != nil {
 		opt.Ranks = t.Ranks
 	}
@@ -77,9 +81,7 @@ func (t *Run) partDevices() []gpu.Device {
 }
 
 // settledSampling returns how steps are made on the run's devices.
-func (t *Run) settledSampling() runfolder.Sampling {
-	return t.Config.SettledSampling(t.partDevices())
-}
+func (t *Run) settledSampling() runfolder.Sampling { return t.Config.SettledSampling(t.partDevices()) }
 
 // sampledJob places the run on its devices, together with other ranks if there are some, and returns what trains it on samples.
 func (t *Run) sampledJob(ctx context.Context) (*job, error) {

@@ -38,7 +38,17 @@ func rowCountOf(setting string, c *minibatch.Counts) RowCount {
 
 // PlanRows samples an epoch of several parts, and counts.
 func (t *Run) PlanRows(ctx context.Context) (*RowsPlan, error) {
-	opt, out := t.sampledOptions(), new(RowsPlan)
+	return t.planRows(ctx, t.sampledOptions(), nil)
+}
+
+// planRows is PlanRows with options. machineOf says on which machine each part is, and that only what crosses between machines is of interest; nil: there is one.
+func (t *Run) planRows(ctx context.Context, opt minibatch.Options, machineOf []int) (*RowsPlan, error) {
+	out := new(RowsPlan)
+	trace := func(o minibatch.Options) *minibatch.Trace {
+		x := minibatch.NewTrace(t.Data.Problem, o, t.Parts)
+		x.MachineOf = machineOf
+		return x
+	}
 	places := []minibatch.Place{minibatch.Batch, minibatch.Home, minibatch.Hop}
 	if opt.Sampling.Local { // which has no others
 		places = []minibatch.Place{opt.Sampling.Place}
@@ -48,13 +58,13 @@ func (t *Run) PlanRows(ctx context.Context) (*RowsPlan, error) {
 		if o.Sampling.Place = place; place != opt.Sampling.Place {
 			o.Sampling.NoMerge, o.Sampling.NoGather, o.Sampling.Merged = false, false, nil
 		}
-		counts, err := minibatch.NewTrace(t.Data.Problem, o, t.Parts).Count(ctx, 1, []minibatch.Way{{Slots: make([]int, t.Parts)}})
+		counts, err := trace(o).Count(ctx, 1, []minibatch.Way{{Slots: make([]int, t.Parts)}})
 		if err != nil {
 			return nil, err
 		}
 		out.Places = append(out.Places, rowCountOf("place="+place.String(), &counts[0][0]))
 	}
-	return out, t.planWays(ctx, minibatch.NewTrace(t.Data.Problem, opt, t.Parts), opt.Sampling.Fetch, out)
+	return out, t.planWays(ctx, trace(opt), opt.Sampling.Fetch, out)
 }
 
 // planWays finds the smallest good cache, and counts what each way to fetch fetches with it.
