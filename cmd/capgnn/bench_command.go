@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/experiments"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -43,6 +46,9 @@ func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Com
 	}
 	if name == "peers" || name == "sampler" || name == benchAll {
 		sub.Flags = append(sub.Flags, &cli.StringFlag{Name: "python", Usage: "interpreter `FILE` that has torch, and torch_geometric or dgl for more baselines"})
+	}
+	if experiments.OverRanks(name) {
+		sub.Flags = append(sub.Flags, &cli.IntFlag{Name: "ranks", Usage: "train over `N` ranks in place of counting: epoch times, bytes and waits of its ways beside each other. Ranks are processes here, or those that mpirun, srun or scripts/netlab have started this command as, on a folder --out that all see", DefaultText: "count"})
 	}
 	sub.Action = inheriting(withoutArguments("bench "+name, func(c *cli.Context) error { return benchAction(c, name, list) }))
 	return sub
@@ -80,12 +86,43 @@ func readBenchOptions(c *cli.Context, name string) (experiments.Options, error) 
 			o.Seeds = append(o.Seeds, seed)
 		}
 	}
+	if c.IsSet("ranks") {
+		var err error
+		if o.Ranks, o.Place, err = benchRanks(c.Int("ranks")); err != nil {
+			return o, err
+		}
+	}
 	if c.IsSet("devices") {
 		if err := devices.Check(o.Devices); err != nil {
 			return o, err
 		}
 	}
 	return o, nil
+}
+
+// benchRanks returns over how many ranks an experiment trains, and which of them this process is.
+func benchRanks(n int) (int, experiments.Place, error) {
+	var p experiments.Place
+	if n < 2 || n > cluster.MaxRanks {
+		return 0, p, term.Usagef("--ranks %d is not in [2, %d]", n, cluster.MaxRanks)
+	}
+	here, err := cluster.Find(cluster.Flags{}, os.LookupEnv)
+	if err != nil {
+		return 0, p, term.AsUsage(err)
+	}
+	if here.Ranks < 2 {
+		return n, p, nil
+	}
+	if here.Ranks != n {
+		return 0, p, term.Usagef("--ranks %d: %s has started %d: give as many", n, here.Source, here.Ranks)
+	}
+	host, port, err := net.SplitHostPort(here.Master)
+	if err != nil {
+		return 0, p, term.AsUsage(err)
+	}
+	p.Rank, p.Master = here.Rank, host
+	p.Port, err = strconv.Atoi(port)
+	return n, p, term.AsUsage(err)
 }
 
 func benchAction(c *cli.Context, name string, list []experiments.Experiment) error {

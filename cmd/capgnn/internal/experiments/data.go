@@ -104,6 +104,9 @@ func (b *Bench) path(ctx context.Context, item string) (string, error) {
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
 	err = stores.Write(path, d, watch.At)
 	watch.End()
+	if err != nil && term.Exists(filepath.Join(path, "meta.json")) { // another process has made it meanwhile
+		return path, nil
+	}
 	return path, datasets.WriteError(err)
 }
 

@@ -15,6 +15,8 @@ type Options struct {
 	Quick    bool
 	Out      string
 	Python   string
+	Ranks    int // 0: the experiment is not one over ranks
+	Place    Place
 }
 
 // cell is one result that an experiment wants.

@@ -51,17 +51,25 @@ func (b *Bench) Run(ctx context.Context, list []Experiment, report bool) error {
 		}
 		return err
 	}
+	if b.opt.follows() {
+		return nil
+	}
 	return b.print(sections)
 }
 
 // all runs the experiments and writes what they show.
 func (b *Bench) all(ctx context.Context, list []Experiment) ([]bench.Section, error) {
 	b.noteLoad()
-	if err := b.writeEnvironment(); err != nil {
-		return nil, err
+	if !b.opt.follows() {
+		if err := b.writeEnvironment(); err != nil {
+			return nil, err
+		}
 	}
 	var sections []bench.Section
 	for _, e := range list {
+		if b.opt.Ranks > 0 {
+			e = overRanks(e)
+		}
 		s, err := b.one(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("bench %s: %w", e.Name, err)
@@ -99,7 +107,9 @@ func (b *Bench) one(ctx context.Context, e Experiment) (*bench.Section, error) {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
 			}
-			l.Cell, l.Seconds = c.id, time.Since(start).Seconds()
+			if l.Cell, l.Seconds = c.id, time.Since(start).Seconds(); b.opt.follows() {
+				continue
+			}
 			if err := b.journal.Append(l); err != nil {
 				return nil, err
 			}
@@ -107,6 +117,9 @@ func (b *Bench) one(ctx context.Context, e Experiment) (*bench.Section, error) {
 		bar.At(int64(i+1), c.id["dataset"])
 	}
 	bar.End()
+	if b.opt.follows() {
+		return nil, nil
+	}
 	s := show()
 	s.Name = e.Name
 	return &s, nil

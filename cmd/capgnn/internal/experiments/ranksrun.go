@@ -1,0 +1,124 @@
+package experiments
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/bench"
+	"capgnn/internal/regular"
+)
+
+// ending is how long processes have to end that were asked to.
+const ending = 20 * time.Second
+
+// training is the cell of a run over ranks: train, by launch where this process starts the ranks, else as the one that it is. number is the cell's among those of the experiment.
+func (p *rankedPlan) training(data string, w rankWay, round, number int) cell {
+	return cell{p.id(data, w, round), func(ctx context.Context) (*bench.Line, error) {
+		store, err := p.store(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		dir := runfolder.Dir(filepath.Join(p.opt.Out, fmt.Sprintf("run-%d", number)))
+		if !p.opt.follows() { // what an interrupted command has left
+			if err := os.RemoveAll(string(dir)); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.start(ctx, p.arguments(store, string(dir), w, number)); err != nil || p.opt.follows() {
+			return newLine(), err
+		}
+		l, err := p.trained(dir.Metrics())
+		return l, errors.Join(err, os.RemoveAll(string(dir)))
+	}}
+}
+
+// arguments are those of the program.
+func (p *rankedPlan) arguments(store, dir string, w rankWay, number int) []string {
+	o := &p.opt
+	args := append([]string{"train", "--dataset", store, "--model", "sage", "--layers", strconv.Itoa(len(fanouts)), "--fanout", drawing{fanout: fanouts}.text(), "--batch-size", strconv.Itoa(p.roots * o.Ranks),
+		"--epochs", strconv.Itoa(p.epochs), "--eval-every", "0", "--seed", strconv.FormatUint(o.Seeds[0], 10), "--run-dir", dir, "--quiet"}, w.flags...)
+	if o.Devices != "" {
+		args = append(args, "--devices", o.Devices)
+	}
+	if o.Place.Master == "" {
+		return append([]string{"launch", "-n", strconv.Itoa(o.Ranks), "--"}, args...)
+	}
+	// Ports take turns: a rank may be here while another one is in the run before.
+	return append(args, "--rank", strconv.Itoa(o.Place.Rank), "--ranks", strconv.Itoa(o.Ranks), "--master", o.Place.Master, "--port", strconv.Itoa(o.Place.Port+number%16))
+}
+
+// start runs the program and returns when it has ended. Its last line is the error.
+func (p *rankedPlan) start(ctx context.Context, args []string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stderr, cmd.WaitDelay = &said, ending
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return &term.Elsewhere{Code: exit.ExitCode(), Line: "train over ranks: " + strings.TrimPrefix(lastLine(said.Bytes(), err), "capgnn: ")}
+	}
+	return err
+}
+
+// epochLine is what is read of a line of metrics.jsonl.
+type epochLine struct {
+	EpochS float64                              `json:"epoch_s"`
+	CPUS   float64                              `json:"cpu_s"`
+	Rows   struct{ Fetched, Prefilled float64 } `json:"rows"`
+	TimeS  struct{ Wait float64 }               `json:"time_s"`
+	Bytes  struct{ Rows float64 }               `json:"bytes"`
+	Pairs  []runfolder.RankTraffic              `json:"pairs"`
+}
+
+// trained reads what a run has left: medians of the epochs behind the first, where there are some.
+func (p *rankedPlan) trained(metrics string) (*bench.Line, error) {
+	f, err := regular.Open(metrics)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	l, lines := newLine(), bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e epochLine
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("%s: %w", metrics, err)
+		}
+		bytes := 0.0
+		for _, x := range e.Pairs {
+			bytes += float64(x.Rows)
+		}
+		for name, x := range map[string]float64{"epoch_s": e.EpochS, "cpu_s": e.CPUS, "rows": e.Rows.Fetched + e.Rows.Prefilled, "row_bytes": e.Bytes.Rows, "bytes": bytes, "wait_s": e.TimeS.Wait / float64(p.opt.Ranks)} {
+			l.Series[name] = append(l.Series[name], x)
+		}
+	}
+	if err := lines.Err(); err != nil || len(l.Series["epoch_s"]) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: no epoch", metrics), err)
+	}
+	for name, all := range l.Series {
+		l.Values[name] = medianOf(all[min(1, len(all)-1):])
+	}
+	l.Values["first_bytes"], l.Values["bytes"] = l.Series["row_bytes"][0], stat.Mean(l.Series["bytes"], nil) // rows of an epoch come in part in the one before
+	return l, nil
+}
