@@ -2,12 +2,12 @@ package minibatch
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/layered"
 	"capgnn/internal/meet"
 )
 
@@ -48,7 +48,6 @@ type rows struct {
 	*Trainer
 	askers [][]*asker                    // by part of this process, and rank
 	tables [2]atomic.Pointer[layerTable] // of evaluation, layers taking turns
-	reads  [][]graph.NodeID              // by part: vertices of others that evaluation reads here; nil: not known yet
 }
 
 // answerBytes bounds the rows of an answer to a part of a run on a model.
@@ -128,7 +127,7 @@ func (t *rows) size(table, v int) (int, bool) {
 	if x == nil || tableOf(x.layer) != table {
 		return 0, false
 	}
-	return x.row, true
+	return x.Row, true
 }
 
 // pack writes a row.
@@ -140,25 +139,17 @@ func (t *rows) pack(table int, dst []byte, v graph.NodeID) int {
 }
 
 // complete is layered.Options.Complete. All ranks have their rows of a layer before any asks for others; those of the layer before stay until all have them.
-func (t *rows) complete(h *meet.Hub, layer int, table []byte) error {
-	x := &layerTable{layer: layer, rows: table, row: len(table) / t.p.Vertices()}
-	t.tables[tableOf(layer)%2].Store(x)
+func (t *rows) complete(h *meet.Hub, layer int, table *layered.Table) error {
+	t.tables[tableOf(layer)%2].Store(&layerTable{layer, table})
 	if err := t.talk().Together(h.Context(), tagLayer); err != nil {
 		return err
 	}
-	if t.reads == nil {
-		t.reads = t.readsOfOthers()
-	}
 	t.gathering.Store(&tagNames[tagLayer])
 	defer t.gathering.Store(nil)
-	came := make([]event, len(t.reads))
-	for part, ids := range t.reads {
-		if len(ids) > 0 {
-			came[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return x.row }, func(from, _ int, rows []byte) {
-				for i := range len(rows) / x.row {
-					copy(table[int(ids[from+i])*x.row:][:x.row], rows[i*x.row:])
-				}
-			})
+	came := make([]event, t.roots.parts)
+	for part := range came {
+		if ids, mem := table.Others(part); len(ids) > 0 {
+			came[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return table.Row }, func(_, offset int, rows []byte) { copy(mem[offset:], rows) })
 		}
 	}
 	return meet.Guard(func() {
@@ -168,25 +159,4 @@ func (t *rows) complete(h *meet.Hub, layer int, table []byte) error {
 			}
 		}
 	})
-}
-
-// readsOfOthers returns the vertices of other ranks that are in-neighbours of this one's, by part, ascending.
-func (t *rows) readsOfOthers() [][]graph.NodeID {
-	out, own := make([][]graph.NodeID, t.roots.parts), t.own()
-	seen := make([]bool, t.p.Vertices())
-	for v := range t.p.Vertices() {
-		if !own.Has(int(t.o.Part[v])) {
-			continue
-		}
-		for _, u := range t.p.Graph.Row(v) {
-			if home := int(t.o.Part[u]); !seen[u] && !own.Has(home) {
-				seen[u] = true
-				out[home] = append(out[home], graph.NodeID(u))
-			}
-		}
-	}
-	for part := range out {
-		slices.Sort(out[part])
-	}
-	return out
 }

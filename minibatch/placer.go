@@ -140,7 +140,7 @@ func (t placer) evaluator(ctx context.Context) error {
 	var err error
 	o := t.design.evaluation(t.p, &t.o)
 	if t.o.several() {
-		o.Complete = func(h *meet.Hub, layer int, table []byte) error { return t.rows.complete(h, layer, table) }
+		o.Complete = func(h *meet.Hub, layer int, table *layered.Table) error { return t.rows.complete(h, layer, table) }
 	}
 	if t.exact, err = layered.New(ctx, t.p, o); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (t placer) evaluator(ctx context.Context) error {
 			return err
 		}
 		for _, w := range t.workers {
-			w.stage.tables[0].data = sums
+			w.stage.tables[0].data, w.stage.tables[0].place = sums, t.exact.Places()
 		}
 	}
 	if err := t.each((*worker).load); err != nil {

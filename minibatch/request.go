@@ -6,6 +6,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/layered"
 )
 
 // What ranks say to each other about rows. A request is table, owner and number of ids, each uint32, little endian, and the ids. Its answer is the number of rows and the packed rows,
@@ -84,17 +85,14 @@ func (k *books) read(b []byte, into []graph.NodeID) (table int, ids []graph.Node
 	return table, into, nil
 }
 
-// layerTable is the rows that evaluation has of a layer, by vertex.
+// layerTable is the rows that evaluation has of a layer.
 type layerTable struct {
 	layer int
-	rows  []byte
-	row   int // bytes of one
+	*layered.Table
 }
 
 // pack writes the row of a vertex to dst, and returns its size.
-func (x *layerTable) pack(dst []byte, v graph.NodeID) int {
-	return copy(dst, x.rows[int(v)*x.row:][:x.row])
-}
+func (x *layerTable) pack(dst []byte, v graph.NodeID) int { return copy(dst, x.Of(v)) }
 
 // words returns memory of so many bytes at least, at an address where numbers may lie.
 func words(n int) []byte { return hostmem.Bytes(make([]float32, (n+3)/4)) }

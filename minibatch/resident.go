@@ -197,7 +197,7 @@ func (w *worker) load() error {
 		t, rows := &w.stage.tables[k], max(1, pieceOf/4/to.Cols)
 		for lo := 0; lo < r.rows; lo += rows {
 			piece := ids[lo:min(r.rows, lo+rows)]
-			if t.of == nil {
+			if t.of == nil && t.place == nil {
 				w.prefetch.UploadRows(to.RowRange(lo, lo+len(piece)), hostmem.Bytes(t.data), piece)
 			} else {
 				made := make([]float32, len(piece)*t.cols)

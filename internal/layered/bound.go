@@ -22,7 +22,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	if err != nil {
 		return Bound{}, err
 	}
-	b := Bound{Tables: e.tablesInMemory(o.Tables != nil)}
+	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes()}
 	for i := range parts {
 		d := &parts[i]
 		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
@@ -37,7 +37,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 func (e *Evaluator) tablesInMemory(all bool) (n gpu.Bytes) {
 	sizes := []int64{e.tableBytes(0), e.tableBytes(1)}
 	if e.o.Precomputed {
-		sizes = append(sizes, 4*int64(e.p.Vertices())*int64(e.o.Model.In))
+		sizes = append(sizes, e.sumBytes())
 	}
 	for _, size := range sizes {
 		if all || within(hostRoom(e.o.Devices), size) {
@@ -52,12 +52,15 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
-	var ids, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
-	pieces := !consecutive(d.inner)
+	var ids, at, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
+	placed := e.places.row != nil
+	pieces := !placed && !consecutive(d.inner)
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
 		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
-		ids = max(ids, 4*sources)
+		if ids = max(ids, 4*sources); placed && (t.given || t.layer > 0) {
+			at = max(at, 4*sources)
+		}
 		if !t.given {
 			begin, indices = max(begin, 8*(rows+1)), max(indices, 4*gpu.Bytes(most.entries))
 		}
@@ -80,5 +83,5 @@ func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}
-	return grown(ids) + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
+	return grown(ids) + at + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
 }

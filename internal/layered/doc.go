@@ -1,7 +1,7 @@
 // Package layered evaluates a model exactly on graphs that no device holds: layer by layer, each part its own vertices, in chunks.
 //
 // Its nouns: a chunk is some consecutive vertices of a part; a block is a chunk with all in-neighbours of its vertices; a table holds the output of a layer, a
-// row for every vertex; a task is one pass over all vertices, which computes a layer or ÂX; a division cuts a part into chunks for a task.
+// row for every vertex, or those of this process's parts and what they read; a task is one pass over all vertices, which computes a layer or ÂX; a division cuts a part into chunks for a task.
 //
 // # Contract
 //

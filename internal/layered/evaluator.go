@@ -23,8 +23,9 @@ type Evaluator struct {
 	tasks   []task
 	scaling gnn.Scaling
 	workers []*worker
-	ax      Memory    // ÂX by vertex; nil: not made yet
-	tables  [2]Memory // rows of layers by vertex; layers take turns
+	places  *places
+	ax      Memory    // ÂX of own vertices; nil: not made yet
+	tables  [2]Memory // rows of layers; layers take turns
 	broken  error     // that a device has not come to an end with
 }
 
@@ -45,10 +46,13 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	params := gnn.Bind(o.Model, weights, gpu.Vec{Len: len(weights.Flat)})
 	inner := members(o.Part, len(o.Devices), p.Vertices())
 	parts := make([]partition, len(o.Devices))
-	graph.EachBlock(len(parts), 1, func(i, _ int) {
-		if o.Devices[i] == nil {
+	for i, dev := range o.Devices {
+		if dev == nil {
 			inner[i] = nil
 		}
+	}
+	e.places = placesOf(p, &o, inner)
+	graph.EachBlock(len(parts), 1, func(i, _ int) {
 		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), o.pieceBytes(i), params)
 	})
 	return e, parts, nil
@@ -126,7 +130,7 @@ func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() err
 	return cause
 }
 
-// Aggregated returns ÂX, a row for every vertex of this process's parts; those of others are not written. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
+// Aggregated returns ÂX, a row for every vertex of this process's parts: see Places. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
 // Options.Precomputed.
 func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
 	if !e.o.Precomputed {
@@ -136,14 +140,14 @@ func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
 		return nil, err
 	}
 	if e.ax == nil {
-		mem, err := e.o.Tables("aggregated features", 4*int64(e.p.Vertices())*int64(e.o.Model.In))
+		mem, err := e.o.Tables("aggregated features", e.sumBytes())
 		if err != nil {
 			return nil, err
 		}
 		h := e.hubOf(ctx)
 		defer h.Fail(errDone)
 		if err := e.each(h, func(w *worker) error {
-			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes()))
+			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes(), 4*e.o.Model.In))
 		}, nil); err != nil {
 			return nil, errors.Join(err, mem.Close())
 		}
@@ -204,7 +208,7 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 		}
 		err = e.each(h, func(w *worker) error {
 			upload(w)
-			return w.run(t, i, in, w.toTable(table))
+			return w.run(t, i, in, w.toTable(table.mem, table.Row))
 		}, nil)
 		if err == nil && e.o.Complete != nil {
 			err = e.o.Complete(h, t.layer, table)
@@ -212,13 +216,13 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 		if err != nil {
 			return err
 		}
-		in = rows{x: table}
+		in = rows{x: table.mem, placed: true}
 	}
 	return nil
 }
 
 // table returns the memory for what a layer makes. Layers take turns with two.
-func (e *Evaluator) table(t *task) ([]byte, error) {
+func (e *Evaluator) table(t *task) (*Table, error) {
 	m := &e.tables[t.layer%2]
 	if *m == nil {
 		mem, err := e.o.Tables(fmt.Sprintf("rows of layer %d", t.layer), e.tableBytes(t.layer%2))
@@ -227,7 +231,8 @@ func (e *Evaluator) table(t *task) ([]byte, error) {
 		}
 		*m = mem
 	}
-	return (*m).Bytes()[:int64(e.p.Vertices())*int64(t.out)*int64(t.outType.Size())], nil
+	row := t.out * t.outType.Size()
+	return &Table{Row: row, mem: (*m).Bytes()[:int64(e.places.rows)*int64(row)], places: e.places}, nil
 }
 
 // tableBytes is the size of the table that even layers write (0), or odd ones (1).
@@ -238,8 +243,11 @@ func (e *Evaluator) tableBytes(turn int) int64 {
 			wide = max(wide, int64(t.out)*int64(t.outType.Size()))
 		}
 	}
-	return wide * int64(e.p.Vertices())
+	return wide * int64(e.places.rows)
 }
+
+// sumBytes is the size of ÂX.
+func (e *Evaluator) sumBytes() int64 { return 4 * int64(e.places.own) * int64(e.o.Model.In) }
 
 // Close gives back what the evaluator has taken, devices apart.
 func (e *Evaluator) Close() error {

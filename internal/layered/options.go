@@ -34,7 +34,7 @@ type Options struct {
 	Tables func(name string, size int64) (Memory, error)
 	// Complete is called when the rows of the vertices of this process's parts are in a table of a layer, and returns when those of the others are that its own read; nil: all
 	// parts are of this process. Processes have equal ChunkBytes.
-	Complete func(h *meet.Hub, layer int, table []byte) error
+	Complete func(h *meet.Hub, layer int, t *Table) error
 	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
 	WaitDeadline time.Duration
 }

@@ -38,6 +38,7 @@ type slot struct {
 	weights            []float32 // of the block's entries
 	values             sparseRows
 	dense              []float32 // rows of features that are not stored so
+	at                 []int32   // where the rows of ids lie in tables; nil: at their numbers
 	dev                [inputs]gpu.Buffer
 
 	out  []byte    // what the chunk made, where it does not go straight to a table
@@ -50,8 +51,11 @@ type Kept struct{ AX, X gpu.Matrix }
 // Keep has layer 0 read rows of ÂX, and those of X beside them, from where they lie on the device of a part, until Close. Bits stay what they are.
 func (e *Evaluator) Keep(part int, k Kept) { e.workers[part].kept = k }
 
-// rows is what a task reads, by vertex: X or the rows of a layer, and ÂX.
-type rows struct{ x, ax []byte }
+// rows is what a task reads: X by vertex, or the rows of a layer, which have their places, and ÂX, which has too.
+type rows struct {
+	x, ax  []byte
+	placed bool // x
+}
 
 // newWorker places a part on its device. It returns a worker to be closed, whatever the error.
 func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
@@ -113,15 +117,18 @@ type target struct {
 	done  func(ids []graph.NodeID, rows []byte) error
 }
 
-// toTable writes rows to a table by vertex.
-func (w *worker) toTable(table []byte) target {
-	row := len(table) / w.e.p.Vertices()
+// toTable writes rows of so many bytes to their places in a table.
+func (w *worker) toTable(table []byte, row int) target {
+	place := w.e.places.row
 	return target{
 		place: func(ids []graph.NodeID) []byte {
-			if !consecutive(ids) {
+			lo := int(ids[0])
+			switch {
+			case place != nil: // vertices of a part lie one behind the other
+				lo = int(place[lo])
+			case !consecutive(ids):
 				return nil
 			}
-			lo := int(ids[0])
 			return table[lo*row : (lo+len(ids))*row]
 		},
 		done: func(ids []graph.NodeID, rows []byte) error {
@@ -210,6 +217,9 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	} else {
 		w.indexer.build(p, own, &s.block)
 	}
+	if t.given || t.layer > 0 {
+		s.at = w.e.places.of(s.ids, s.at)
+	}
 	if t.weighted {
 		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
 	}
@@ -240,8 +250,8 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 			q.Upload(s.dev[buf], 0, raw)
 		}
 	}
-	gather := func(buf, n int, from []byte, typ gpu.DType) {
-		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: n, Cols: t.in, LD: t.in, Type: typ}, from, s.ids[:n])
+	gather := func(buf int, from []byte, at []int32, typ gpu.DType) {
+		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: len(at), Cols: t.in, LD: t.in, Type: typ}, from, at)
 	}
 	near := func(buf int, kept gpu.Matrix) bool {
 		if kept.Empty() {
@@ -252,14 +262,14 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 	}
 	if t.given {
 		if !near(inAX, w.kept.AX) {
-			gather(inAX, s.rows, in.ax, gpu.FP32)
+			gather(inAX, in.ax, s.at[:s.rows], gpu.FP32)
 		}
 		switch {
 		case !t.roots, near(inX, w.kept.X):
 		case t.dense:
 			send(inX, hostmem.Bytes(s.dense))
 		default:
-			gather(inX, s.rows, in.x, gpu.FP32)
+			gather(inX, in.x, s.ids[:s.rows], gpu.FP32)
 		}
 		return
 	}
@@ -281,8 +291,10 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 		send(inValues, hostmem.Bytes(s.values.data))
 	case t.dense:
 		send(inX, hostmem.Bytes(s.dense))
+	case in.placed:
+		gather(inX, in.x, s.at, t.inType)
 	default:
-		gather(inX, len(s.ids), in.x, t.inType)
+		gather(inX, in.x, s.ids, t.inType)
 	}
 }
 

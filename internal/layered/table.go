@@ -1,0 +1,101 @@
+package layered
+
+import (
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+)
+
+// places says in which row of this process's tables a vertex lies. Where all parts are of this process, that is its number. Else the vertices of its parts come first, part by part
+// and ascending in each, and then those of other processes that these read.
+type places struct {
+	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
+	own    int     // rows of the process's own vertices
+	rows   int
+	others [][]graph.NodeID // by part: its vertices that are read here, ascending; their rows follow those of the parts before
+}
+
+// placesOf returns the places of the vertices; inner are those of every part, nil for parts of other processes.
+func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID) *places {
+	n := p.Vertices()
+	if !slices.Contains(o.Devices, nil) {
+		return &places{own: n, rows: n}
+	}
+	x := &places{row: slices.Repeat([]int32{-1}, n), others: make([][]graph.NodeID, len(inner))}
+	for _, list := range inner {
+		for _, v := range list {
+			x.row[v] = int32(x.own)
+			x.own++
+		}
+	}
+	for _, list := range inner {
+		for _, v := range list {
+			for _, u := range p.Graph.Row(int(v)) {
+				if x.row[u] == -1 {
+					x.row[u] = 0 // until its turn comes
+					x.others[o.Part[u]] = append(x.others[o.Part[u]], u)
+				}
+			}
+		}
+	}
+	x.rows = x.own
+	for _, list := range x.others {
+		slices.Sort(list)
+		for _, v := range list {
+			x.row[v] = int32(x.rows)
+			x.rows++
+		}
+	}
+	return x
+}
+
+// of returns the rows of vertices: into, or the ids where they are rows.
+func (x *places) of(ids []graph.NodeID, into []int32) []int32 {
+	if x.row == nil {
+		return ids
+	}
+	into = resized(into, len(ids))
+	for i, v := range ids {
+		into[i] = x.row[v]
+	}
+	return into
+}
+
+// bytes is what places take of the heap.
+func (x *places) bytes() gpu.Bytes {
+	n := 4 * gpu.Bytes(len(x.row))
+	for _, list := range x.others {
+		n += grown(4 * gpu.Bytes(len(list)))
+	}
+	return n
+}
+
+// Table is the rows of a layer that this process has: of the vertices of its parts, and room for those of others that they read.
+type Table struct {
+	Row int // bytes of a row
+	mem []byte
+	*places
+}
+
+// Of returns the row of a vertex that has one.
+func (t *Table) Of(v graph.NodeID) []byte {
+	at := int(v)
+	if t.row != nil {
+		at = int(t.row[v])
+	}
+	return t.mem[at*t.Row:][:t.Row]
+}
+
+// Others returns the vertices of a part of another process whose rows are read here, ascending, and the memory of these rows.
+func (t *Table) Others(part int) ([]graph.NodeID, []byte) {
+	list := t.others[part]
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list, t.mem[int(t.row[list[0]])*t.Row:][:len(list)*t.Row]
+}
+
+// Places returns the row of each vertex of this process's parts in what Aggregated returns; nil: its number.
+func (e *Evaluator) Places() []int32 { return e.places.row }
