@@ -70,7 +70,7 @@ func TestDoctorClusterRefuses(t *testing.T) {
 		{"half set", "--rank 1", "--ranks"},
 		{"no name", "--rank 1 --ranks 2 --master nowhere.invalid", "write its address into /etc/hosts of this machine"},
 		{"no secret", "--rank 1 --ranks 2 --master 192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
-		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1 --port 9 --join-timeout 100ms", "nobody listens there: is rank 0 running"},
+		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1 --port 9 --join-timeout 500ms", "nobody listens there: is rank 0 running"},
 		{"a file open to others", "--secret-file open", "make it 0600"},
 		{"no transport", "--rank 1 --ranks 2 --master 127.0.0.1 --transport udp", "tcp-plain"},
 	} {
