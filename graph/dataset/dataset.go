@@ -100,7 +100,7 @@ func (d *Dataset) Validate() error {
 	if d.Graph.Cols != n {
 		return fmt.Errorf("graph: %d rows, but %d columns", n, d.Graph.Cols)
 	}
-	if err := d.Features.validate(n); err != nil {
+	if err := d.Features.validate(n, d.Rest); err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
 	if err := d.validateLabels(n); err != nil {

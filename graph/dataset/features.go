@@ -10,7 +10,7 @@ import (
 )
 
 // validate checks the features of n vertices.
-func (f *Features) validate(n int) error {
+func (f *Features) validate(n int, rest func()) error {
 	if f.Cols < 0 || f.Cols > check.MaxCols {
 		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, check.MaxCols)
 	}
@@ -18,7 +18,7 @@ func (f *Features) validate(n int) error {
 		if f.Dense != nil && (f.Cols == 0 || len(f.Dense)%f.Cols != 0 || len(f.Dense)/f.Cols != n) {
 			return fmt.Errorf("%d values for %d vertices × %d columns", len(f.Dense), n, f.Cols)
 		}
-		if i := check.FirstNotFinite(f.Dense); i >= 0 {
+		if i := check.FirstMapped(f.Dense, rest); i >= 0 {
 			return fmt.Errorf("row %d, column %d is %g", i/f.Cols, i%f.Cols, f.Dense[i])
 		}
 		return nil
@@ -43,7 +43,7 @@ func (f *Features) validate(n int) error {
 			}
 		}
 	}
-	if i := check.FirstNotFinite(f.Data); i >= 0 {
+	if i := check.FirstMapped(f.Data, rest); i >= 0 {
 		return fmt.Errorf("value %d (column %d) is %g", i, f.Indices[i], f.Data[i])
 	}
 	return nil

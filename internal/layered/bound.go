@@ -27,7 +27,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 		d := &parts[i]
 		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
 		if len(d.inner) > 0 {
-			b.Heap += 4*gpu.Bytes(len(d.inner)) + gpu.Bytes(d.slots)*e.slotBytes(d) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
+			b.Heap += 4*gpu.Bytes(len(d.inner)) + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
 		}
 	}
 	return b, nil
@@ -51,7 +51,7 @@ func (e *Evaluator) tablesInMemory(all bool) (n gpu.Bytes) {
 func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
-func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
+func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 	var ids, at, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
 	placed := e.places.row != nil
 	pieces := !placed && !consecutive(d.inner)
@@ -76,7 +76,7 @@ func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
 		if t.sparse {
 			values = max(values, 8*(sources+1)+8*gpu.Bytes(most.values))
 		}
-		if t.dense {
+		if t.dense && !direct {
 			dense = max(dense, 4*sources*gpu.Bytes(t.in))
 		}
 		if last := i == len(e.tasks)-1; last || pieces {

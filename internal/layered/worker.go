@@ -26,6 +26,7 @@ type worker struct {
 	weights gpu.Buffer
 	sums    gpu.Buffer // rows of ÂX, nil if they are not made
 	kept    Kept
+	direct  bool // such rows are written to the device, which has the host's memory
 	stuck   bool // its device has not come to an end
 	indexer *indexer
 	slots   []slot
@@ -37,12 +38,19 @@ type slot struct {
 	rowScale, colScale []float32
 	weights            []float32 // of the block's entries
 	values             sparseRows
-	dense              []float32 // rows of features that are not stored so
+	dense              []float32 // rows of features that do not lie by vertex
+	n                  int       // rows of features that are read: those of ids, or of the chunk's own
 	at                 []int32   // where the rows of ids lie in tables; nil: at their numbers
 	dev                [inputs]gpu.Buffer
 
 	out  []byte    // what the chunk made, where it does not go straight to a table
 	done gpu.Event // behind all that the chunk enqueued; nil: the slot is free
+}
+
+// direct reports whether the host may write to the memory of a device.
+func direct(dev gpu.Device) bool {
+	_, resident := dev.(gpu.Resident)
+	return resident && dev.Info().Kind == gpu.CPU
 }
 
 // Kept is rows of a part's own vertices, ascending, that lie on its device: of ÂX and of X. What is empty does not lie there.
@@ -69,6 +77,8 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 			Memory: &gpu.OutOfMemory{Device: w.dev.Info().Name, Name: "evaluation", Need: part.chunks + e.weightBytes(), Have: m.Budget - m.Used}}
 	}
 	w.compute, w.copies = w.dev.NewQueue("evaluation"), w.dev.NewQueue("evaluation copies")
+	_, writes := w.copies.(gpu.HostWriter)
+	w.direct = writes && direct(w.dev)
 	w.indexer = newIndexer(e.p.Vertices())
 	flat := gnn.FlatLen(e.o.Model)
 	var err error
@@ -217,6 +227,9 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	} else {
 		w.indexer.build(p, own, &s.block)
 	}
+	if s.n = len(s.ids); t.given {
+		s.n = s.rows
+	}
 	if t.given || t.layer > 0 {
 		s.at = w.e.places.of(s.ids, s.at)
 	}
@@ -232,15 +245,30 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	switch {
 	case t.sparse:
 		s.values.gather(p, s.ids)
-	case t.dense && !(t.given && !w.kept.X.Empty()):
-		s.dense = resized(s.dense, len(s.ids)*t.in)
-		graph.EachBlock(len(s.ids), blockRows, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				p.FillFeatures(s.dense[i*t.in:][:t.in], s.ids[i])
-			}
-		})
+		p.Rest()
+	case t.dense && !w.direct && !(t.given && !w.kept.X.Empty()):
+		s.dense = resized(s.dense, s.n*t.in)
+		w.features(s.dense, s.ids[:s.n], t.in)
 	}
 }
+
+// features writes rows of features that do not lie by vertex. They are read in the order of the vertices, which is about that of a shard, so that no more than a piece of what is
+// mapped is in memory at a time.
+func (w *worker) features(dst []float32, ids []graph.NodeID, cols int) {
+	piece := max(blockRows, pieceBytes/4/cols)
+	for from := 0; from < len(ids); from += piece {
+		some := ids[from:min(len(ids), from+piece)]
+		graph.EachBlock(len(some), blockRows, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				w.e.p.FillFeatures(dst[(from+i)*cols:][:cols], some[i])
+			}
+		})
+		w.e.p.Rest()
+	}
+}
+
+// pieceBytes is how much is read before mapped features leave the process's memory.
+const pieceBytes = 8 << 20
 
 // upload copies a block and the rows of its sources to the device. The chunk begins with a vertex of the part.
 func (w *worker) upload(s *slot, t *task, in rows, first int) {
@@ -252,6 +280,13 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 	}
 	gather := func(buf int, from []byte, at []int32, typ gpu.DType) {
 		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: len(at), Cols: t.in, LD: t.in, Type: typ}, from, at)
+	}
+	dense := func() {
+		if !w.direct {
+			send(inX, hostmem.Bytes(s.dense))
+			return
+		}
+		q.(gpu.HostWriter).UploadBy(s.dev[inX], 0, 4*gpu.Bytes(s.n*t.in), func(dst []byte) { w.features(hostmem.Of[float32](dst), s.ids[:s.n], t.in) })
 	}
 	near := func(buf int, kept gpu.Matrix) bool {
 		if kept.Empty() {
@@ -267,7 +302,7 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 		switch {
 		case !t.roots, near(inX, w.kept.X):
 		case t.dense:
-			send(inX, hostmem.Bytes(s.dense))
+			dense()
 		default:
 			gather(inX, in.x, s.ids[:s.rows], gpu.FP32)
 		}
@@ -290,7 +325,7 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 		send(inValueIndices, hostmem.Bytes(s.values.indices))
 		send(inValues, hostmem.Bytes(s.values.data))
 	case t.dense:
-		send(inX, hostmem.Bytes(s.dense))
+		dense()
 	case in.placed:
 		gather(inX, in.x, s.at, t.inType)
 	default:

@@ -27,6 +27,7 @@ type Shard struct {
 	Features Features       // of all IDs
 	Labels   []int32        // of the own ones at least; nil for multi-label problems
 	Targets  []uint8        // the same; nil for single-label problems
+	Rest     func()         // takes what is mapped out of the process's memory until it is read again; nil: nothing is
 }
 
 // NewShards returns what is known of all parts, without a shard.
@@ -105,6 +106,20 @@ func (p *Problem) FillFeatures(dst []float32, v graph.NodeID) {
 		f, v = p.Shards.featuresOf(v)
 	}
 	f.Fill(dst, v)
+}
+
+// Rest takes features that lie in shards out of the process's memory until they are read again.
+func (p *Problem) Rest() {
+	if p.Shards == nil {
+		return
+	}
+	var last *Shard
+	for _, h := range p.Shards.have {
+		if h != last && h != nil && h.Rest != nil {
+			h.Rest()
+		}
+		last = h
+	}
 }
 
 // WithGraph gives the problem what sampled training reads of all parts: the graph, labels or targets, and where the entries of sparse features begin among those of all vertices.

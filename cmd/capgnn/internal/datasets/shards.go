@@ -182,7 +182,7 @@ func (l *Input) MapShards(ctx context.Context, k *term.Console, own graph.Range)
 func (l *Input) add(machine int, h *shards.Shard) error {
 	p, m, x := l.Problem, &l.Shards.Machines[machine], &h.In.Features
 	s := &learn.Shard{Parts: m.Range(), Own: m.Vertices, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
-		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}}
+		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}, Rest: h.Rest}
 	if s.OutIDs = s.IDs; h.Out != h.In {
 		s.OutIDs = narrow(h.Out.IDs)
 	}

@@ -27,6 +27,21 @@ func Finite(v float32) bool {
 	return math.Float32bits(v)&exponent != exponent
 }
 
+// FirstMapped is FirstNotFinite of values that may be mapped: rest takes what was read out of the process's memory, piece by piece, so that a check takes no more of it than a piece.
+func FirstMapped(s []float32, rest func()) int {
+	piece := max(minPiece, len(s)/64)
+	for lo := 0; lo < len(s); lo += piece {
+		if i := FirstNotFinite(s[lo:min(len(s), lo+piece)]); i >= 0 {
+			return lo + i
+		}
+		rest()
+	}
+	return -1
+}
+
+// minPiece is 8 MiB of values.
+const minPiece = 2 << 20
+
 // FirstNotFinite returns the index of the first NaN or infinity, -1 if there is none.
 func FirstNotFinite(s []float32) int {
 	return graph.FirstIndex(len(s), Block, func(lo, hi int) int {

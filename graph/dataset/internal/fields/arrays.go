@@ -135,7 +135,7 @@ func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFin
 	if a.DType != (npy.DType{Kind: 'f', Size: 4}) {
 		d.Note("%s: values of type %v were converted to float32", key, a.DType)
 	}
-	if i := check.FirstNotFinite(values); i >= 0 {
+	if i := check.FirstMapped(values, d.Rest); i >= 0 {
 		return nil, a.Fault(i, notFinite(i, values[i]))
 	}
 	return values, nil
