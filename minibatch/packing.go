@@ -32,9 +32,9 @@ func (g *stage) largestRow() int {
 // packRow writes a vertex's packed row to dst, and returns its size.
 func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
 	if g.sparse() != nil {
-		columns, values := g.p.SparseRow(v)
-		n = copy(dst, hostmem.Bytes(columns))
-		return n + copy(dst[n:], hostmem.Bytes(values))
+		n, half := g.rowSize(v), g.rowSize(v)/2
+		g.p.CopySparse(hostmem.Of[int32](dst[:half]), hostmem.Of[float32](dst[half:n]), v)
+		return n
 	}
 	for i := range g.tables {
 		t := &g.tables[i]
@@ -141,8 +141,6 @@ func (g *stage) seatOwnSparse(d *draft) {
 		if g.fetches && g.away(v) {
 			continue
 		}
-		columns, of := g.p.SparseRow(v)
-		copy(indices[begin[i]:], columns)
-		copy(values[begin[i]:], of)
+		g.p.CopySparse(indices[begin[i]:], values[begin[i]:], v)
 	}
 }

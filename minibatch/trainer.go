@@ -95,6 +95,9 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
+	if p.Shards != nil {
+		p.Shards.OnFault(t.hub.Fail)
+	}
 	t.state = state{State: fit.NewState[learn.Metrics](), Merging: t.roots.merging}
 	if err = (placer{t}).place(ctx); err == nil {
 		err = placer{t}.join()

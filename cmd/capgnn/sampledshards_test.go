@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
@@ -171,6 +172,44 @@ func TestSampledShardsRefuse(t *testing.T) {
 		for rank, e := range run.over(2) {
 			if e.code != term.ExitUsage || !strings.Contains(e.last(), tc.want) {
 				t.Errorf("%d: rank %d: exit code %d, want %q\n%s", k, rank, e.code, tc.want, e.err)
+			}
+		}
+	}
+}
+
+// A file of features that becomes shorter while ranks train ends all of them with one line that names it, at its rank with exit code 2, at others with that of a rank that has failed.
+func TestSampledShardsTruncated(t *testing.T) {
+	t.Parallel()
+	for k, sparse := range []bool{false, true} {
+		if sparse && !long.Wanted() {
+			continue
+		}
+		s := newSandbox(t)
+		shardData{vertices: 3000, edges: 9000, sparse: sparse, trained: 600}.write(s, "d.npz", 1)
+		s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
+		machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
+		run := rankRun{sandbox: s, args: []string{"--model", []string{"sage", "gcn"}[k], "--hidden", "4", "--epochs", "100000", "--batch-size", "64", "--quiet", "--run-dir", "run"},
+			own: func(rank int) []string { return []string{"--devices", cpus(1), "--dataset", machines[rank]} }}
+		all := run.start(2)
+		for start := time.Now(); ; time.Sleep(time.Millisecond) {
+			if b, _ := os.ReadFile(s.path("run/metrics.jsonl")); bytes.Count(b, []byte("\n")) > 1 {
+				break
+			}
+			if time.Since(start) > time.Minute {
+				t.Fatalf("no epoch after a minute\n%s", &all[0].err)
+			}
+		}
+		name := machines[1] + "/rank-1/" + []string{"x.npy", "x_data.npy"}[k]
+		if err := os.Truncate(s.path(name), 200); err != nil {
+			t.Fatal(err)
+		}
+		for rank, p := range all {
+			want, line := term.ExitUsage, name+": has 200 bytes, "
+			if rank == 0 {
+				want, line = term.ExitLost, ".npy: has 200 bytes, " // of a line that is shortened
+			}
+			if e := p.end(); e.code != want || !strings.Contains(e.err, line) || strings.Count(e.err, "\n") != 1 {
+				t.Errorf("rank %d: exit code %d\n%.2000s", rank, e.code, e.err)
 			}
 		}
 	}

@@ -24,9 +24,7 @@ func (r *sparseRows) gather(p *learn.Problem, ids []graph.NodeID) {
 	r.indices, r.data = resized(r.indices, n), resized(r.data, n)
 	graph.EachBlock(len(ids), blockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			columns, values := p.SparseRow(ids[i])
-			copy(r.indices[r.begin[i]:], columns)
-			copy(r.data[r.begin[i]:], values)
+			p.CopySparse(r.indices[r.begin[i]:], r.data[r.begin[i]:], ids[i])
 		}
 	})
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"capgnn/graph"
 )
@@ -14,6 +15,7 @@ type Shards struct {
 	FeatureEntries int64 // stored values of the features of all vertices
 	place          []int32
 	have           []*Shard // by part; nil: another process has it
+	fault          atomic.Pointer[func(error)]
 }
 
 // Shard is what is kept of some parts: rows of their vertices, part by part and ascending in each, then those of other vertices that they list.
@@ -101,11 +103,12 @@ func (s *Shards) own(v graph.NodeID) (*Shard, int) { return s.have[s.PartOf[v]],
 
 // FillFeatures writes the features of vertex v, dense, to dst.
 func (p *Problem) FillFeatures(dst []float32, v graph.NodeID) {
-	f := &p.Features
-	if p.Shards != nil {
-		f, v = p.Shards.featuresOf(v)
+	if p.Shards == nil {
+		p.Features.Fill(dst, v)
+		return
 	}
-	f.Fill(dst, v)
+	f, at := p.Shards.featuresOf(v)
+	p.Shards.read(func() { f.Fill(dst, at) })
 }
 
 // Rest takes features that lie in shards out of the process's memory until they are read again.
@@ -156,14 +159,20 @@ func (p *Problem) LyingFeatures(ids []graph.NodeID) []float32 {
 	return p.Features.Lying(ids)
 }
 
-// SparseRow returns the sparse features of vertex v: columns and values.
-func (p *Problem) SparseRow(v graph.NodeID) ([]int32, []float32) {
-	f := &p.Features
-	if p.Shards != nil {
-		f, v = p.Shards.featuresOf(v)
+// CopySparse writes the sparse features of vertex v to columns and values, which have room for them, and returns how many there are.
+func (p *Problem) CopySparse(columns []int32, values []float32, v graph.NodeID) (n int) {
+	if p.Shards == nil {
+		return p.Features.copySparse(columns, values, v)
 	}
+	f, at := p.Shards.featuresOf(v)
+	p.Shards.read(func() { n = f.copySparse(columns, values, at) })
+	return n
+}
+
+func (f *Features) copySparse(columns []int32, values []float32, v graph.NodeID) int {
 	lo, hi := f.Indptr[v], f.Indptr[v+1]
-	return f.Indices[lo:hi], f.Data[lo:hi]
+	copy(columns, f.Indices[lo:hi])
+	return copy(values, f.Data[lo:hi])
 }
 
 // SparseFeatures returns the sparse features of some vertices.

@@ -121,8 +121,9 @@ func sample(t *testing.T, p *learn.Problem) {
 		for _, u := range p.Graph.Row(v) {
 			p.FillFeatures(row, u)
 			if p.Features.Sparse() {
-				if columns, _ := p.SparseRow(u); int64(len(columns)) != p.Features.Indptr[u+1]-p.Features.Indptr[u] {
-					t.Fatalf("vertex %d has %d entries", u, len(columns))
+				columns, values := make([]int32, p.Features.Cols), make([]float32, p.Features.Cols)
+				if n := p.CopySparse(columns, values, u); int64(n) != p.Features.Indptr[u+1]-p.Features.Indptr[u] {
+					t.Fatalf("vertex %d has %d entries", u, n)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		err = errors.Join(err, job.metrics.Close(), job.events.Close())
 	}
 	if err != nil {
-		return nil, t.failed(t.Explain(err))
+		return nil, t.failed(cmp.Or(t.Data.Unchanged(), t.Explain(err)))
 	}
 	if result.Stopped == StoppedBySignal {
 		if t.leads() {
