@@ -313,9 +313,8 @@ func (m Machine) Err() error {
 }
 
 func (m Machine) Gather(ctx context.Context, _ uint32, b []byte) ([][]byte, error) {
-	m.posts[m.rank].up <- b
-	if m.rank > 0 {
-		return nil, nil
+	if err := m.put(ctx, m.posts[m.rank].up, b); err != nil || m.rank > 0 {
+		return nil, err
 	}
 	var all [][]byte
 	for _, p := range m.posts {
@@ -330,9 +329,23 @@ func (m Machine) Gather(ctx context.Context, _ uint32, b []byte) ([][]byte, erro
 
 func (m Machine) Broadcast(ctx context.Context, _ uint32, b []byte) ([]byte, error) {
 	for k := 0; m.rank == 0 && k < len(m.posts); k++ {
-		m.posts[k].down <- b
+		if err := m.put(ctx, m.posts[k].down, b); err != nil {
+			return nil, err
+		}
 	}
 	return m.take(ctx, m.posts[m.rank].down)
+}
+
+// put hands something over, unless a machine has failed: who should take it may be gone.
+func (m Machine) put(ctx context.Context, to chan<- []byte, b []byte) error {
+	select {
+	case to <- b:
+		return nil
+	case <-m.done:
+		return m.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // take returns what comes, unless a machine has failed.
