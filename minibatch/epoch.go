@@ -62,7 +62,7 @@ type watch struct {
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: string(t.judge.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
-		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR}
+		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR, OnTrain: t.o.OnTrain}
 	if t.asked = ctx; t.o.several() { // all end behind the step in which one of them says that it has been asked to
 		ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer t.stop()

@@ -80,6 +80,8 @@ type Options struct {
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
 	Log          *slog.Logger // nil: discard
+	// OnTrain is called before an epoch trains, and what it returns when it has, before it is evaluated; nil: nothing is.
+	OnTrain func(epoch int) (done func())
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights by name.

@@ -31,7 +31,7 @@ type state struct {
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: string(t.judge.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
-		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR}
+		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR, OnTrain: t.o.OnTrain}
 	if t.o.Ranks != nil { // all end behind the epoch in which one says that it has been asked to
 		t.asked = ctx
 		ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))

@@ -94,7 +94,7 @@ func TestPagesInABrowser(t *testing.T) {
 	r.Result.ByClass, r.Result.Confusion = classes.Result.ByClass, classes.Result.Confusion
 	r.Result.Data = &Data{Degrees: []float64{3, 1, 100, 0, 1000}, Classes: map[string][]float64{"train": slices.Repeat([]float64{8}, 30)}}
 	r.Result.Classes = slices.Repeat([]string{"a-rather-long-name-of-a-class"}, 30)
-	r.Components = componentsRun(t, 47, 1).Components
+	r.Components, r.Trace = componentsRun(t, 47, 1).Components, traceRun(t, 6, 300).Trace
 	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
 	var one, two, three bytes.Buffer
 	if err := WriteRun(&one, r); err != nil {

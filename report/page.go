@@ -30,6 +30,7 @@ type section struct {
 	Strips      []*strip
 	Histogram   *histogram
 	Scatter     *scatter
+	Timeline    *timeline
 	Facts       []Fact
 	Table       *table
 }
@@ -92,13 +93,15 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			s.Histogram = p
 		case *scatter:
 			s.Scatter = p
+		case *timeline:
+			s.Timeline = p
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		case *table:
 			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil || s.Scatter != nil
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil || s.Scatter != nil || s.Timeline != nil
 }
 
 // writePage writes a whole page around the template called body.

@@ -16,7 +16,7 @@ type page struct {
 }
 
 type figure struct {
-	kind  string // data-chart, data-bars, data-matrix, data-strip, data-histogram or data-scatter
+	kind  string // data-chart, data-bars, data-matrix, data-strip, data-histogram, data-scatter or data-timeline
 	flat  bool   // a chart without curves: nothing changes
 	text  string
 	data  json.RawMessage
@@ -24,7 +24,7 @@ type figure struct {
 }
 
 var (
-	figurePattern = regexp.MustCompile(`(?s)<figure (data-chart|data-bars|data-matrix|data-strip|data-histogram|data-scatter)[^>]*id="([^"]+)".*?</figure>`)
+	figurePattern = regexp.MustCompile(`(?s)<figure (data-chart|data-bars|data-matrix|data-strip|data-histogram|data-scatter|data-timeline)[^>]*id="([^"]+)".*?</figure>`)
 	dataPattern   = regexp.MustCompile(`(?s)<script type="application/json">(.*?)</script>`)
 	pathPattern   = regexp.MustCompile(`<path[^>]* d="([^"]*)"`)
 )

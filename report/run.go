@@ -17,6 +17,7 @@ type Run struct {
 	Settings   []Setting   // in the order of config.yaml
 	Partition  *Partition  // nil: one part, or not known
 	Components *Components // nil: nobody has computed them
+	Trace      *Trace      // nil: none was recorded
 	Repeat     []Step      // how to repeat it and what to do with it
 }
 

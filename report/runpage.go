@@ -48,6 +48,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(r.classSection())
 	add(r.componentSection())
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
+	add(r.traceSection())
 	add(r.sampledSection())
 	add(r.isolatedSection())
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))

@@ -19,11 +19,15 @@ import (
 	"capgnn/graph/dataset/shards"
 )
 
+// traceFlag is of train alone: it says nothing of what a run learns, so config.yaml does not have it.
+const traceFlag = "trace"
+
 func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
 		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
 		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train one run for each seed of `LIST`, such as 1-10 or 1,3,7-9, in DIR/seed-N, and report mean, standard deviation and confidence interval"},
+		&cli.IntFlag{Name: traceFlag, Category: runfolder.GroupRun, Usage: "record what the queues of all devices do in epoch `N`, from 0, and write it to trace.json in the run folder, which reports draw; of several ranks rank 0 does so for its own devices", DefaultText: " "},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)
 	flags = append(flags, ranks.Flags()...)
@@ -45,6 +49,8 @@ func trainAction(c *cli.Context) error {
 	switch {
 	case s.Several() && seedsWanted(c):
 		return term.Usagef("--seeds with --ranks: the runs of several seeds train in one process: drop one of them")
+	case seedsWanted(c) && c.IsSet(traceFlag):
+		return term.Usagef("--seeds with --trace: a trace is of one run: drop one of them")
 	case s.Several():
 		return trainTogether(c, k, s)
 	case seedsWanted(c):
@@ -63,6 +69,7 @@ func trainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	t.SayUntraced()
 	return result.Print(k)
 }
 
@@ -88,6 +95,7 @@ func trainTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 	if err != nil || !m.Leads() {
 		return err
 	}
+	t.SayUntraced()
 	return result.Print(k)
 }
 
@@ -101,7 +109,14 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 	if err := read(c, t); err != nil {
 		return nil, err
 	}
-	return t, t.Check()
+	if c.IsSet(traceFlag) {
+		epoch := c.Int(traceFlag)
+		t.Trace = &epoch
+	}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t, t.CheckTrace()
 }
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.

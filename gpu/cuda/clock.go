@@ -13,6 +13,8 @@ import (
 type clock struct {
 	running bool
 	phase   gpu.Phase
+	op      string    // what the stretch began with
+	bytes   gpu.Bytes // that this copies
 	stamps  []stamp
 	idle    []eventHandle
 }
@@ -22,25 +24,28 @@ type stamp struct {
 	event  eventHandle
 	begins bool
 	phase  gpu.Phase // of the stretch that ends here
+	op     string    // and what it began with
+	bytes  gpu.Bytes // of its copy
 }
 
 // maxStamps bounds how many are kept until somebody asks.
 const maxStamps = 512
 
-// enter says that what follows in q's stream belongs to phase.
-func (c *clock) enter(q *queue, phase gpu.Phase) {
-	if c.running && c.phase == phase {
+// enter says that what follows in q's stream belongs to the phase of cmd. While the device is traced every command has a stretch of its own.
+func (c *clock) enter(q *queue, cmd *command) {
+	if c.running && c.phase == cmd.phase && q.dev.trace == nil {
 		return
 	}
-	c.stamp(q, stamp{begins: !c.running, phase: c.phase})
-	c.running, c.phase = true, phase
+	c.stamp(q, stamp{begins: !c.running, phase: c.phase, op: c.op, bytes: c.bytes})
+	c.running, c.phase, c.op = true, cmd.phase, cmd.op
+	c.bytes = cmd.moves.H2D + cmd.moves.D2H + cmd.moves.Peer
 }
 
 // rest ends the stretch: the queue has nothing more to hand over for now.
 func (q *queue) rest() {
 	c := &q.clock
 	if c.running {
-		c.stamp(q, stamp{phase: c.phase})
+		c.stamp(q, stamp{phase: c.phase, op: c.op, bytes: c.bytes})
 		c.running = false
 	}
 	if len(c.stamps) > maxStamps {
@@ -71,6 +76,7 @@ func (c *clock) collect(q *queue) {
 		if s := c.stamps[n+1]; !s.begins {
 			if t, err := elapsed(c.stamps[n].event, s.event); err == nil {
 				u.Time[s.phase] += time.Duration(t * float64(time.Second))
+				q.dev.trace.say(q, s, c.stamps[n].event)
 			}
 		}
 		c.idle = append(c.idle, c.stamps[n].event)

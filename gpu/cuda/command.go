@@ -97,7 +97,7 @@ func (q *queue) execute(c *command) {
 		return
 	}
 	if c.timed {
-		q.clock.enter(q, c.phase)
+		q.clock.enter(q, c)
 	}
 	if !c.order {
 		q.mu.Lock()

@@ -37,6 +37,7 @@ type device struct {
 
 	// Of the device's thread.
 	blocks map[*buffer]struct{} // not freed yet
+	trace  *trace               // nil: nobody asks when operations run
 
 	memory account
 
@@ -46,7 +47,10 @@ type device struct {
 	peers  map[*device]bool // whose memory the device reaches
 }
 
-var _ gpu.Device = (*device)(nil)
+var (
+	_ gpu.Device = (*device)(nil)
+	_ gpu.Traced = (*device)(nil)
+)
 
 // message is work for the device's thread: a batch of a queue, a queue that may go on, or a call.
 type message struct {
@@ -196,6 +200,7 @@ func (d *device) NewQueue(name string) gpu.Queue {
 	if d.closed {
 		panic(fmt.Sprintf("%s: new queue %s on a closed device", d.info.Name, name))
 	}
+	q.lane = len(d.queues)
 	d.queues = append(d.queues, q)
 	return q
 }

@@ -14,6 +14,7 @@ import (
 type queue struct {
 	dev  *device
 	name string
+	lane int // its number on the device
 
 	// Of whoever enqueues.
 	batch   []command

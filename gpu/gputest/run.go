@@ -56,6 +56,7 @@ var suite = []struct {
 	{"UploadRows", testUploadRows},
 	{"Counters", testCounters},
 	{"Phases", testPhases},
+	{"Trace", testTrace},
 	{"Memory", testMemory},
 	{"Shapes", testShapes},
 }

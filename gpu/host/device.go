@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"capgnn/gpu"
@@ -69,6 +70,8 @@ type Device struct {
 	debt    time.Duration // sleep that Slow still owes
 	alarm   alarm         // for that
 
+	tracer atomic.Pointer[tracer] // nil: nobody asks when operations run
+
 	mu     sync.Mutex
 	queues []*Queue
 	closed bool
@@ -77,6 +80,7 @@ type Device struct {
 var (
 	_ gpu.Device   = (*Device)(nil)
 	_ gpu.Resident = (*Device)(nil)
+	_ gpu.Traced   = (*Device)(nil)
 )
 
 // Open starts a CPU device. The error names what is wrong in spec.
@@ -155,7 +159,7 @@ func (d *Device) newQueue(name string, resident bool) *Queue {
 	if d.closed {
 		panic(fmt.Sprintf("%s: new queue %s on a closed device", d.info.Name, name))
 	}
-	q := newQueue(d, name, resident)
+	q := newQueue(d, name, len(d.queues), resident)
 	d.queues = append(d.queues, q)
 	return q
 }

@@ -19,6 +19,7 @@ const queueDepth = 256
 type Queue struct {
 	dev      *Device
 	name     string
+	lane     int       // its number on the device
 	resident bool      // uploads and downloads cross no link
 	tasks    chan task // closed by Device.Close
 	done     chan struct{}
@@ -55,8 +56,8 @@ type task struct {
 // order reports whether the task is event traffic: it runs after a fault too, so that nobody hangs.
 func (t *task) order() bool { return t.record != nil || t.wait != nil }
 
-func newQueue(d *Device, name string, resident bool) *Queue {
-	q := &Queue{dev: d, name: name, resident: resident, tasks: make(chan task, queueDepth), done: make(chan struct{})}
+func newQueue(d *Device, name string, lane int, resident bool) *Queue {
+	q := &Queue{dev: d, name: name, lane: lane, resident: resident, tasks: make(chan task, queueDepth), done: make(chan struct{})}
 	// Owned by the device: Close ends it and waits for it.
 	go func() {
 		defer close(q.done)
@@ -102,6 +103,9 @@ func (q *Queue) execute(t task) {
 		t.record.fire(q.due)
 	default:
 		elapsed = q.await(t.wait)
+	}
+	if trace := q.dev.tracer.Load(); trace != nil && t.record == nil {
+		trace.say(q, &t, elapsed)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

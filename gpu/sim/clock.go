@@ -24,13 +24,8 @@ type Clock struct {
 
 var _ gpu.Clock = (*Clock)(nil)
 
-// Span is one operation in virtual time.
-type Span struct {
-	Device, Queue, Op string
-	Phase             gpu.Phase
-	Start, End        time.Duration // Start: its turn had come; a transfer may still wait for its link
-	Bytes             gpu.Bytes     // of a copy
-}
+// Span is one operation in virtual time. Start: its turn had come; a transfer may still wait for its link.
+type Span = gpu.Span
 
 // NewClock returns a clock at time 0.
 func NewClock() *Clock { return &Clock{owners: map[gpu.Buffer]*Device{}} }
@@ -110,9 +105,7 @@ func (c *Clock) settle() {
 		s.queues = append(s.queues, d.queues...)
 	}
 	took := s.run()
-	if c.Trace != nil {
-		s.trace(c.now, c.Trace)
-	}
+	s.trace(c.now)
 	for _, n := range s.order {
 		n.at = c.now + seconds(n.end)
 		n.q.usage.Time[n.phase] += seconds(n.end) - seconds(n.from())

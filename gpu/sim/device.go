@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"capgnn/gpu"
 	"capgnn/gpu/host"
@@ -123,7 +124,8 @@ type Device struct {
 	// Engines: computations, each direction of the link, and of the way to a host of its own.
 	computes, to, from, in, out engine
 
-	queues []*Queue // guarded by clock.mu
+	queues []*Queue       // guarded by clock.mu
+	tracer func(gpu.Span) // told what its queues did, with clock.mu held; nil: nobody asks
 
 	mu                      sync.Mutex
 	allocations, operations int
@@ -134,6 +136,7 @@ var (
 	_ gpu.Device   = (*Device)(nil)
 	_ gpu.Clocked  = (*Device)(nil)
 	_ gpu.Resident = (*Device)(nil)
+	_ gpu.Traced   = (*Device)(nil)
 )
 
 // Open returns a simulated device. The error names what is wrong in c.
@@ -183,6 +186,14 @@ func (d *Device) Info() gpu.Info { return d.info }
 // Clock implements gpu.Clocked.
 func (d *Device) Clock() gpu.Clock { return d.clock }
 
+// Trace implements gpu.Traced, in the time of the device's clock.
+func (d *Device) Trace(_ time.Time, f func(gpu.Span)) {
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	d.clock.settle()
+	d.tracer = f
+}
+
 // DropsContent reports whether the device forgets what is uploaded and leaves alone what is downloaded to.
 func (d *Device) DropsContent() bool { return d.counts }
 
@@ -210,6 +221,7 @@ func (d *Device) newQueue(name string, inner gpu.Queue) *Queue {
 	q := &Queue{dev: d, name: name, inner: inner}
 	d.clock.mu.Lock()
 	defer d.clock.mu.Unlock()
+	q.lane = len(d.queues)
 	d.queues = append(d.queues, q)
 	return q
 }

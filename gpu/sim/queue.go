@@ -10,6 +10,7 @@ import (
 type Queue struct {
 	dev      *Device
 	name     string
+	lane     int // its number on the device
 	inner    gpu.Queue
 	resident bool               // uploads and downloads do not cross the link
 	waits    int                // for events of other queues, behind the last operation; of the goroutine that uses the queue

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"capgnn/gpu"
 )
 
 // schedule lets the pending operations of queues take place: the discrete events of a machine whose queues work in order,
@@ -237,11 +239,22 @@ func (s *schedule) fill(b lane, open map[lane][]*flow, room map[lane]float64) {
 // demand returns the bytes per second of a copy that has its buses for itself.
 func (f *flow) demand() float64 { return float64(f.bytes) / f.work }
 
-// trace hands out what took place.
-func (s *schedule) trace(base time.Duration, f func(Span)) {
+// trace hands out what took place, to those who asked.
+func (s *schedule) trace(base time.Duration) {
+	if s.clock.Trace == nil && !slices.ContainsFunc(s.clock.devices, func(d *Device) bool { return d.tracer != nil }) {
+		return
+	}
 	slices.SortStableFunc(s.order, func(a, b *node) int { return cmp.Compare(a.from(), b.from()) })
 	for _, n := range s.order {
-		f(Span{Device: n.q.dev.info.Name, Queue: n.q.name, Op: n.op, Phase: n.phase, Start: base + seconds(n.from()),
-			End: base + seconds(n.end), Bytes: n.bytes})
+		span := Span{Device: n.q.dev.info.Name, Queue: n.q.name, Lane: n.q.lane, Op: n.op, Phase: n.phase, Start: base + seconds(n.from()),
+			End: base + seconds(n.end)}
+		if n.phase == gpu.PhaseTransfer {
+			span.Bytes = n.bytes
+		}
+		for _, f := range []func(Span){s.clock.Trace, n.q.dev.tracer} {
+			if f != nil {
+				f(span)
+			}
+		}
 	}
 }

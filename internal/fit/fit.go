@@ -40,6 +40,8 @@ type Options struct {
 	SaveEvery int // epochs between checkpoints; 0: only at the end, when interrupted, and behind slow epochs
 	Schedule  Schedule
 	Rate      float64 // the learning rate that the schedule begins with
+	// OnTrain is called before Train, and what it returns behind it, whatever came of it; nil: nothing is.
+	OnTrain func(epoch int) (done func())
 }
 
 // State is where a run stands between two epochs.
@@ -114,7 +116,7 @@ func (l *loop[E, M]) epoch() error {
 		l.t.SetRate(l.o.Schedule.Rate(l.o.Rate, epoch, l.o.Epochs, s.Progress))
 	}
 	var report E
-	loss, err := l.t.Train(epoch, &report)
+	loss, err := l.train(epoch, &report)
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,14 @@ func (l *loop[E, M]) epoch() error {
 		return l.save()
 	}
 	return nil
+}
+
+// train trains an epoch.
+func (l *loop[E, M]) train(epoch int, report *E) (loss float64, err error) {
+	if l.o.OnTrain != nil {
+		defer l.o.OnTrain(epoch)()
+	}
+	return l.t.Train(epoch, report)
 }
 
 // due reports whether something happens behind so many epochs that happens every few of them.

@@ -54,6 +54,9 @@ func (d Dir) scaling() string { return filepath.Join(string(d), "standardize.npz
 // components is the file that `predict --what pca` writes of the run's own data set.
 func (d Dir) components() string { return filepath.Join(string(d), "pca.json") }
 
+// Trace is the trace of an epoch.
+func (d Dir) Trace() string { return filepath.Join(string(d), "trace.json") }
+
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 

@@ -30,6 +30,7 @@ func (d Dir) Describe() (report.Run, error) {
 	err := errors.Join(
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = report.ReadResult(r); return err }),
 		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
+		readPart(d.Trace(), func(r io.Reader) (err error) { run.Trace, err = report.ReadTrace(r); return err }),
 		readPart(d.components(), func(r io.Reader) (err error) { run.Components, err = report.ReadComponents(r); return err }),
 	)
 	if err == nil && term.Exists(d.Plan()) {

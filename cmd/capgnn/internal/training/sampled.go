@@ -94,6 +94,7 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, steps)
 	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
 	opt.OnStep = watch.step
+	opt.OnTrain = t.tracing()
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		watch.epoch(s)
 		if err := t.Data.Unchanged(); err != nil {

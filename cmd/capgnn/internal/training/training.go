@@ -38,6 +38,7 @@ type Run struct {
 	RunPath  string // --run-dir, "" = a new folder below ./runs
 	PlanFile string // a plan that may fit, looked at before the cache; "" = none
 	Resume   bool
+	Trace    *int // the epoch of which a trace is written; nil: none
 	// Anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
 	// Bare that there is nothing to learn from.
 	Anonymous, cutting, Bare bool
@@ -65,6 +66,7 @@ type Run struct {
 	madeDir    bool                     // by this run
 	lock       *lockfile.Lock
 	written    bool                // the folder holds the run
+	traced     bool                // the epoch of Trace has been trained
 	settled    func()              // the folder that this run has made holds it now; nil: it has made none
 	criterion  criterion.Criterion // what the loss weighs
 	initial    *gnn.Weights        // of --init, nil without
