@@ -13,11 +13,14 @@ func blockPlans(c Config, f func(Plan)) {
 	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
 	for _, input := range []InputMode{Precomputed, Exchanged} {
 		for i, order := range orders {
-			if c.Kind == GIN && order.AggregateFirst && !order.BackwardIn || c.Kind == GAT && (i > 0 || input == Precomputed) {
+			if c.Kind == GIN && order.AggregateFirst && !order.BackwardIn || input == Precomputed && !c.Kind.Precomputes() || i > 1 && !c.Chooses(0) {
 				continue
 			}
 			p := Plan{Input: input, Fused: i%2 == 0}
-			for range c.Layers {
+			for l := range c.Layers {
+				if !c.Chooses(l) {
+					order = LayerPlan{}
+				}
 				p.Layers = append(p.Layers, order)
 			}
 			if input == Precomputed {
@@ -50,7 +53,7 @@ func differences(w *Weights, a, b []float32) []float64 {
 func TestBlocksGiveTheWholeGradient(t *testing.T) {
 	for _, kind := range Kinds {
 		for layers := 1; layers <= 4; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers%2 == 0}
+			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers%2 == 0, Alpha: 0.3, Theta: 0.7}
 			u := newTask(c, 160, uint64(layers))
 			w := NewWeights(c)
 			w.Init(3)
@@ -68,7 +71,7 @@ func TestBlocksGiveTheWholeGradient(t *testing.T) {
 func TestBlocksOfSparseFeatures(t *testing.T) {
 	for _, kind := range Kinds {
 		for layers := 1; layers <= 3; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7}
+			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
 			u := newTask(c, 160, uint64(layers))
 			u.sparse = true
 			for i := range u.x {
@@ -131,7 +134,7 @@ func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 func TestRebind(t *testing.T) {
 	for _, kind := range Kinds {
 		for layers := 1; layers <= 3; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers == 3}
+			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers == 3, Alpha: 0.3, Theta: 0.7}
 			u := newTask(c, 160, uint64(layers))
 			w := NewWeights(c)
 			w.Init(3)
@@ -174,7 +177,7 @@ func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 // A pass that was planned for a few roots and has grown gives the bits of one that was planned for many.
 func TestGrownBits(t *testing.T) {
 	for _, kind := range Kinds {
-		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7}
+		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
 		u := newTask(c, 160, 1)
 		w := NewWeights(c)
 		w.Init(3)

@@ -3,31 +3,38 @@ package gnn
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Kind is a model family.
 type Kind string
 
-// The four models (docs/mathematics.md).
+// The models (docs/mathematics.md).
 const (
-	GCN  Kind = "gcn"
-	SAGE Kind = "sage"
-	GIN  Kind = "gin"
-	GAT  Kind = "gat"
+	GCN   Kind = "gcn"
+	SAGE  Kind = "sage"
+	GIN   Kind = "gin"
+	GAT   Kind = "gat"
+	SGC   Kind = "sgc"
+	APPNP Kind = "appnp"
+	GCNII Kind = "gcnii"
 )
 
 // Kinds lists all models in the order in which tables show them.
-var Kinds = []Kind{GCN, SAGE, GIN, GAT}
+var Kinds = []Kind{GCN, SAGE, GIN, GAT, SGC, APPNP, GCNII}
 
 // Config describes a model.
 type Config struct {
 	Kind    Kind
-	Layers  int     // number of convolutions, ≥ 1
-	Hidden  int     // total width of every hidden layer (all heads together), ≥ 1; unused with one layer
+	Layers  int     // number of convolutions; SGC and APPNP: of propagations; ≥ 1
+	Hidden  int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP and GCNII, with one layer
 	In      int     // input features per vertex
 	Out     int     // classes or labels
 	Heads   int     // GAT only: heads per layer; Hidden must be a multiple of it
-	Dropout float64 // probability of dropping, [0, 1)
+	Alpha   float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
+	Theta   float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
+	Dropout float64 // probability of dropping, [0, 1); SGC drops nothing
 	Multi   bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
 	Seed    uint64  // initial weights and dropout
 }
@@ -36,15 +43,13 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	switch c.Kind {
-	case GCN, SAGE, GIN, GAT:
-	default:
-		bad("model %q is not one of gcn, sage, gin, gat", c.Kind)
+	if !slices.Contains(Kinds, c.Kind) {
+		bad("model %q is not one of %s", c.Kind, joined(Kinds))
 	}
 	if c.Layers < 1 || c.Layers > 64 {
 		bad("layers %d is not in [1, 64]", c.Layers)
 	}
-	if c.Layers > 1 && (c.Hidden < 1 || c.Hidden > 1<<20) {
+	if c.hides() && (c.Hidden < 1 || c.Hidden > 1<<20) {
 		bad("hidden width %d is not in [1, 1048576]", c.Hidden)
 	}
 	if c.In < 1 {
@@ -60,15 +65,33 @@ func (c Config) Validate() error {
 			bad("hidden width %d is not a multiple of %d heads", c.Hidden, c.Heads)
 		}
 	}
+	if c.Kind.KeepsOrigin() && !(c.Alpha >= 0 && c.Alpha <= 1) {
+		bad("teleport share %g is not in [0, 1]", c.Alpha)
+	}
+	if c.Kind == GCNII && !(c.Theta >= 0 && c.Theta <= 1e6) {
+		bad("theta %g is not in [0, 1e6]", c.Theta)
+	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout %g is not in [0, 1)", c.Dropout)
 	}
 	return errors.Join(errs...)
 }
 
-// Width returns the input and output width of a layer, 0 ≤ layer < Layers.
+// joined lists kinds in a line.
+func joined(kinds []Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Width returns the width of the rows that a layer reads and of those that it makes, 0 ≤ layer < Layers.
 func (c Config) Width(layer int) (in, out int) {
 	in, out = c.Hidden, c.Hidden
+	if c.Kind == SGC || c.Kind == APPNP { // what is propagated is as wide as the logits
+		in, out = c.Out, c.Out
+	}
 	if layer == 0 {
 		in = c.In
 	}

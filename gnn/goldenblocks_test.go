@@ -11,22 +11,22 @@ import (
 	"capgnn/internal/golden"
 )
 
-// The 12 golden cases without edge weights through blocks with all neighbours: loss and gradients with the training vertices as roots, logits with all
+// The 15 golden cases without edge weights through blocks with all neighbours: loss and gradients with the training vertices as roots, logits with all
 // vertices, and the losses and weights of five Adam steps, in every order of operations.
 func TestGoldenThroughBlocks(t *testing.T) {
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 15 {
-		t.Fatalf("%d golden cases, want 15", len(cases))
+	if len(cases) != 21 {
+		t.Fatalf("%d golden cases, want 21", len(cases))
 	}
 	for _, g := range cases {
 		if g.Weights != nil { // entries are handed in with values
 			continue
 		}
 		d := g.Dims()
-		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Multi: g.Multi()}
+		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Multi: g.Multi()}
 		u := goldenTask(t, &g, c)
 		w := NewWeights(c)
 		for _, x := range g.Params {

@@ -16,6 +16,8 @@ import (
 //	convs.L.bias                    GCN, GAT: 0
 //	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight)
 //	convs.L.eps                     GIN: 0
+//	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
+//	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII: as nn.lins.K of GIN
 //	norms.L.weight, norms.L.bias    1, 0
 //
 // These are PyTorch Geometric's and torch.nn.Linear's defaults. An element is a function of (seed, tensor name, index)
@@ -45,10 +47,10 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
 		return 0, 0
 	case leaf == "eps":
 		return 0, 0
-	case leaf == "att_src", leaf == "att_dst", strings.HasSuffix(t.Name, ".lin.weight"):
+	case leaf == "att_src", leaf == "att_dst", leaf == "weight1", strings.HasSuffix(t.Name, ".lin.weight"):
 		n := len(t.Shape)
 		return math.Sqrt(6 / float64(t.Shape[n-2]+t.Shape[n-1])), 0
-	case strings.Contains(t.Name, ".lin_l."), strings.Contains(t.Name, ".lin_r."), strings.Contains(t.Name, ".nn.lins."):
+	case strings.Contains(t.Name, ".lin_l."), strings.Contains(t.Name, ".lin_r."), strings.Contains(t.Name, ".nn.lins."), strings.HasPrefix(t.Name, "lin"):
 		return 1 / math.Sqrt(float64(w.Tensor(conv + "weight").Shape[1])), 0
 	case leaf == "bias":
 		return 0, 0
@@ -64,7 +66,7 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
 //	x[k]    = float32(bound · (r − 2³¹ + ½) / 2³¹)
 //
 // in float64 until the last rounding. The distribution is symmetric, has no zero, and |x[k]| ≤ float32(bound). The third
-// word of a dropout counter is a layer number (below 64); no name of a model has a hash whose low word is that small (a
+// word of a dropout counter is a layer number (at most originDropout); no name of a model has a hash whose low word is that small (a
 // test looks), so weights and dropout never use the same counter.
 func uniform(x []float32, seed uint64, name string, bound float64) {
 	f := fnv.New64a()

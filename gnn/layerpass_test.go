@@ -12,7 +12,7 @@ import (
 // evaluation, whatever the size of a chunk.
 func TestLayerPass(t *testing.T) {
 	for _, kind := range Kinds {
-		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7}
+		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
 		u := newTask(c, 160, 1)
 		w := NewWeights(c)
 		w.Init(3)
@@ -79,10 +79,7 @@ func layered(t *testing.T, d *desk, c Config, p Plan, w *Weights, u *task, chunk
 	}
 	table := u.x
 	for l, pass := range passes {
-		_, width := c.Width(l)
-		if l == c.Layers-1 {
-			width = c.Out
-		}
+		_, width := c.RowWidth(l)
 		next := make([]float32, 0, u.g.Rows()*width)
 		for ids := range slices.Chunk(everyVertex(u), chunk) {
 			g, in := d.chunk(c, p, u, scale, l, ids, table)
@@ -104,10 +101,10 @@ func layered(t *testing.T, d *desk, c Config, p Plan, w *Weights, u *task, chunk
 
 // chunk puts the full one-hop block of some vertices on the device, with the rows of the table that layer l reads.
 func (d *desk) chunk(c Config, p Plan, u *task, scale Scaling, l int, ids []int32, table []float32) (LayerGraph, Input) {
-	cols, _ := c.Width(l)
+	cols, _ := c.RowWidth(l)
 	if l == 0 && p.Input == Precomputed {
 		in := Input{AX: d.rows(u.aggregated(scale, cols), ids, cols)}
-		if c.Kind != GCN {
+		if c.Kind.ReadsOwn() {
 			in.X.Dense = d.rows(table, ids, cols)
 		}
 		return LayerGraph{Rows: len(ids), Src: len(ids)}, in

@@ -15,14 +15,21 @@ type Params struct {
 
 // layerParams are the views of one layer; which ones exist depends on the model.
 type layerParams struct {
-	w          gpu.Matrix // GCN, GAT lin.weight; SAGE lin_l.weight; GIN nn.lins.0.weight
-	w2         gpu.Matrix // SAGE lin_r.weight; GIN nn.lins.1.weight
-	bias       gpu.Vec    // what is added last: GIN nn.lins.1.bias
+	w          gpu.Matrix // GCN, GAT, SGC lin.weight; SAGE lin_l.weight; GIN nn.lins.0.weight; GCNII weight1
+	w2         gpu.Matrix // SAGE lin_r.weight; GIN nn.lins.1.weight; GCNII lins.1.weight, of the last layer
+	bias       gpu.Vec    // what is added last: GIN nn.lins.1.bias; of APPNP nothing
 	innerBias  gpu.Vec    // GIN nn.lins.0.bias
+	origin     [2]affine  // of layer 0: APPNP lin1 and lin2, GCNII lins.0
 	eps        gpu.Vec    // GIN
 	aSrc, aDst gpu.Vec    // GAT
 	gamma      gpu.Vec    // norms.weight
 	beta       gpu.Vec    // norms.bias
+}
+
+// affine is a Linear of torch.nn.
+type affine struct {
+	w    gpu.Matrix
+	bias gpu.Vec
 }
 
 // Bind returns views of flat, a device vector of len(w.Flat) elements in the layout of w.
@@ -35,15 +42,15 @@ func Bind(c Config, w *Weights, flat gpu.Vec) *Params {
 	for i := range w.Tensors {
 		byName[w.Tensors[i].Name] = &w.Tensors[i]
 	}
-	vec := func(format string, l int) gpu.Vec {
-		t, ok := byName[fmt.Sprintf(format, l)]
+	vec := func(format string, l ...any) gpu.Vec {
+		t, ok := byName[fmt.Sprintf(format, l...)]
 		if !ok {
 			return gpu.Vec{}
 		}
 		return flat.Slice(t.Off, t.Off+len(t.Data))
 	}
-	mat := func(format string, l int) gpu.Matrix {
-		t, ok := byName[fmt.Sprintf(format, l)]
+	mat := func(format string, l ...any) gpu.Matrix {
+		t, ok := byName[fmt.Sprintf(format, l...)]
 		if !ok {
 			return gpu.Matrix{}
 		}
@@ -60,6 +67,25 @@ func Bind(c Config, w *Weights, flat gpu.Vec) *Params {
 			lp.w, lp.w2 = mat("convs.%d.nn.lins.0.weight", l), mat("convs.%d.nn.lins.1.weight", l)
 			lp.innerBias, lp.bias = vec("convs.%d.nn.lins.0.bias", l), vec("convs.%d.nn.lins.1.bias", l)
 			lp.eps = vec("convs.%d.eps", l)
+		case SGC:
+			if l == 0 {
+				lp.w = mat("lin.weight")
+			}
+			if l == c.Layers-1 {
+				lp.bias = vec("lin.bias")
+			}
+		case APPNP:
+			if l == 0 {
+				lp.origin = [2]affine{{mat("lin1.weight"), vec("lin1.bias")}, {mat("lin2.weight"), vec("lin2.bias")}}
+			}
+		case GCNII:
+			lp.w = mat("convs.%d.weight1", l)
+			if l == 0 {
+				lp.origin[0] = affine{mat("lins.0.weight"), vec("lins.0.bias")}
+			}
+			if l == c.Layers-1 {
+				lp.w2, lp.bias = mat("lins.1.weight"), vec("lins.1.bias")
+			}
 		default:
 			lp.w, lp.bias = mat("convs.%d.lin.weight", l), vec("convs.%d.bias", l)
 			lp.aSrc, lp.aDst = vec("convs.%d.att_src", l), vec("convs.%d.att_dst", l)

@@ -20,6 +20,7 @@ type Pass struct {
 	params *Params
 	grads  *Params // nil: evaluation
 	stages []stage // of layers, as layers
+	origin *origin // of APPNP and GCNII; nil: of others, and where H⁰ comes with the rows of the layer before
 	ws     *Workspace
 	views  []view // of ws
 }
@@ -28,7 +29,7 @@ type Pass struct {
 type stage struct {
 	conv conv
 	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; the last layer's are the logits
-	h    *gpu.Matrix // Rows × out: what the next layer reads; nil for the last layer
+	h    *gpu.Matrix // Rows × out: what the next layer reads; nil: z, as for the last layer and in models without LayerNorm
 	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused
 	rstd *gpu.Vec    // Rows; only training
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
@@ -46,7 +47,7 @@ type conv interface {
 }
 
 // overwritesGrad reports whether a convolution reads dz no more once it writes dh.
-func (c Config) overwritesGrad() bool { return c.Kind == GCN }
+func (c Config) overwritesGrad() bool { return c.Kind == GCN || c.Kind == GCNII }
 
 // exec is one run of a pass on a queue.
 type exec struct {
@@ -72,6 +73,9 @@ func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Pa
 
 func newPass(p *Pass) *Pass {
 	from := len(p.ws.views)
+	if p.cfg.Kind.KeepsOrigin() && p.first == 0 {
+		p.origin = p.newOrigin(p.ws)
+	}
 	for i := range p.layers {
 		p.stages = append(p.stages, p.newStage(p.first+i, p.ws))
 	}
@@ -132,7 +136,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	s := stage{conv: p.newConv(l, ws)}
 	// What a layer made lives until the next one has read it, and so does its gradient: slabs take turns. In the backward
 	// pass h is made again, in the place of z. Evaluation writes to training's slabs, which are dead between epochs.
-	turn := func(kind string, l int) string {
+	turn := func(kind string) string {
 		if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
 			return kind // a layer alone has nobody to take turns with
 		}
@@ -144,9 +148,12 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 		}
 		return kind + "0"
 	}
+	if !p.cfg.Kind.norms() {
+		return p.plainStage(s, l, ws, own, turn)
+	}
 	s.z = ws.matrix(own("z"), p.rowsOf(l), out)
 	if !last {
-		name := turn("rows", l)
+		name := turn("rows")
 		if !p.plan.Fused {
 			name = own("h")
 			s.y = ws.matrix(own("y"), p.rowsOf(l), out)
@@ -158,13 +165,34 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	}
 	s.rstd = ws.vec(own("rstd"), p.rowsOf(l))
 	if l > 0 {
-		s.dh = ws.matrix(turn("rows", l), p.srcOf(l), in)
+		s.dh = ws.matrix(turn("rows"), p.srcOf(l), in)
 	}
 	if t := p.gradType(l); t != gpu.FP32 {
-		s.dz = ws.typed(turn("dz", l), p.rowsOf(l), out, t)
+		s.dz = ws.typed(turn("dz"), p.rowsOf(l), out, t)
 	}
 	return s
 }
+
+// plainStage requests the buffers of a layer without LayerNorm behind it: the next layer reads what it makes, which activations have changed in place. A
+// layer alone makes H⁰ of its rows beside it, for the layer that comes next.
+func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
+	in, out := p.cfg.Width(l)
+	if p.alone() {
+		_, out = p.cfg.RowWidth(l)
+	}
+	if !p.training() {
+		s.z = ws.matrix(fmt.Sprintf("z%d", l%2), p.rowsOf(l), out)
+		return s
+	}
+	s.z = ws.matrix(own("z"), p.rowsOf(l), out)
+	if l > 0 {
+		s.dh = ws.matrix(turn("rows"), p.srcOf(l), in)
+	}
+	return s
+}
+
+// alone reports whether the pass runs one layer of several (NewLayerPass).
+func (p *Pass) alone() bool { return len(p.layers) < p.cfg.Layers }
 
 // rowType returns the element type of layer l's output: the next layer's GatherType, if that layer gathers these rows. Otherwise only products read
 // the rows; on a device whose products round their operands (HalfProducts) they have the same type, so that they are rounded once.
@@ -202,6 +230,15 @@ func (p *Pass) newConv(l int, ws *Workspace) conv {
 		return newGIN(p, l, ws)
 	case GAT:
 		return newGAT(p, l, ws)
+	case SGC:
+		if l == 0 {
+			return newGCN(p, l, ws)
+		}
+		return newPropagation(p, l, ws)
+	case APPNP:
+		return newPropagation(p, l, ws)
+	case GCNII:
+		return newGCNII(p, l, ws)
 	}
 	panic("gnn: no layer of kind " + string(p.cfg.Kind))
 }
@@ -211,13 +248,14 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	var h gpu.Matrix
 	if p.first > 0 {
-		h = p.in.X.Dense.RowRange(0, p.graph(p.first).Src)
+		in, _ := p.cfg.Width(p.first)
+		h = p.in.X.Dense.RowRange(0, p.graph(p.first).Src).ColRange(0, in)
 	}
 	for i := range p.stages {
 		l, s := p.first+i, &p.stages[i]
 		if s.h == nil {
-			s.conv.forward(x, h, *s.z, nil)
-			return *s.z
+			h = x.plain(l, h)
+			continue
 		}
 		e := x.epilogue(l)
 		if p.plan.Fused {
@@ -229,6 +267,17 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 		h = *s.h
 	}
 	return h
+}
+
+// plain enqueues a layer whose output is that of its convolution, and returns it, behind it H⁰ if the pass is the layer alone.
+func (x *exec) plain(l int, h gpu.Matrix) gpu.Matrix {
+	s := x.stage(l)
+	_, width := x.cfg.Width(l)
+	s.conv.forward(x, h, s.z.ColRange(0, width), nil)
+	if s.z.Cols > width {
+		x.q.Copy(s.z.ColRange(width, s.z.Cols), x.originRows(s.z.Rows))
+	}
+	return *s.z
 }
 
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
@@ -246,8 +295,12 @@ func (x *exec) dropout(l int) gpu.Dropout {
 	if x.cfg.Dropout == 0 {
 		return gpu.Dropout{}
 	}
-	return gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: uint32(l), Epoch: x.epoch,
-		IDs: x.in.IDs.Slice(0, x.graph(l).Rows)}
+	return x.dropping(l, x.graph(l).Rows)
+}
+
+// dropping is the dropout of so many rows, by the counters of a layer.
+func (x *exec) dropping(l, rows int) gpu.Dropout {
+	return gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: uint32(l), Epoch: x.epoch, IDs: x.in.IDs.Slice(0, rows)}
 }
 
 // unfused runs an epilogue as three passes (saving 6 off).
@@ -271,7 +324,9 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	}
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	dz := p.LossGrad()
-	q.ColSum(x.grads.layers[len(p.stages)-1].bias, dz, 1)
+	if b := x.grads.layers[len(p.stages)-1].bias; !b.Empty() {
+		q.ColSum(b, dz, 1)
+	}
 	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
 		s.conv.backward(x, dz, *s.dh)
@@ -289,6 +344,12 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 // the place of the normalised rows. It returns both.
 func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	s, pr, gr := x.stage(l), &x.params.layers[l], &x.grads.layers[l]
+	if s.h == nil {
+		if x.cfg.Kind == GCNII {
+			x.activationBackward(l, d, *s.z)
+		}
+		return d, *s.z
+	}
 	dz = d
 	if s.dz != nil {
 		dz = *s.dz

@@ -45,7 +45,7 @@ type Plan struct {
 	Layers []LayerPlan
 	Fused  bool // LayerNorm, ReLU and dropout in one pass (saving 6)
 	// Storage is the element type of the rows that aggregations gather and parts exchange. Sums, weights and what LayerNorm
-	// keeps are FP32 all the same. GAT gathers FP32 whatever this is.
+	// keeps are FP32 all the same. Models but GCN, GraphSAGE and GIN gather FP32 whatever this is.
 	Storage gpu.DType
 }
 
@@ -57,7 +57,7 @@ func (p Plan) Mixed() bool {
 // GatherType returns the element type of what layer l's aggregation reads, and parts exchange, in one direction under plan
 // p; FP32 where nothing is aggregated in an epoch.
 func (c Config) GatherType(p Plan, l int, dir Direction) gpu.DType {
-	if c.Kind == GAT || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
+	if !c.Kind.StoresBF16() || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
 		return gpu.FP32
 	}
 	return p.Storage
@@ -119,7 +119,7 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 }
 
 func chooseInput(c Config, s Shape, ch Choice) InputMode {
-	if ch.NoPrecompute {
+	if ch.NoPrecompute || c.Kind.KeepsOrigin() {
 		return Exchanged
 	}
 	if ch.Blocks && (c.Kind == GAT || s.Sparse) {
@@ -144,6 +144,9 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	if c.Kind == GAT {
 		return LayerPlan{Returns: ch.Period > 0 && l > 0}
+	}
+	if !c.Chooses(l) {
+		return LayerPlan{}
 	}
 	if ch.NoTransformFirst {
 		return aggregateIn
@@ -224,6 +227,8 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	switch {
 	case lp.Returns:
 		return in
+	case c.Kind == GCNII: // before the last layer's Linear
+		return c.Hidden
 	case c.Kind == GAT:
 		return c.gatWidth(layer) + c.ScoreColumns(p, layer, dir)
 	case dir == Forward && lp.AggregateFirst:

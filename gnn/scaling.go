@@ -7,13 +7,13 @@ import "math"
 // those of the whole graph (docs/mathematics.md).
 type Scaling struct{ Row, Col, Loop []float32 }
 
-// ScalingOf returns the weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
-// GraphSAGE 1/in-degree, none for GIN and GAT. Degrees are numbers of edges or, for GCN, sums of their weights.
+// ScalingOf returns the weights of kind on a graph of these degrees: symmetric models D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
+// GraphSAGE 1/in-degree, none for GIN and GAT. Degrees are numbers of edges or, for symmetric models, sums of their weights.
 func ScalingOf[D int32 | float64](kind Kind, in, out []D) Scaling {
-	switch kind {
-	case GCN:
+	switch {
+	case kind.Symmetric():
 		return Scaling{Row: degrees(in, invSqrt), Col: degrees(out, invSqrt)}
-	case SAGE:
+	case kind == SAGE:
 		return Scaling{Row: degrees(in, func(d float64) float64 { return 1 / d })}
 	}
 	return Scaling{}

@@ -25,6 +25,7 @@ type Tensor struct {
 type Weights struct {
 	Tensors []Tensor // in forward order: convs.0, norms.0, convs.1, …
 	Flat    []float32
+	layers  int
 }
 
 // tensorAlign is the alignment of tensors in Weights.Flat in elements: 64 bytes, what gpu.Device.Alloc guarantees for a
@@ -33,7 +34,7 @@ const tensorAlign = 16
 
 // NewWeights returns the parameters of a model, all 0. cfg is valid; FlatLen tells the size beforehand.
 func NewWeights(cfg Config) *Weights {
-	w := &Weights{Tensors: layout(cfg)}
+	w := &Weights{Tensors: layout(cfg), layers: cfg.Layers}
 	n := 0
 	for i := range w.Tensors {
 		w.Tensors[i].Off = n
@@ -58,7 +59,8 @@ func FlatLen(cfg Config) int64 {
 	return n
 }
 
-// layout lists the names and shapes of a model's tensors, as a PyTorch Geometric BasicGNN has them.
+// layout lists the names and shapes of a model's tensors, as a PyTorch Geometric BasicGNN has them, or for models that it does not have PyG's
+// own examples (exampleLayout).
 func layout(cfg Config) []Tensor {
 	var ts []Tensor
 	for l := range cfg.Layers {
@@ -89,6 +91,11 @@ func layout(cfg Config) []Tensor {
 			add(conv+"att_src", 1, cfg.Heads, head)
 			add(conv+"att_dst", 1, cfg.Heads, head)
 			add(conv+"bias", out)
+		case SGC, APPNP, GCNII:
+			for _, t := range cfg.exampleLayout(l) {
+				add(t.Name, t.Shape...)
+			}
+			continue // there is no norm
 		default:
 			panic(fmt.Sprintf("gnn: model %q", cfg.Kind))
 		}
@@ -138,16 +145,13 @@ func (w *Weights) alias() {
 type Range struct{ Lo, Hi int }
 
 // Layers returns the elements of Flat that belong to each of the layers, as ascending ranges with what lies behind a tensor
-// as padding: together they are all of Flat.
+// as padding: together they are all of Flat. A layer without tensors has no range.
 func (w *Weights) Layers() [][]Range {
-	var out [][]Range
+	out := make([][]Range, w.layers)
 	for i, t := range w.Tensors {
 		end := len(w.Flat)
 		if i+1 < len(w.Tensors) {
 			end = w.Tensors[i+1].Off
-		}
-		for len(out) <= t.Layer {
-			out = append(out, nil)
 		}
 		ranges := out[t.Layer]
 		if n := len(ranges); n > 0 && ranges[n-1].Hi == t.Off {
@@ -171,7 +175,7 @@ func (w *Weights) Tensor(name string) *Tensor {
 
 // Clone returns a copy that shares nothing with w but the shapes.
 func (w *Weights) Clone() *Weights {
-	c := &Weights{Tensors: slices.Clone(w.Tensors), Flat: slices.Clone(w.Flat)}
+	c := &Weights{Tensors: slices.Clone(w.Tensors), Flat: slices.Clone(w.Flat), layers: w.layers}
 	c.alias()
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -240,7 +239,7 @@ func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
 // settle decides what is sampled: sums says whether layer 0 reads rows of ÂX, so that the last hop is not drawn.
 func (d *design) settle(p *learn.Problem, o *Options) {
 	kind, last := o.Model.Kind, len(o.Sampling.Fanout)-1
-	d.sums = kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	d.sums = kind.Precomputes() && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
 	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]

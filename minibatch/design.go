@@ -47,7 +47,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	d := design{roots: r, sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
-	if kind == gnn.GCN || kind == gnn.SAGE {
+	if kind.ScalesRows() {
 		in, out := p.Loops.Degrees(p.Graph)
 		*d.scaling = p.Scaling(kind, in, out)
 	}

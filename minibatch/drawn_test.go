@@ -60,7 +60,7 @@ func draw(t *testing.T, k int) drawn {
 		o.Shares[r.IntN(parts)] = 1.5
 	}
 	o.Savings = Savings{NoPrecompute: r.IntN(3) == 0, NoTransformFirst: r.IntN(3) == 0, NoSparse: r.IntN(3) == 0, NoFuse: r.IntN(3) == 0}
-	if kind != gnn.GAT && r.IntN(4) == 0 {
+	if kind.StoresBF16() && r.IntN(4) == 0 {
 		o.Storage = gpu.BF16
 	}
 	kindOfRoots{places[r.IntN(len(places))], s.Local}.set(s)

@@ -18,7 +18,7 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 	cols := p.Features.Cols
 	if d.sums {
 		list = append(list, table{cols: cols})
-		if kind == gnn.GCN { // reads nothing besides
+		if !kind.ReadsOwn() {
 			return list
 		}
 	}
@@ -31,7 +31,7 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 // evaluation returns the options of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse,
-		Precomputed: o.Model.Kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute,
+		Precomputed: o.Model.Kind.Precomputes() && !d.sparse && !o.Savings.NoPrecompute,
 		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Scores behind a run, and predictions with its weights, are those of a pass over the whole graph.
 func TestEvaluationIsExact(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
 			p, m := k.make(t, kind)
 			part := homes(p.Vertices(), 2)

@@ -54,7 +54,7 @@ type rows struct {
 func (d *design) answerBytes(part int, m *gnn.Config) int {
 	widest := 0
 	for l := range m.Layers {
-		_, out := m.Width(l)
+		_, out := m.RowWidth(l)
 		widest = max(widest, 4*out)
 	}
 	return max(min(int(d.areas[part]), mostAnswered), d.row, widest)

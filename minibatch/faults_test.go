@@ -175,7 +175,7 @@ func TestDoesNotFit(t *testing.T) {
 
 // Simulated devices with arithmetic give the bits of CPU devices, by staged rows where those fetch them; ones that only count time run to the end.
 func TestSimulatedDevices(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{sparse: kind == gnn.GIN}.make(t, kind)
 		part := homes(p.Vertices(), 2)
 		for _, arithmetic := range []bool{true, false} {
@@ -213,7 +213,7 @@ func TestSimulatedDevices(t *testing.T) {
 
 // Everything that a step reads was written for it: slots that hold NaN and wrong ids in between change nothing.
 func TestStagesAreWrittenWhole(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{}, {sparse: true}, {multi: true}} {
 			for _, gathers := range []bool{false, true} {
 				p, m := k.make(t, kind)

@@ -282,7 +282,7 @@ func TestCachesAreReadBehindWrites(t *testing.T) {
 // A device that copies rows from where they lie reads what was written for its steps: own rows, staged ones, and those of a cache with room for all.
 func TestRowsAreReadWhereTheyLie(t *testing.T) {
 	for i, rules := range policies {
-		for _, kind := range gnn.Kinds {
+		for _, kind := range kinds(t) {
 			p, m := task{}.make(t, kind)
 			o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
 			if kind == gnn.SAGE { // rows of two tables

@@ -17,7 +17,7 @@ import (
 // The gradient of a step does not depend on how its roots are shared: with global roots, from the same weights (steps 0, 20 and
 // 200), every tensor of 2, 3 and 5 parts, of 3 with unequal shares too, is that of one part within 2e-5 of its norm, wherever roots are computed.
 func TestGradientOfPartsIsThatOfOne(t *testing.T) {
-	for j, kind := range gnn.Kinds {
+	for j, kind := range kinds(t) {
 		for i, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
 			if (testing.Short() || !long.Wanted()) && i != j%3 {
 				continue
@@ -131,7 +131,7 @@ func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
 			for v := range p.Vertices() {
 				for j := range m.In {
 					x := float64(j%3) - 0.7
-					if kind == gnn.GCN { // a column weighs 1 ÷ √out-degree
+					if kind.Symmetric() { // a column weighs 1 ÷ √out-degree
 						x *= math.Sqrt(float64(max(1, out[v])))
 					}
 					p.Features.Dense[v*m.In+j] = float32(x)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/minibatch/sample"
@@ -15,7 +14,7 @@ import (
 // A step that is larger than all that were sampled beforehand makes buffers larger, and changes no bit: the weights are those of a
 // run whose buffers have had room from the beginning.
 func TestGrowthChangesNoBit(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, sparse := range []bool{false, true} {
 			p, m := task{sparse: sparse}.make(t, kind)
 			p.Graph = withHubs(t, p.Graph)

@@ -142,7 +142,7 @@ func TestSearchForTimeSteps(t *testing.T) {
 // A sum that models bring along is that of their units in the order of time steps, and the sum of a step that of models in part order, to the bit: as when all is computed
 // and added at one place.
 func TestCarriedSumsAreThoseOfOnePlace(t *testing.T) {
-	for i, kind := range gnn.Kinds {
+	for i, kind := range kinds(t) {
 		for merged := range 4 {
 			p, m := task{sparse: kind == gnn.GIN, multi: kind == gnn.SAGE}.make(t, kind)
 			o := small(m, devices(t, 4, host.Spec{Threads: 1 + i%2}), homes(p.Vertices(), 4))

@@ -72,7 +72,7 @@ func large(t *testing.T, n, cols int, kind gnn.Kind) *learn.Problem {
 		t.Fatal(err)
 	}
 	p := &learn.Problem{Graph: g.WithoutLoops(), Loops: graph.LoopsRemoved, Classes: 8, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n), Labels: make([]int32, n)}
-	if kind == gnn.GCN || kind == gnn.GAT {
+	if kind.AddsLoops() {
 		p.Loops = graph.LoopsAdded
 	}
 	mem, err := hostmem.NewScratch("test", "features", "", int64(4*n*cols))

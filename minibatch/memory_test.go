@@ -14,7 +14,7 @@ import (
 
 // A plan's bounds hold for a run whose steps are no larger than those that were sampled plus slack, and leave little: what devices take is 80 to 100 % of them.
 func TestPlanIsWhatARunTakes(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{vertices: 2000}, {vertices: 2000, sparse: true}, {vertices: 2000, multi: true}} {
 			p, m := k.make(t, kind)
 			o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
@@ -74,7 +74,7 @@ func TestBatchThatFits(t *testing.T) {
 
 // A step that is larger than everything that was seen before makes its buffers larger, and changes no bit.
 func TestBuffersGrow(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{sparse: kind == gnn.GIN}.make(t, kind)
 		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 		want := trained(t, p, o).WeightsSHA

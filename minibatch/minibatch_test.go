@@ -14,6 +14,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
+	"capgnn/internal/long"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline"
 )
@@ -59,7 +60,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 	r := rand.New(rand.NewPCG(3, 4))
 	n := g.Rows()
 	p := &learn.Problem{Graph: &edges, Loops: graph.LoopsRemoved, Classes: classes, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n)}
-	if kind == gnn.GCN || kind == gnn.GAT {
+	if kind.AddsLoops() {
 		p.Loops = graph.LoopsAdded
 	}
 	p.Features = learn.Features{Cols: cols, Dense: make([]float32, n*cols)}
@@ -91,7 +92,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(classes+1))-1)
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Dropout: 0.5, Multi: k.multi, Seed: 5}
+	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Multi: k.multi, Seed: 5}
 }
 
 // devices opens CPU devices.
@@ -155,7 +156,7 @@ func closeTo(t testing.TB, what string, got, want, from *gnn.Weights, rel float6
 // All neighbours and one step per epoch is full-batch training.
 func TestFullNeighboursAreFullBatch(t *testing.T) {
 	all := fanouts(sample.All, sample.All, sample.All)
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
 			for _, parts := range []int{1, 3} {
 				for _, s := range []Savings{{}, {NoPrecompute: true, NoFuse: true}, {NoTransformFirst: true, NoSparse: true}} {
@@ -192,3 +193,6 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 		}
 	}
 }
+
+// kinds returns the models that a test goes through: the four that differ most, and one of the others.
+func kinds(t testing.TB) []gnn.Kind { return long.Few(t, gnn.Kinds, 4) }

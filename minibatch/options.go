@@ -118,13 +118,13 @@ func DefaultFetch(devices []gpu.Device) rowcache.Rules {
 }
 
 // DefaultFanout returns the fan-outs of a model: 15, 10, 5, 5 and so on, the last one all of the neighbours where their features are summed up once, before
-// the first step: of dense features, and not for GAT.
+// the first step: of dense features, and of models that read ÂX.
 func DefaultFanout(c gnn.Config, sparse bool) []int {
 	out := make([]int, c.Layers)
 	for h := range out {
 		out[h] = []int{15, 10, 5}[min(h, 2)]
 	}
-	if c.Layers > 0 && c.Kind != gnn.GAT && !sparse {
+	if c.Layers > 0 && c.Kind.Precomputes() && !sparse {
 		out[c.Layers-1] = sample.All
 	}
 	return out
@@ -215,8 +215,8 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
-	if o.Storage != gpu.FP32 && o.Model.Kind == gnn.GAT {
-		bad("storage %v: GAT stores fp32 only", o.Storage)
+	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
+		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)
 	}
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)

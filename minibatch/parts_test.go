@@ -98,7 +98,7 @@ func TestUnevenWork(t *testing.T) {
 		{"one layer", 3, 20, []int{sample.All}, nil},
 		{"two layers", 3, 20, []int{3, 2}, nil},
 	} {
-		for _, kind := range gnn.Kinds {
+		for _, kind := range kinds(t) {
 			k := task{}
 			if c.name == "a hub" {
 				k.vertices = 900

@@ -254,7 +254,7 @@ func recount(p *learn.Problem, o *Options, epoch int, r *roots) (rows Rows, requ
 
 // Rows are counted as the blocks have them. Where most of what roots read is at their home, roots at home fetch far fewer than the same roots in the batch's order.
 func TestRowsByPlace(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{vertices: 600}.make(t, kind)
 		o := small(m, devices(t, 4, host.Spec{}), nil)
 		ringed(p, &o)

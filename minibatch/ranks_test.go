@@ -149,7 +149,7 @@ func (x rankRun) one(t *testing.T, rank int, o Options) (*Result, error) {
 // However parts are grouped into ranks, whatever edges weigh, by whatever way rows are fetched and wherever roots are computed, weights, losses, scores and counts are those of one process.
 func TestRanksTrainAlike(t *testing.T) {
 	cases := 0
-	for k, kind := range gnn.Kinds {
+	for k, kind := range kinds(t) {
 		for i, place := range []kindOfRoots{{}, {local: true}, {place: Home}, {place: Hop}} {
 			p, m := task{sparse: k%2 == 1 && i == 0, multi: i == 1}.make(t, kind)
 			if i == 2 && kind != gnn.GAT {

@@ -48,7 +48,7 @@ var noneResident = CacheSize{Unit: CacheRows}
 func TestResidentRowsChangeNoBit(t *testing.T) {
 	sizes := []CacheSize{noneResident, {CacheShare, 0.4}, {CacheBytes, 1000}, {}}
 	n := 0
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for layers := 1; layers <= 3; layers++ {
 			for _, parts := range []int{1, 2} {
 				n++

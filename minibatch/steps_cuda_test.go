@@ -52,7 +52,7 @@ func TestCUDASteps(t *testing.T) {
 		defer d.Close()
 		gpus = append(gpus, d)
 	}
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		for _, k := range []task{{cols: 33}, {sparse: true, multi: true}} {
 			k.vertices = 150
 			p, m := k.make(t, kind)

@@ -81,7 +81,7 @@ func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
 		t.Fatal(err)
 	}
 	g = g.WithoutLoops()
-	if s.kind == gnn.GCN || s.kind == gnn.GAT {
+	if s.kind.AddsLoops() {
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -92,7 +92,7 @@ func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
 	for range n {
 		p.Train, p.Labels = append(p.Train, r.IntN(3) > 0), append(p.Labels, int32(r.IntN(3)))
 	}
-	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Dropout: 0.3, Seed: 5}
+	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.3, Seed: 5}
 	if s.wide { // four owners do not take a layer of so many weights together with others
 		m.Hidden = 128
 	}

@@ -117,13 +117,16 @@ func anyRunOf(k int) *anyRun {
 	d.m = gnn.Config{Kind: gnn.Kinds[d.IntN(len(gnn.Kinds))], Layers: 1 + d.IntN(4), Heads: 1 + d.IntN(3), In: d.p.Features.Cols, Out: d.p.Classes,
 		Dropout: one(d, 0, 0, 0.5), Multi: d.p.Targets != nil, Seed: uint64(k)}
 	d.m.Hidden = d.m.Heads * (1 + d.IntN(5))
+	if d.m.Kind.KeepsOrigin() {
+		d.m.Alpha, d.m.Theta = one(d, 0, 0.1, 0.5, 1), one(d, 0, 0.5, 2)
+	}
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
 	d.o = Options{Model: d.m, Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01}, Epochs: d.IntN(6), EvalEvery: d.IntN(3),
 		Part: d.drawParts(n), Savings: d.drawSavings(), NoRescale: d.IntN(2) == 0, WaitDeadline: time.Minute}
 	if d.IntN(4) == 0 {
 		d.o.Dropped = dropReplicas(d.p.Graph, d.o.Part, d.parts, one(d, 0.3, 1))
 	}
-	if d.m.Kind != gnn.GAT && d.IntN(4) == 0 {
+	if d.m.Kind.StoresBF16() && d.IntN(4) == 0 {
 		d.o.Storage = gpu.BF16
 	}
 	d.drawCache()
@@ -326,7 +329,7 @@ func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 
 // A part without a vertex that trains, of sparse features, and caches whose policy decides while rows are read, where no row is.
 func TestNothingToCompute(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.05, sparse: true, vertices: 60}.make(t, kind)
 		run(t, newTrainer(t, p, m, slices.Repeat(cpus(t, 1), 60), scatterParts(60, 60), func(o *Options) { o.Epochs = 2 }))
 		p.Graph = &graph.CSR{Indptr: make([]int64, 61), Cols: 60}

@@ -24,7 +24,7 @@ func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem
 	}
 	tb.Cleanup(func() { d.Close() })
 	g := d.Graph.WithoutLoops()
-	if kind == gnn.GCN || kind == gnn.GAT {
+	if kind.AddsLoops() {
 		g = g.WithLoops()
 	}
 	p := &learn.Problem{Graph: g, Features: learn.Features(d.Features), Labels: d.Labels, Targets: d.Targets, Classes: d.Classes,
@@ -34,7 +34,7 @@ func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem
 			tb.Fatal(err)
 		}
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 256, In: d.Features.Cols, Out: d.Classes, Heads: 4, Dropout: 0.5,
+	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 256, In: d.Features.Cols, Out: d.Classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
 		Multi: d.Targets != nil, Seed: 1}
 }
 

@@ -104,10 +104,10 @@ func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding
 // Encoded rows take the bytes that they must, whatever their route; evaluation and gradients travel as ever.
 func TestEncodedBytes(t *testing.T) {
 	const parts = 3
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3}.make(t, kind)
 		for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
-			if kind == gnn.GAT && storage != gpu.FP32 {
+			if !kind.StoresBF16() && storage != gpu.FP32 {
 				continue
 			}
 			for _, peers := range []bool{true, false} {

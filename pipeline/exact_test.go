@@ -42,7 +42,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		t.Fatal(err)
 	}
 	g = g.WithoutLoops()
-	if kind == gnn.GCN || kind == gnn.GAT {
+	if kind.AddsLoops() {
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -68,7 +68,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(taskClasses+1))-1)
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Dropout: 0.5,
+	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
 		Multi: k.multi, Seed: 5}
 }
 
@@ -251,7 +251,7 @@ func TestPartsAgree(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(tasks))
 	var values [][]any
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, name := range names {
 			for _, v := range variants {
 				values = append(values, []any{kind, name, v})
@@ -259,7 +259,7 @@ func TestPartsAgree(t *testing.T) {
 		}
 	}
 	taken := takes(t, 2, values)
-	for i, kind := range gnn.Kinds {
+	for i, kind := range kinds(t) {
 		for j, name := range names {
 			taken := taken[(i*len(names)+j)*len(variants):][:len(variants)]
 			if !slices.Contains(taken, true) {

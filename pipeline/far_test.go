@@ -225,7 +225,7 @@ var farEdits = map[string]func(p *learn.Problem, o *Options){
 // However four parts are grouped into ranks, and however long what they send is under way, they have the weights and scores of one process.
 func TestRanksTrainAlike(t *testing.T) {
 	turn := 0
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, name := range []string{"none", "jaca", "slots", "bf16", "int8", "pruned", "pieces", "layer 0"} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn++
@@ -313,7 +313,7 @@ func connected(t *testing.T, n int) (all []Ranks) {
 
 // Parts without vertices, without neighbours elsewhere, one layer, one column: ranks train as one process does.
 func TestOddRanksTrainAlike(t *testing.T) {
-	for k, kind := range gnn.Kinds {
+	for k, kind := range kinds(t) {
 		for name, odd := range map[string]struct {
 			vertices, layers, hidden int
 			part                     func(v int) int32

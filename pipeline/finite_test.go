@@ -19,7 +19,7 @@ import (
 // at the smallest h, 3e-5·‖d‖.
 func TestFiniteDifferences(t *testing.T) {
 	t.Parallel()
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for name, k := range map[string]task{
 			"directed":   {directed: true, share: 0.05, vertices: manyVertices},
 			"undirected": {share: 0.05, multi: true, sparse: true, vertices: manyVertices},

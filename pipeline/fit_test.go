@@ -30,7 +30,7 @@ func TestLocalCachesFit(t *testing.T) {
 		"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
 		"paper, one slot": {Policy: jaca.Paper, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, Global: jaca.Rows(1)},
 	}
-	for i, kind := range gnn.Kinds {
+	for i, kind := range kinds(t) {
 		for k, name := range slices.Sorted(maps.Keys(caches)) {
 			c := caches[name]
 			if other := (i + k) % len(gnn.Kinds); other > 0 && (testing.Short() || other > 1 && !long.Wanted()) {

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -11,7 +10,7 @@ import (
 // A part of one vertex that does not train computes no row of the last layer, so it reads none there, though it has halo rows:
 // with caches its weights are those without.
 func TestPartWithoutRowsOfTheLastLayer(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.5}.make(t, kind)
 		part := make([]int32, p.Vertices())
 		for v := range part {

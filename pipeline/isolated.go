@@ -62,6 +62,9 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Savings.NoFoldScale || o.Savings.NoPrecompute && !i.AllLayers {
 		bad("edge weights stay folded, and features are aggregated before the first epoch")
 	}
+	if o.Model.Kind.KeepsOrigin() && !i.AllLayers {
+		bad("the first layer of %s is cut as the others are", o.Model.Kind)
+	}
 	if i.Correction.EdgeWeights() && o.Model.Kind == gnn.GAT {
 		bad("correction %s weighs edges, which GAT does by itself", i.Correction)
 	}

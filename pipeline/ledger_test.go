@@ -17,7 +17,7 @@ import (
 // What a run would take, counted on ledgers, is what it takes: the high-water mark of every device, byte for byte.
 func TestLedgerEqualsRun(t *testing.T) {
 	t.Parallel()
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, parts := range []int{1, 3} {
 			for name, edit := range map[string]func(*learn.Problem, *Options){
 				"all savings":  func(*learn.Problem, *Options) {},
@@ -85,7 +85,7 @@ func TestLedgerEqualsRun(t *testing.T) {
 func TestLedgerEqualsRunOfSharedDevices(t *testing.T) {
 	t.Parallel()
 	const parts = 6
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 1}.make(t, kind)
 		m.In = 40 * taskFeatures // rows of other parts that go behind their aggregation are most of the memory
 		p.Features = learn.Features{Cols: m.In, Dense: slices.Repeat(p.Features.Dense, 40)}

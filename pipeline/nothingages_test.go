@@ -33,7 +33,7 @@ func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*learn.Problem, gnn
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kind == gnn.GCN || kind == gnn.GAT {
+	if kind.AddsLoops() {
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -44,7 +44,7 @@ func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*learn.Problem, gnn
 	for v := range n {
 		p.Labels, p.Train, p.Val = append(p.Labels, int32(r.IntN(2))), append(p.Train, v%3 > 0), append(p.Val, v%3 == 0)
 	}
-	return p, gnn.Config{Kind: kind, Layers: layers, Hidden: hidden, In: cols, Out: 2, Heads: 2, Dropout: 0.5, Seed: 5}
+	return p, gnn.Config{Kind: kind, Layers: layers, Hidden: hidden, In: cols, Out: 2, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Seed: 5}
 }
 
 // youngCase is a run whose rows may be up to four epochs old if any may.

@@ -85,7 +85,7 @@ func TestPartsAgreeCUDA(t *testing.T) {
 	lists := map[gnn.Kind][][]string{ // each list with two models, to save time
 		gnn.GCN: append(gpu, mixed, twice), gnn.SAGE: {gpu[3], mixed}, gnn.GIN: {gpu[0], gpu[2], twice}, gnn.GAT: {gpu[1], gpu[2]},
 	}
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		if testing.Short() && kind != gnn.GCN {
 			continue
 		}
@@ -115,7 +115,7 @@ func TestSchedulesCUDA(t *testing.T) {
 	if testing.Short() {
 		configs = configs[:3]
 	}
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.4, vertices: 90}.make(t, kind)
 		part := scatterParts(p.Vertices(), 4)
 		for name, cache := range map[string]halo.Options{

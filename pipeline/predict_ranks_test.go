@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
@@ -46,7 +45,7 @@ func predictOn(t *testing.T, p *learn.Problem, o PredictOptions, groups []graph.
 
 // However parts are grouped into ranks, rank 0 has the rows of one process, bit for bit and in its order; chunks, hidden layers and empty parts among them.
 func TestRanksPredictAlike(t *testing.T) {
-	for turn, kind := range gnn.Kinds {
+	for turn, kind := range kinds(t) {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
 			p, m := task{share: 0.4, vertices: 200, directed: turn%2 == 1, sparse: turn%2 == 0}.make(t, kind)
 			o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Part: scatterParts(p.Vertices(), 4)}

@@ -89,10 +89,10 @@ func TestPredictGolden(t *testing.T) {
 
 // What a trainer evaluates and what is predicted afterwards are the same bits, sparse features and rows of bf16 included.
 func TestPredictEqualsEvaluation(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, sparse := range []bool{false, true} {
 			storage := gpu.FP32
-			if kind != gnn.GAT && sparse == (kind == gnn.SAGE) {
+			if kind.StoresBF16() && sparse == (kind == gnn.SAGE) {
 				storage = gpu.BF16
 			}
 			p, m := task{share: 0.3, sparse: sparse, multi: kind == gnn.GIN}.make(t, kind)

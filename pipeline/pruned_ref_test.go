@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -58,10 +59,10 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 				continue
 			}
 			w := 1.0
-			switch kind {
-			case gnn.GCN:
+			switch {
+			case kind.Symmetric():
 				w = 1 / math.Sqrt(inSum[v]*outSum[u])
-			case gnn.SAGE:
+			case kind == gnn.SAGE:
 				w = 1 / float64(in[v])
 			}
 			if rescale && int(u) != v {
@@ -107,6 +108,9 @@ func sum(a ref.CSR, h ref.Matrix) ref.Matrix {
 // loss returns the training loss with dropout of an epoch; weight returns a tensor by name.
 func (r *refModel) loss(w *refWeights, epoch int) float64 {
 	h := r.x
+	if slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind) {
+		return r.score(r.example(w, epoch))
+	}
 	for l := range r.m.Layers {
 		z := r.conv(w, l, h)
 		if l == r.m.Layers-1 {
@@ -114,15 +118,73 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 		}
 		e := ref.Epilogue{Norm: true, ReLU: true, Eps: 1e-5, P: r.m.Dropout,
 			Gamma: w.at("norms.%d.weight", l), Beta: w.at("norms.%d.bias", l)}
-		if e.P > 0 {
-			e.Keep = func(i, j int) bool {
-				words := gpu.Philox([4]uint32{uint32(j / 4), uint32(i), uint32(l), uint32(epoch)}, gpu.SeedKey(r.m.Seed))
-				return words[j%4] >= gpu.DropoutThreshold(e.P)
-			}
-		}
+		e.Keep = r.keep(l, epoch)
 		_, h, _ = e.Forward(z)
 	}
 	return 0
+}
+
+// keep says which elements dropout keeps, by the counters of a layer; nil: all.
+func (r *refModel) keep(l, epoch int) func(i, j int) bool {
+	if r.m.Dropout == 0 {
+		return nil
+	}
+	return func(i, j int) bool {
+		words := gpu.Philox([4]uint32{uint32(j / 4), uint32(i), uint32(l), uint32(epoch)}, gpu.SeedKey(r.m.Seed))
+		return words[j%4] >= gpu.DropoutThreshold(r.m.Dropout)
+	}
+}
+
+// example returns the logits of SGC, APPNP or GCNII by their papers' formulas.
+func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
+	linear := func(name string, x ref.Matrix) ref.Matrix {
+		b := w.at("%s.bias", name)
+		return ref.Linear{X: x, W: ref.Matrix{Rows: len(b), Cols: x.Cols, V: w.at("%s.weight", name)}, Bias: b}.Run()
+	}
+	active := func(z ref.Matrix, layer int) ref.Matrix {
+		_, h, _ := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
+		return h
+	}
+	// mixed returns (1−α)·Â·h + α·first.
+	mixed := func(l int, h, first ref.Matrix) ref.Matrix {
+		s := sum(r.adj[l], h)
+		for i := range s.V {
+			s.V[i] = (1-r.m.Alpha)*s.V[i] + r.m.Alpha*first.V[i]
+		}
+		return s
+	}
+	switch r.m.Kind {
+	case gnn.SGC:
+		h := r.x
+		for l := range r.m.Layers {
+			h = sum(r.adj[l], h)
+		}
+		return linear("lin", h)
+	case gnn.APPNP:
+		first := linear("lin2", active(linear("lin1", r.x), 64))
+		h := first
+		for l := range r.m.Layers {
+			h = mixed(l, h, first)
+		}
+		return h
+	}
+	_, first, _ := ref.Epilogue{ReLU: true}.Forward(linear("lins.0", r.x))
+	_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: r.keep(64, epoch)}.Forward(first)
+	for l := range r.m.Layers {
+		s := mixed(l, h, first)
+		z := ref.NewMatrix(s.Rows, s.Cols)
+		beta, weight := math.Log(r.m.Theta/float64(l+1)+1), w.at("convs.%d.weight1", l)
+		for i := range s.Rows {
+			for j := range s.Cols {
+				z.Row(i)[j] = (1 - beta) * s.Row(i)[j]
+				for k, x := range s.Row(i) {
+					z.Row(i)[j] += beta * x * weight[k*s.Cols+j]
+				}
+			}
+		}
+		h = active(z, l)
+	}
+	return linear("lins.1", h)
 }
 
 func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
@@ -210,8 +272,8 @@ func newRefWeights(w *gnn.Weights) *refWeights {
 	return r
 }
 
-func (w *refWeights) at(name string, layer int) []float64 {
-	t := w.layout.Tensor(fmt.Sprintf(name, layer))
+func (w *refWeights) at(name string, layer ...any) []float64 {
+	t := w.layout.Tensor(fmt.Sprintf(name, layer...))
 	return w.flat[t.Off:][:len(t.Data)]
 }
 

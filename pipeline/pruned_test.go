@@ -69,7 +69,7 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*learn.Proble
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(classes)))
 	}
-	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Dropout: 0.25, Multi: directed, Seed: 3}
+	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.25, Multi: directed, Seed: 3}
 	w := gnn.NewWeights(m)
 	w.Init(m.Seed)
 	for _, x := range w.Tensors {
@@ -175,12 +175,12 @@ func TestPrunedTraining(t *testing.T) {
 	if long.Wanted() {
 		epochs = 4
 	}
-	for i, kind := range gnn.Kinds {
+	for i, kind := range kinds(t) {
 		for _, directed := range []bool{false, true} {
 			if directed != (i%2 == 0) && !long.Wanted() {
 				continue
 			}
-			p, m, init := smallTask(t, kind, directed, kind == gnn.GCN || kind == gnn.GAT)
+			p, m, init := smallTask(t, kind, directed, kind.AddsLoops())
 			part := scatterParts(p.Vertices(), parts)
 			dropped := dropReplicas(p.Graph, part, parts, 0.4)
 			var losses []float64
@@ -206,7 +206,7 @@ func TestPrunedTraining(t *testing.T) {
 
 // With nothing dropped a run is the lossless one, bit for bit; what a part does not read anyway may be dropped too.
 func TestNothingDropped(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3, directed: true}.make(t, kind)
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
@@ -274,7 +274,7 @@ func checkPairs(t *testing.T, r *Result, g *graph.CSR, part []int32) {
 // evaluates changes no weight.
 func TestPrunedEvaluation(t *testing.T) {
 	const parts = 3
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.05}.make(t, kind)
 		part := scatterParts(p.Vertices(), parts)
 		var sha []string
@@ -295,11 +295,11 @@ func TestPrunedEvaluation(t *testing.T) {
 	}
 }
 
-// What an epoch moves is what training reads after pruning, counted here from the graph: for every layer but the first and
+// What an epoch moves is what training reads after pruning, counted here from the graph: for every layer that exchanges and
 // both directions, remote rows with a kept edge into a needed row, times the width.
 func TestPrunedBytes(t *testing.T) {
 	const parts = 4
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, directed := range []bool{false, true} {
 			p, m := task{share: 0.05, directed: directed}.make(t, kind)
 			part := scatterParts(p.Vertices(), parts)
@@ -313,7 +313,7 @@ func TestPrunedBytes(t *testing.T) {
 				})
 				r := run(t, tr)
 				want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
-				for l := 1; l < m.Layers; l++ {
+				for l := range m.Layers {
 					forward, backward := readRows(p, part, dropped, m.Layers, l)
 					want += 4 * (forward*m.ExchangeWidth(tr.plan, l, gnn.Forward) + backward*m.ExchangeWidth(tr.plan, l, gnn.Backward))
 				}
@@ -349,6 +349,9 @@ func readRows(p *learn.Problem, part []int32, dropped [][]graph.NodeID, layers, 
 		}
 		needed = below
 	}
+	if layer == 0 { // it keeps every edge
+		clear(drops)
+	}
 	in, out := map[[2]int32]bool{}, map[[2]int32]bool{}
 	for v, yes := range needed {
 		for _, u := range p.Graph.Row(v) {
@@ -363,7 +366,7 @@ func readRows(p *learn.Problem, part []int32, dropped [][]graph.NodeID, layers, 
 // A pruned epoch takes less time than the whole one, rescaled or not, on simulated devices.
 func TestPrunedTakesLess(t *testing.T) {
 	const parts = 3
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3}.make(t, kind)
 		part := scatterParts(p.Vertices(), parts)
 		epoch := func(share float64, noRescale bool) time.Duration {

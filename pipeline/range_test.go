@@ -86,7 +86,7 @@ func samePart(p, q *graph.Part) bool {
 // gradient that it owns are not among them: they are cut between the devices of a process.
 func TestRangeBuild(t *testing.T) {
 	const parts = 5
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for name, edit := range map[string]func(p *learn.Problem, o *Options){
 			"all savings": func(*learn.Problem, *Options) {},
 			"exchanged":   func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },

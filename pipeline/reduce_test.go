@@ -145,7 +145,7 @@ func TestReductionBits(t *testing.T) {
 	}
 	names := []string{"peer", "staged", "shared", "mixed"}
 	open := []func(testing.TB, int) []gpu.Device{cpus, islands, shared, one}
-	for k, kind := range gnn.Kinds {
+	for k, kind := range kinds(t) {
 		for n, parts := range []int{1, 2, 3, 5} {
 			p, m := task{share: 0.3, directed: true, sparse: parts == 3}.make(t, kind)
 			part := scatterParts(p.Vertices(), parts)
@@ -224,7 +224,7 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 // When a layer is said to be done, its gradients are what they are after the whole pass, and the others are not yet all there. Its weights
 // are read no more: NaN in their place changes nothing.
 func TestLayersDone(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, k := range []task{{share: 0.3}, {share: 0.3, sparse: true, multi: true}} {
 			for name, off := range savingsOff() {
 				p, m := k.make(t, kind)
@@ -277,7 +277,7 @@ func TestLayersDone(t *testing.T) {
 
 // On slow links the simulated epoch is shorter by what sums overlap with, and Reduce is what is left behind the backward pass.
 func TestReductionOverlaps(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, peer := range []bool{false, true} {
 			const rate, parts = 1e9, 3
 			p, m := task{share: 0.3, vertices: manyVertices}.make(t, kind)

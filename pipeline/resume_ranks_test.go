@@ -88,7 +88,7 @@ func copied(t *testing.T, dir string, epoch int) string {
 func TestRanksResumeAlike(t *testing.T) {
 	optimizers := []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.1}}
 	order := []string{"alone", "2x2", "3+1", "4x1"}
-	for turn, kind := range gnn.Kinds {
+	for turn, kind := range kinds(t) {
 		for k, name := range []string{"none", "jaca"} {
 			if k != turn%2 && !long.Wanted() {
 				continue

@@ -31,7 +31,7 @@ func islands(t testing.TB, n int) []gpu.Device {
 // Without peer access rows take the way through host memory: same bits, and the same bytes go down and up, but for the new weights, which
 // go down once for both readers.
 func TestStagedRoute(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3, directed: true}.make(t, kind)
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
@@ -76,7 +76,7 @@ func TestPartsShareADevice(t *testing.T) {
 // Odd depths, widths and heads: 3 parts equal one, and finite differences would not be cheaper.
 func TestOddShapes(t *testing.T) {
 	t.Parallel()
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		for i, c := range []struct{ layers, hidden, heads int }{{1, 16, 3}, {2, 33, 3}, {5, 7, 1}, {3, 65, 5}} {
 			for j, k := range []task{{share: 0.2, directed: true, vertices: manyVertices}, {share: 0.2, sparse: true, multi: true, vertices: manyVertices}} {
 				if (n+i+j)%2 > 0 && !long.Wanted() {

@@ -42,7 +42,7 @@ func simulated(t testing.TB, n int, edit func(i int, c *sim.Config)) []gpu.Devic
 // Training on simulated devices gives the bits of CPU devices, and the time and bytes of the prediction without arithmetic,
 // which repeats; memory is that of the run, byte for byte.
 func TestSimulateEqualsRun(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, peer := range []bool{false, true} {
 			p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: peer}.make(t, kind)
 			part := scatterParts(p.Vertices(), 3)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host/kernel"
 	"capgnn/graph"
@@ -103,7 +102,7 @@ func TestSmoothedRowsAreAverages(t *testing.T) {
 				tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
 					o.Epochs, o.Cache = epochs, c.cache(t)
 					o.Cache.Smoothing, o.Cache.ExactEpochs = gamma, n%3
-					if n%4 == 0 && kind != gnn.GAT {
+					if n%4 == 0 && kind.StoresBF16() {
 						o.Storage = gpu.BF16
 					}
 				})
@@ -127,7 +126,7 @@ func TestSmoothedRowsAreAverages(t *testing.T) {
 func TestGradientsOfExactEpochsOnly(t *testing.T) {
 	t.Parallel()
 	const parts, epochs, exact = 3, 6, 2
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		for _, pipeline := range []bool{false, true} {
 			c := staleCase{policy: jaca.JACA, local: "60%", global: "40%", staleness: 2, pipeline: pipeline, peers: n%2 > 0, gamma: float64(n%2) / 4}
 			p, m := task{share: 0.3, directed: n%2 == 0}.make(t, kind)

@@ -138,7 +138,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 	}
 	var cases []exactCase
 	var values [][]any
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		for k, c := range append(staleCases(), dynamicCases()...) {
 			if c.staleness > 1 {
 				continue
@@ -176,7 +176,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
 	t.Parallel()
 	const parts, epochs = 3, 48
-	for n, kind := range gnn.Kinds {
+	for n, kind := range kinds(t) {
 		for _, c := range []staleCase{{policy: jaca.Paper, local: "50%", global: "30%"}, {policy: jaca.JACA, local: "0", global: "40%", gamma: 0.5, peers: true}} {
 			if (c.gamma > 0) != (n%2 > 0) && !long.Wanted() {
 				continue
@@ -213,7 +213,7 @@ func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
 // A part may read none of its halo rows in a layer in which others read some.
 func TestPartThatReadsNothing(t *testing.T) {
 	const parts = 3
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		p, m := task{}.make(t, kind)
 		m.Layers = 2
 		alone, other := -1, -1 // vertices that train

@@ -13,7 +13,7 @@ import (
 // gradients are those of one part.
 func TestOrderForStaleRows(t *testing.T) {
 	seen := map[gnn.LayerPlan]bool{}
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, hidden := range []int{4, 16, 96} {
 			for _, k := range []task{{share: 0.2, directed: true}, {share: 0.2, sparse: true, multi: true}} {
 				t.Run(fmt.Sprintf("%s/%d/sparse=%t", kind, hidden, k.sparse), func(t *testing.T) {

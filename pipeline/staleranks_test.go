@@ -65,7 +65,7 @@ func (c *farRun) alike(t *testing.T, group string, ranks []Ranks) string {
 // Rows of other ranks may be of earlier epochs: the same grouping has the same bits however long what ranks send is under way, and over connections.
 func TestStaleRanksTrainAlike(t *testing.T) {
 	turn := 0
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn++
@@ -93,7 +93,7 @@ func TestStaleRanksTrainAlike(t *testing.T) {
 
 // Whatever differs between ranks and inside of them, at ages of 0 the bits are those of one process.
 func TestFreshBetweenRanks(t *testing.T) {
-	for turn, kind := range gnn.Kinds {
+	for turn, kind := range kinds(t) {
 		c := staleRun(t, kind, "all", turn)
 		c.edit = func(_ *learn.Problem, o *Options) {
 			o.Cache.Policy, o.Cache.Pipeline = jaca.JACA, turn%2 == 1
@@ -126,7 +126,7 @@ func (l *lines) Write(p []byte) (int, error) {
 // A run that was killed inside a period goes on with the same bits over ranks of the same parts. Over others everything is due once, and the log says so.
 func TestStaleRanksResume(t *testing.T) {
 	turn := 0
-	for _, kind := range gnn.Kinds {
+	for _, kind := range kinds(t) {
 		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
 			if turn++; turn%2 > 0 && !long.Wanted() && kind != gnn.GAT {
 				continue

@@ -195,8 +195,8 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
-	if o.Storage != gpu.FP32 && o.Model.Kind == gnn.GAT {
-		bad("storage %v: GAT stores fp32 only", o.Storage)
+	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
+		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)
 	}
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)

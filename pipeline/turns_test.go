@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"capgnn/gnn"
 	"capgnn/internal/long"
 )
 
@@ -130,3 +131,6 @@ func TestCoveringCases(t *testing.T) {
 		}
 	}
 }
+
+// kinds returns the models that a test goes through: the four that differ most, and one of the others.
+func kinds(t testing.TB) []gnn.Kind { return long.Few(t, gnn.Kinds, 4) }

@@ -53,10 +53,10 @@ func TestTraceOfAnEpoch(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for name, args := range map[string][]string{
-		"cpu":     small("--devices", "cpu:0,threads=1,cpu:1,threads=1"),
-		"sim":     small("--devices", "sim:rtx3090,sim:gtx1650", "--staleness", "2"),
+		"cpu":      small("--devices", "cpu:0,threads=1,cpu:1,threads=1"),
+		"sim":      small("--devices", "sim:rtx3090,sim:gtx1650", "--staleness", "2"),
 		"isolated": small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--isolated"),
-		"sampled": small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--batch-size", "10"),
+		"sampled":  small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--batch-size", "10"),
 	} {
 		plain := s.train(append(args, "--run-dir", name+"-plain")...)
 		traced := s.train(append(args, "--run-dir", name, "--trace", "3")...)

@@ -21,7 +21,7 @@ type Tensor struct {
 // Case is one golden file.
 type Case struct {
 	Name      string // file name without .npz, such as "gat_directed"
-	Kind      string // "gcn", "sage", "gin" or "gat", as gnn.Kind
+	Kind      string // as gnn.Kind
 	SelfLoops bool   // the model adds a self-loop to every vertex before it starts
 
 	Vertices int
@@ -29,6 +29,9 @@ type Case struct {
 	Indices  []int32   // no self-loops, but in cases with weights
 	Weights  []float64 // of the edges, in the order of Indices; nil: all 1
 	X        Tensor    // Vertices × In
+
+	Layers       int     // of models whose tensors do not show them; 0: they do
+	Alpha, Theta float64 // of models that have them
 
 	Labels    []int32 // class per vertex; nil for multi-label cases
 	Targets   []uint8 // Vertices × Out, 0 or 1; nil for single-label cases
@@ -75,14 +78,14 @@ func (c *Case) Param(name string) *Tensor {
 
 // Dims derives the sizes of the model from the shapes of its weights.
 func (c *Case) Dims() Dims {
-	d := Dims{In: c.X.Shape[1], Out: c.Logits.Shape[1]}
+	d := Dims{Layers: c.Layers, In: c.X.Shape[1], Out: c.Logits.Shape[1]}
 	for _, p := range c.Params {
 		var l int
 		if n, _ := fmt.Sscanf(p.Name, "convs.%d.", &l); n == 1 {
 			d.Layers = max(d.Layers, l+1)
 		}
 		switch p.Name {
-		case "norms.0.weight":
+		case "norms.0.weight", "lin1.bias", "lins.0.bias":
 			d.Hidden = p.Shape[0]
 		case "convs.0.att_src":
 			d.Heads = p.Shape[1]
@@ -157,7 +160,7 @@ func Read(path string) (Case, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".npz")
 	c := Case{Name: name}
 	c.Kind, _, _ = strings.Cut(name, "_")
-	c.SelfLoops = c.Kind == "gcn" || c.Kind == "gat"
+	c.SelfLoops = c.Kind != "sage" && c.Kind != "gin"
 	z, err := npy.OpenArchive(path)
 	if err != nil {
 		return c, err
@@ -170,6 +173,9 @@ func Read(path string) (Case, error) {
 	}
 	c.X, c.TrainMask = r.tensor("x"), r.bools("train_mask")
 	c.Vertices = len(c.TrainMask)
+	if z.Has("layers") {
+		c.Layers, c.Alpha, c.Theta = int(r.tensor("layers").Data[0]), r.tensor("alpha").Data[0], r.tensor("theta").Data[0]
+	}
 	if r.rank("y") == 2 {
 		for _, v := range r.tensor("y").Data {
 			c.Targets = append(c.Targets, uint8(v))

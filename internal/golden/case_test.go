@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,8 +20,13 @@ func TestLoad(t *testing.T) {
 		c := &cases[i]
 		names = append(names, c.Name)
 		want := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel, "weighted": weighted}[c.Name[len(c.Kind)+1:]]
-		if c.Kind == "gat" {
+		switch c.Kind {
+		case "gat":
 			want.Heads = 2
+		case "sgc":
+			want.Hidden = 0
+		case "appnp", "gcnii":
+			want.Layers = 4
 		}
 		if got := c.Dims(); got != want {
 			t.Errorf("%s: %+v, want %+v", c.Name, got, want)
@@ -28,19 +34,22 @@ func TestLoad(t *testing.T) {
 		if c.Multi() != (want.Out == multilabel.Out) {
 			t.Errorf("%s: multi-label %v", c.Name, c.Multi())
 		}
+		if (c.Alpha != 0) != (c.Layers != 0) || (c.Theta != 0) != (c.Layers != 0) {
+			t.Errorf("%s: alpha %g, theta %g beside %d layers", c.Name, c.Alpha, c.Theta, c.Layers)
+		}
 		if c.Param("convs.0.bias") == nil == (c.Kind == "gcn" || c.Kind == "gat") || c.Param("x") != nil {
 			t.Errorf("%s: Param finds the wrong names", c.Name)
 		}
 		if !slices.Contains(c.TrainMask, true) || !slices.Contains(c.TrainMask, false) {
 			t.Errorf("%s: the training mask selects all or nothing", c.Name)
 		}
-		if (c.Weights != nil) != (want == weighted) || len(c.Float32Weights()) != len(c.Weights) {
+		if (c.Weights != nil) != (strings.HasSuffix(c.Name, "_weighted")) || len(c.Float32Weights()) != len(c.Weights) {
 			t.Errorf("%s: %d weights", c.Name, len(c.Weights))
 		}
 		checkLoss(t, c)
 	}
-	want := []string{"gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected", "gcn_weighted",
-		"gin_directed", "gin_multilabel", "gin_undirected", "gin_weighted", "sage_directed", "sage_multilabel", "sage_undirected", "sage_weighted"}
+	want := []string{"appnp_multilabel", "appnp_weighted", "gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected", "gcn_weighted", "gcnii_multilabel", "gcnii_weighted",
+		"gin_directed", "gin_multilabel", "gin_undirected", "gin_weighted", "sage_directed", "sage_multilabel", "sage_undirected", "sage_weighted", "sgc_multilabel", "sgc_weighted"}
 	if !slices.Equal(names, want) {
 		t.Errorf("cases %v, want %v", names, want)
 	}

@@ -15,7 +15,7 @@ func TestBoundsOfTheProcess(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, parts := range []int{1, 2} {
 			p, m, w := plain(t, kind)
-			o := Options{Model: m, Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind != gnn.GAT}
+			o := Options{Model: m, Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind.Precomputes()}
 			for v := range o.Part {
 				o.Part[v] = int32(v % parts)
 			}

@@ -70,7 +70,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
 	}
 	if o.Scaling != nil {
 		e.scaling = *o.Scaling
-	} else if o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE {
+	} else if o.Model.Kind.ScalesRows() {
 		e.scaling = scalingOf(p, o.Model.Kind)
 	}
 	for i := range parts {

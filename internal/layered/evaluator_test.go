@@ -138,7 +138,7 @@ func draw(t testing.TB, k int) drawn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := gnn.Config{Kind: gnn.Kinds[k%len(gnn.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Seed: uint64(k)}
+	m := gnn.Config{Kind: gnn.Kinds[k%len(gnn.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Alpha: float64(r.IntN(5)) / 4, Theta: r.Float64(), Seed: uint64(k)}
 	p := &learn.Problem{Graph: g, Loops: []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)], Classes: m.Out}
 	p.Features = learn.Features{Cols: m.In, Dense: make([]float32, n*m.In)}
 	sparse := r.IntN(3) == 0
@@ -151,7 +151,7 @@ func draw(t testing.TB, k int) drawn {
 		p.Features = sparsified(p.Features)
 	}
 	o := Options{Model: m, Dense: sparse && r.IntN(4) == 0, ChunkBytes: gpu.Bytes(1) << r.IntN(24)}
-	o.Precomputed = m.Kind != gnn.GAT && (!sparse || o.Dense) && r.IntN(2) == 0
+	o.Precomputed = m.Kind.Precomputes() && (!sparse || o.Dense) && r.IntN(2) == 0
 	o.Choice.NoTransformFirst, o.Choice.NoFuse = r.IntN(4) == 0, r.IntN(4) == 0
 	parts := []int{1, 2, 3, 7}[r.IntN(4)]
 	o.Devices, o.Part = cpus(t, slices.Repeat([]int{1}, parts)...), make([]int32, n)
@@ -216,7 +216,7 @@ func TestLogitsEqualPredict(t *testing.T) {
 func TestGoldenLogits(t *testing.T) {
 	goldenCases(t, func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32) {
 		for _, chunk := range []gpu.Bytes{1, 0} {
-			o := Options{Model: m, Devices: cpus(t, 1, 2, 1), Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind != gnn.GAT && chunk == 0}
+			o := Options{Model: m, Devices: cpus(t, 1, 2, 1), Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind.Precomputes() && chunk == 0}
 			if far := away(evaluated(t, p, o, w), want); !(far <= 1e-5) {
 				t.Errorf("%s, chunks of %d bytes: %.2g of the logits away", name, chunk, far)
 			}
@@ -241,7 +241,7 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Confi
 		if c.SelfLoops {
 			p.Loops = graph.LoopsAdded
 		}
-		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Multi: c.Multi()}
+		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Multi: c.Multi()}
 		init := gnn.StateDict{}
 		for _, w := range c.Params {
 			init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
@@ -269,7 +269,7 @@ func TestBitsOfChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range gnn.Kinds {
-		m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Seed: 3}
+		m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
 		p := &learn.Problem{Graph: g, Loops: graph.LoopsAdded, Classes: 5, Features: learn.Features{Cols: 10, Dense: make([]float32, 5000)}}
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range p.Features.Dense {

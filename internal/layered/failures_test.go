@@ -30,7 +30,7 @@ func plain(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config, *gnn.Weight
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Seed: 3}
+	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
 	p := &learn.Problem{Graph: g, Loops: graph.LoopsAdded, Classes: 5, Features: learn.Features{Cols: 10, Dense: make([]float32, 4000)}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range p.Features.Dense {

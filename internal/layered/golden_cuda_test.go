@@ -45,7 +45,7 @@ func TestGoldenLogitsCUDA(t *testing.T) {
 	}
 	goldenCases(t, func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32) {
 		for _, chunk := range []gpu.Bytes{1, 0} {
-			o := Options{Model: m, Devices: devices, Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind != gnn.GAT && chunk == 0}
+			o := Options{Model: m, Devices: devices, Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind.Precomputes() && chunk == 0}
 			if far := away(evaluated(t, p, o, w), want); !(far <= 1e-5) {
 				t.Errorf("%s, chunks of %d bytes: %.2g of the logits away", name, chunk, far)
 			}

@@ -18,7 +18,7 @@ type Options struct {
 	Model   gnn.Config
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Part    []int32      // part of every vertex; nil: there is one part
-	// Precomputed has layer 0 read ÂX, which Aggregated makes. Not for GAT, nor for features that stay sparse.
+	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features that stay sparse.
 	Precomputed bool
 	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
 	Choice gnn.Choice
@@ -149,8 +149,8 @@ func (o *Options) validate(p *learn.Problem) error {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
-	if o.Precomputed && (o.Model.Kind == gnn.GAT || p.Features.Sparse() && !o.Dense) {
-		bad("aggregated features are neither for gat nor for sparse features")
+	if o.Precomputed && (!o.Model.Kind.Precomputes() || p.Features.Sparse() && !o.Dense) {
+		bad("aggregated features are neither for %s nor for sparse features", o.Model.Kind)
 	}
 	if o.ChunkBytes < 0 {
 		bad("chunks of %d bytes", o.ChunkBytes)

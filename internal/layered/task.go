@@ -35,7 +35,7 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 	}
 	dense := !sparse && (p.Features.Sparse() || p.Shards != nil)
 	var tasks []task
-	cols, rows := o.Model.Kind == gnn.GCN, o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE
+	cols, rows := o.Model.Kind.Symmetric(), o.Model.Kind.ScalesRows()
 	if o.Precomputed {
 		plan.Input, plan.Layers[0] = gnn.Precomputed, aggregateFirst
 		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
@@ -43,9 +43,9 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 	for l := range o.Model.Layers {
 		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
-		t.roots = t.given && o.Model.Kind != gnn.GCN
+		t.roots = t.given && o.Model.Kind.ReadsOwn()
 		t.dense = l == 0 && dense && (!t.given || t.roots)
-		t.in, t.out = o.Model.Width(l)
+		t.in, t.out = o.Model.RowWidth(l)
 		if l > 0 {
 			t.inType = tasks[len(tasks)-1].outType
 		}
@@ -73,7 +73,7 @@ const costGathered = 16
 // orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex is transformed once in every chunk that reads it: about as
 // often as chunks of this budget are many, and no more often than it has neighbours.
 func orderOf(p *learn.Problem, o *Options, l int, budget gpu.Bytes) gnn.LayerPlan {
-	if o.Model.Kind == gnn.GAT {
+	if !o.Model.Chooses(l) {
 		return gnn.LayerPlan{}
 	}
 	in, out := o.Model.Width(l)

@@ -12,16 +12,16 @@ import (
 // Weighted reports whether edges have weights.
 func (p *Problem) Weighted() bool { return p.Graph != nil && p.Graph.Weights != nil }
 
-// Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge weights GCN has the sums of these for degrees.
+// Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge weights symmetric models have the sums of these for degrees.
 func (p *Problem) Scaling(kind gnn.Kind, in, out []int32) gnn.Scaling {
-	if kind == gnn.GCN && p.Weighted() {
+	if kind.Symmetric() && p.Weighted() {
 		in, out := p.Loops.WeightedDegrees(p.Graph)
 		return gnn.ScalingOf(kind, in, out)
 	}
 	return gnn.ScalingOf(kind, in, out)
 }
 
-// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT has none, and GCN divides by the roots of the sums of weights into and
+// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT has none, and symmetric models divide by the roots of the sums of weights into and
 // out of every vertex, which may be 0 only where there is nothing to be summed.
 func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 	switch {
@@ -29,7 +29,7 @@ func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 		return nil
 	case kind == gnn.GAT:
 		return errors.New("gat does not take edge weights")
-	case kind != gnn.GCN:
+	case !kind.Symmetric():
 		return nil
 	}
 	if !slices.ContainsFunc(p.Graph.Weights, func(w float32) bool { return w < 0 }) {

@@ -1,10 +1,11 @@
 """Models of runs as those of torch_geometric. Imports torch and torch_geometric.
 
-They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT`, under whose names the weights are kept. Called as `model(x, edge_index)`, or with
+They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT`, under whose names the weights are kept, and `SGC`, `APPNP` and `GCNII`, made of its `SGConv`, `APPNP` and
+`GCN2Conv` as its examples have them. Called as `model(x, edge_index)`, or with
 `edge_weight` behind, with the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the edges as --edges
 says, treat loops as --self-loops says, merge repeated edges. GraphSAGE and GIN take no `edge_weight` in PyG, but a sparse adjacency with values, which is made here.
 
-capgnn's GCN divides by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
+capgnn's GCN, SGC, APPNP and GCNII divide by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
 same only on symmetric graphs. So edge weights are computed here.
 """
 from __future__ import annotations
@@ -24,7 +25,13 @@ from .tensors import read_weights
 
 # The tensors that show the widths of input and output, by model.
 WIDTHS = {"gcn": ("convs.0.lin.weight", "convs.{}.bias"), "sage": ("convs.0.lin_l.weight", "convs.{}.lin_l.bias"),
-          "gin": ("convs.0.nn.lins.0.weight", "convs.{}.nn.lins.1.bias"), "gat": ("convs.0.lin.weight", "convs.{}.bias")}
+          "gin": ("convs.0.nn.lins.0.weight", "convs.{}.nn.lins.1.bias"), "gat": ("convs.0.lin.weight", "convs.{}.bias"),
+          "sgc": ("lin.weight", "lin.bias"), "appnp": ("lin1.weight", "lin2.bias"), "gcnii": ("lins.0.weight", "lins.1.bias")}
+# Of these Â is D_in^-1/2 A D_out^-1/2.
+SYMMETRIC = ("gcn", "sgc", "appnp", "gcnii")
+
+# What configurations that do not say it have.
+TELEPORT, THETA = 0.1, 0.5
 
 
 class _AsTrained(torch.nn.Module):
@@ -37,7 +44,7 @@ class _AsTrained(torch.nn.Module):
         self.kind, self.edges, self.loops = cfg["model"], cfg["edges"], cfg["self-loops"]
         self.unweighted = cfg.get("ignore-weights") == "true"
         if self.loops == "auto":
-            self.loops = "add" if self.kind in ("gcn", "gat") else "remove"
+            self.loops = "add" if self.kind in (*SYMMETRIC, "gat") else "remove"
 
     def standardise(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         # Not persistent: the state_dict has weights alone.
@@ -63,7 +70,7 @@ class _AsTrained(torch.nn.Module):
         if self.loops == "add":
             edge_index, weight = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=n)
         source, target = edge_index
-        if self.kind == "gcn":
+        if self.kind in SYMMETRIC:
             degrees = scatter(weight, target, dim_size=n)[target] * scatter(weight, source, dim_size=n)[source]
             return edge_index, {"edge_weight": torch.where(degrees > 0, weight * degrees.rsqrt(), torch.zeros_like(weight))}
         if not weighted:
@@ -96,12 +103,61 @@ class GAT(_AsTrained, pyg.GAT):
     pass
 
 
+class _Propagations(pyg.SGConv):
+    """SGConv over edges that are weighted already."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        for _ in range(self.K):
+            x = self.propagate(edge_index, x=x, edge_weight=edge_weight)
+        return self.lin(x)
+
+
+class _MLPThenAPPNP(torch.nn.Module):
+    """Two Linears, then propagations towards what they made."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, K: int, alpha: float, dropout: float) -> None:
+        super().__init__()
+        self.lin1, self.lin2 = torch.nn.Linear(in_channels, hidden_channels), torch.nn.Linear(hidden_channels, out_channels)
+        self.dropout, self.prop1 = torch.nn.Dropout(dropout), pyg.APPNP(K, alpha, add_self_loops=False, normalize=False)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        return self.prop1(self.lin2(self.dropout(self.lin1(x).relu())), edge_index, edge_weight)
+
+
+class _StackedGCN2(torch.nn.Module):
+    """A Linear, GCN2Convs that all read what it made, and a Linear."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int, alpha: float, theta: float, dropout: float) -> None:
+        super().__init__()
+        self.lins = torch.nn.ModuleList([torch.nn.Linear(in_channels, hidden_channels), torch.nn.Linear(hidden_channels, out_channels)])
+        self.convs = torch.nn.ModuleList([pyg.GCN2Conv(hidden_channels, alpha, theta, layer + 1, add_self_loops=False, normalize=False) for layer in range(num_layers)])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        x = x_0 = self.lins[0](x).relu()
+        for conv in self.convs:
+            x = conv(self.dropout(x), x_0, edge_index, edge_weight).relu()
+        return self.lins[1](self.dropout(x))
+
+
+class SGC(_AsTrained, _Propagations):
+    pass
+
+
+class APPNP(_AsTrained, _MLPThenAPPNP):
+    pass
+
+
+class GCNII(_AsTrained, _StackedGCN2):
+    pass
+
+
 def from_run(path: Path, weights: str = "best") -> Any:
     """Returns the torch_geometric model of a run with its weights, in eval mode.
 
     path: the run folder
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
-    returns: GCN, GraphSAGE, GIN or GAT, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms and state_dict
+    returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP or GCNII, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms and state_dict
         of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
     raises: ValueError for a model that torch_geometric does not have, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """
@@ -128,8 +184,16 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     last = last.format(layers - 1)
     if first not in state or last not in state:
         raise RuntimeError(f"no tensors {first} and {last}: these are not weights of a {cfg['model']} with {layers} layers")
-    args = dict(in_channels=state[first].size(1), hidden_channels=hidden, num_layers=layers, out_channels=state[last].size(0),
-                dropout=float(cfg["dropout"]), norm=torch.nn.LayerNorm(hidden))
+    sizes = dict(in_channels=state[first].size(1), out_channels=state[last].size(0))
+    if cfg["model"] == "sgc":
+        return SGC(**sizes, K=layers)
+    args = dict(**sizes, hidden_channels=hidden, dropout=float(cfg["dropout"]))
+    alpha, theta = float(cfg.get("teleport", TELEPORT)), float(cfg.get("theta", THETA))
+    if cfg["model"] == "appnp":
+        return APPNP(**args, K=layers, alpha=alpha)
+    if cfg["model"] == "gcnii":
+        return GCNII(**args, num_layers=layers, alpha=alpha, theta=theta)
+    args.update(num_layers=layers, norm=torch.nn.LayerNorm(hidden))
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] == "gat":

@@ -214,7 +214,7 @@ func LoopsOf(choice, model string) graph.Loops {
 	switch {
 	case choice == "keep":
 		return graph.LoopsKept
-	case choice == "add", choice == "auto" && (model == string(gnn.GCN) || model == string(gnn.GAT)):
+	case choice == "add", choice == "auto" && gnn.Kind(model).AddsLoops():
 		return graph.LoopsAdded
 	}
 	return graph.LoopsRemoved

@@ -112,6 +112,12 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 		weight, bias = "convs.0.lin_l.weight", fmt.Sprintf("convs.%d.lin_l.bias", m.Layers-1)
 	case gnn.GIN:
 		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
+	case gnn.SGC:
+		weight, bias = "lin.weight", "lin.bias"
+	case gnn.APPNP:
+		weight, bias = "lin1.weight", "lin2.bias"
+	case gnn.GCNII:
+		weight, bias = "lins.0.weight", "lins.1.bias"
 	}
 	w, b := tensors[weight], tensors[bias]
 	if w == nil || b == nil || w.Dims() != 2 || b.Dims() != 1 {

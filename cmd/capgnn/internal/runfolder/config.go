@@ -34,12 +34,14 @@ type Config struct {
 	Split         Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops     string
 
-	Model   string
-	Layers  int
-	Hidden  int
-	Heads   int
-	Dropout float64
-	Init    string // weights to start from; "" = drawn from Seed
+	Model    string
+	Layers   int
+	Hidden   int
+	Heads    int
+	Teleport float64 // α of APPNP and GCNII
+	Theta    float64 // of GCNII
+	Dropout  float64
+	Init     string // weights to start from; "" = drawn from Seed
 
 	Epochs         int
 	LR             float64
@@ -114,7 +116,7 @@ type Config struct {
 // Default returns the settings of a run where nothing is said.
 func Default() Config {
 	c := Config{
-		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto),
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
@@ -131,7 +133,7 @@ func Default() Config {
 
 // What --model and --optimizer may be.
 var (
-	Models     = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT}
+	Models     = gnn.Kinds
 	Optimizers = []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}
 )
 
@@ -187,8 +189,8 @@ func (c *Config) Validate() error {
 	c.checkParts(&p)
 	p.oneOf("order", c.Order, Orders...)
 	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
-	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
-		p.add("--storage %s: gat computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage)
+	if c.ElementType() != gpu.FP32 && slices.Contains(Models, model.Kind) && !model.Kind.StoresBF16() {
+		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
 	if err := c.levelError(); err != nil { // flags of a level that does not hold are wrong for that reason
 		p = append(p, err)
@@ -249,7 +251,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

@@ -134,6 +134,9 @@ func (c *Config) checkIsolated(p *problems) {
 	if err := c.RefuseExchange(nil); err != nil {
 		p.add("%w", err)
 	}
+	if gnn.Kind(c.Model).KeepsOrigin() && !i.AllLayers {
+		p.add("--%s: say layers=all with --model %s: its first layer reads what a network makes of features, so it is cut as the others are", isolated, c.Model)
+	}
 	if i.Correction.EdgeWeights() && c.Model == string(gnn.GAT) {
 		p.add("--%s: correction=%s weighs edges, which gat does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction)
 	}

@@ -48,6 +48,9 @@ const (
 // FeaturesUsage is the help of --features.
 const FeaturesUsage = "`WHAT` features vertices have: stored (those of the data set), or made from the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
 
+// teleport is how much of H⁰ layers add.
+const teleport = "teleport"
+
 // ignoreWeights has edges read as if they had no weights; IgnoreWeightsUsage is its help.
 const (
 	ignoreWeights      = "ignore-weights"
@@ -63,12 +66,14 @@ var Options = []Option{
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
 	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }, before: false, quiet: true},
 	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return readBy(&c.Split, parseSplit) }},
-	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto adds one to each vertex that has none for gcn and gat, and removes them for sage and gin", field: func(c *Config) any { return &c.SelfLoops }},
-	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *Config) any { return &c.Model }},
-	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions", field: func(c *Config) any { return &c.Layers }},
-	{Name: "hidden", Group: GroupModel, usage: "total `WIDTH` of each hidden layer", field: func(c *Config) any { return &c.Hidden }},
+	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them for sage and gin, and for other models adds one to each vertex that has none", field: func(c *Config) any { return &c.SelfLoops }},
+	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin, gat, sgc, appnp or gcnii", field: func(c *Config) any { return &c.Model }},
+	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions; of propagations of sgc and appnp", field: func(c *Config) any { return &c.Layers }},
+	{Name: "hidden", Group: GroupModel, usage: "total `WIDTH` of each hidden layer; sgc has none", field: func(c *Config) any { return &c.Hidden }},
 	{Name: "heads", Group: GroupModel, usage: "number `N` of attention heads (gat)", field: func(c *Config) any { return &c.Heads }},
-	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation", field: func(c *Config) any { return &c.Dropout }},
+	{Name: teleport, Group: GroupModel, usage: "`SHARE` of a vertex's own first representation in what each layer sums, 0 to 1: α of appnp and gcnii", field: func(c *Config) any { return &c.Teleport }, before: 0.1, quiet: true},
+	{Name: "theta", Group: GroupModel, usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight with the identity", field: func(c *Config) any { return &c.Theta }, before: 0.5, quiet: true},
+	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation; sgc drops none", field: func(c *Config) any { return &c.Dropout }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size the default is 30", field: func(c *Config) any { return &c.Epochs }},
 	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
@@ -84,7 +89,7 @@ var Options = []Option{
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
 	{Name: metricOption, Group: GroupTraining, usage: "choose the best weights, and stop by --patience, by this validation `SCORE`: accuracy (one label per vertex), micro-f1 (several), macro-f1, roc-auc or average-precision (two classes, or several labels per vertex); auto = accuracy or micro-f1", field: func(c *Config) any { return &c.Metric }, before: string(learn.Auto), quiet: true},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
-	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all, except for gat and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
+	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all where features are summed once before training: not for gat, appnp, gcnii and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
 	{Name: sampling, Group: GroupSampling, usage: samplingUsage, Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
 	{Name: rowCache, Group: GroupSampling, usage: "`SIZE` of each part's cache for rows of other parts, in host memory: rows (20000), a share of those that an epoch reads (15%), memory (2GiB), or auto = half of what memory leaves, with rapidgnn 15%", Sampled: true, field: func(c *Config) any { return readBy(&c.RowCache, parseRowCache) }},
 	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},

@@ -1,0 +1,62 @@
+package gnn
+
+// Symmetric reports whether a model sums over neighbours with Â = D_in^-1/2 A D_out^-1/2, loops included.
+func (k Kind) Symmetric() bool { return k == GCN || k == SGC || k == APPNP || k == GCNII }
+
+// AddsLoops reports whether a model's definition has a loop at every vertex.
+func (k Kind) AddsLoops() bool { return k.Symmetric() || k == GAT }
+
+// ScalesRows reports whether the entries of a model's adjacency weigh by their rows; those of symmetric ones weigh by their columns, too.
+func (k Kind) ScalesRows() bool { return k.Symmetric() || k == SAGE }
+
+// Precomputes reports whether layer 0 may read ÂX, made before the first epoch.
+func (k Kind) Precomputes() bool { return k == GCN || k == SAGE || k == GIN || k == SGC }
+
+// ReadsOwn reports whether layer 0 reads a vertex's own features beside ÂX.
+func (k Kind) ReadsOwn() bool { return k == SAGE || k == GIN }
+
+// StoresBF16 reports whether the rows that aggregations gather may be stored in BF16.
+func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
+
+// KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products alone.
+func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
+
+// norms reports whether LayerNorm, ReLU and dropout lie between layers, and rows that are kept before and behind them.
+func (k Kind) norms() bool { return k == GCN || k == SAGE || k == GIN || k == GAT }
+
+// Chooses reports whether layer l has more than one order of operations.
+func (c Config) Chooses(l int) bool {
+	switch c.Kind {
+	case GAT, APPNP, GCNII:
+		return false
+	case SGC:
+		return l == 0
+	}
+	return true
+}
+
+// hides reports whether the model has a hidden width.
+func (c Config) hides() bool { return c.Kind != SGC && (c.Layers > 1 || c.Kind.KeepsOrigin()) }
+
+// originWidth returns the columns of H⁰, 0 of models without.
+func (c Config) originWidth() int {
+	switch c.Kind {
+	case APPNP:
+		return c.Out
+	case GCNII:
+		return c.Hidden
+	}
+	return 0
+}
+
+// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): H⁰ travels beside what layers make.
+func (c Config) RowWidth(l int) (in, out int) {
+	in, out = c.Width(l)
+	if l > 0 {
+		in += c.originWidth()
+	}
+	if l < c.Layers-1 {
+		out += c.originWidth()
+	}
+	return in, out
+}
