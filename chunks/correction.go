@@ -40,7 +40,7 @@ const (
 // Corrections lists all corrections, the default first.
 var Corrections = []Correction{None, Uniform, Resampling, Node, Inclusion, LongRun}
 
-// EdgeWeights reports whether a correction weighs edges. Models whose edges have no weights of the graph (GAT) cannot be corrected so.
+// EdgeWeights reports whether a correction weighs edges. Models whose edges have no weights of the graph (GAT, GATv2) cannot be corrected so.
 func (k Correction) EdgeWeights() bool { return k == Inclusion || k == LongRun }
 
 // Weights are what a correction makes of a view: see the package's contract.

@@ -16,13 +16,14 @@ const (
 	SAGE  Kind = "sage"
 	GIN   Kind = "gin"
 	GAT   Kind = "gat"
+	GATv2 Kind = "gatv2"
 	SGC   Kind = "sgc"
 	APPNP Kind = "appnp"
 	GCNII Kind = "gcnii"
 )
 
 // Kinds lists all models in the order in which tables show them.
-var Kinds = []Kind{GCN, SAGE, GIN, GAT, SGC, APPNP, GCNII}
+var Kinds = []Kind{GCN, SAGE, GIN, GAT, GATv2, SGC, APPNP, GCNII}
 
 // Config describes a model.
 type Config struct {
@@ -31,7 +32,7 @@ type Config struct {
 	Hidden  int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP and GCNII, with one layer
 	In      int     // input features per vertex
 	Out     int     // classes or labels
-	Heads   int     // GAT only: heads per layer; Hidden must be a multiple of it
+	Heads   int     // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
 	Alpha   float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
 	Theta   float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
 	Dropout float64 // probability of dropping, [0, 1); SGC drops nothing
@@ -58,7 +59,7 @@ func (c Config) Validate() error {
 	if c.Out < 1 {
 		bad("number of classes %d is below 1", c.Out)
 	}
-	if c.Kind == GAT {
+	if c.Kind.Attends() {
 		if c.Heads < 1 {
 			bad("heads %d is below 1", c.Heads)
 		} else if c.Layers > 1 && c.Hidden%c.Heads != 0 {

@@ -18,8 +18,8 @@ func TestGoldenThroughBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 21 {
-		t.Fatalf("%d golden cases, want 21", len(cases))
+	if len(cases) != 23 {
+		t.Fatalf("%d golden cases, want 23", len(cases))
 	}
 	for _, g := range cases {
 		if g.Weights != nil { // entries are handed in with values

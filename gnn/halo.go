@@ -27,8 +27,8 @@ type Halo interface {
 	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
 }
 
-// KeepsHalo reports whether forward halo rows are read again in the backward pass (GAT).
-func (c Config) KeepsHalo() bool { return c.Kind == GAT }
+// KeepsHalo reports whether forward halo rows are read again in the backward pass (GAT, GATv2).
+func (c Config) KeepsHalo() bool { return c.Kind.Attends() }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
 // Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any;

@@ -13,8 +13,9 @@ import (
 //
 //	convs.L.lin.weight              GCN, GAT: uniform in ±sqrt(6 / (rows + columns))   (Glorot)
 //	convs.L.att_src, att_dst        GAT: the same over the last two dimensions, heads and width of a head
-//	convs.L.bias                    GCN, GAT: 0
-//	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight)
+//	convs.L.att                     GATv2: as att_src; convs.L.lin_l.weight and lin_r.weight as lin.weight
+//	convs.L.bias                    GCN, GAT, GATv2: 0
+//	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight); biases of GATv2 too
 //	convs.L.eps                     GIN: 0
 //	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
 //	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII: as nn.lins.K of GIN
@@ -47,7 +48,7 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
 		return 0, 0
 	case leaf == "eps":
 		return 0, 0
-	case leaf == "att_src", leaf == "att_dst", leaf == "weight1", strings.HasSuffix(t.Name, ".lin.weight"):
+	case strings.HasPrefix(leaf, "att"), leaf == "weight1", strings.HasSuffix(t.Name, ".lin.weight"), leaf == "weight" && w.Tensor(attOf(conv)) != nil:
 		n := len(t.Shape)
 		return math.Sqrt(6 / float64(t.Shape[n-2]+t.Shape[n-1])), 0
 	case strings.Contains(t.Name, ".lin_l."), strings.Contains(t.Name, ".lin_r."), strings.Contains(t.Name, ".nn.lins."), strings.HasPrefix(t.Name, "lin"):
@@ -56,6 +57,12 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
 		return 0, 0
 	}
 	panic(fmt.Sprintf("gnn: no rule to initialise tensor %q", t.Name))
+}
+
+// attOf returns the name of GATv2's attention vector in the layer of a tensor, whose name is conv and something without a dot.
+func attOf(conv string) string {
+	layer, _, _ := strings.Cut(strings.TrimPrefix(conv, "convs."), ".")
+	return "convs." + layer + ".att"
 }
 
 // uniform fills x with numbers uniform in ±bound. Element k comes from the word r = Philox(counter, key)[k mod 4] with

@@ -24,11 +24,11 @@ func TestInitRules(t *testing.T) {
 			case x.Name == "norms.0.weight" || x.Name == "norms.1.weight":
 				constant = 1
 			case strings.HasPrefix(x.Name, "norms."), strings.HasSuffix(x.Name, "eps"):
-			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"):
+			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"), kind == GATv2 && strings.HasSuffix(x.Name, ".weight"):
 				bound = math.Sqrt(6 / float64(rows+cols))
-			case strings.Contains(x.Name, "att_"):
+			case strings.Contains(x.Name, "att"):
 				bound = math.Sqrt(6 / float64(x.Shape[1]+x.Shape[2]))
-			case kind == GCN, kind == GAT: // biases
+			case kind == GCN, kind == GAT, kind == GATv2 && !strings.Contains(x.Name, "lin_"): // biases
 			case strings.HasSuffix(x.Name, "weight"):
 				bound = 1 / math.Sqrt(float64(cols))
 			case strings.HasSuffix(x.Name, "bias"):

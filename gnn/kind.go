@@ -1,10 +1,13 @@
 package gnn
 
+// Attends reports whether a model weighs neighbours by attention: a softmax over in-edges, in heads.
+func (k Kind) Attends() bool { return k == GAT || k == GATv2 }
+
 // Symmetric reports whether a model sums over neighbours with Â = D_in^-1/2 A D_out^-1/2, loops included.
 func (k Kind) Symmetric() bool { return k == GCN || k == SGC || k == APPNP || k == GCNII }
 
 // AddsLoops reports whether a model's definition has a loop at every vertex.
-func (k Kind) AddsLoops() bool { return k.Symmetric() || k == GAT }
+func (k Kind) AddsLoops() bool { return k.Symmetric() || k.Attends() }
 
 // ScalesRows reports whether the entries of a model's adjacency weigh by their rows; those of symmetric ones weigh by their columns, too.
 func (k Kind) ScalesRows() bool { return k.Symmetric() || k == SAGE }
@@ -22,12 +25,12 @@ func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
 // norms reports whether LayerNorm, ReLU and dropout lie between layers, and rows that are kept before and behind them.
-func (k Kind) norms() bool { return k == GCN || k == SAGE || k == GIN || k == GAT }
+func (k Kind) norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
 
 // Chooses reports whether layer l has more than one order of operations.
 func (c Config) Chooses(l int) bool {
 	switch c.Kind {
-	case GAT, APPNP, GCNII:
+	case GAT, GATv2, APPNP, GCNII:
 		return false
 	case SGC:
 		return l == 0

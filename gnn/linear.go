@@ -55,7 +55,7 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 	if p.training() && !n.lp.BackwardIn {
 		n.g = ws.matrix("g", p.srcOf(l), out)
 	}
-	if p.replicated(l) || n.lp.Returns {
+	if p.replicated(l) || n.lp.Raw {
 		name := "thalo"
 		if n.lp.Returns && p.training() { // the backward pass reads them
 			name = fmt.Sprintf("thalo%d", l)

@@ -15,13 +15,15 @@ type Params struct {
 
 // layerParams are the views of one layer; which ones exist depends on the model.
 type layerParams struct {
-	w          gpu.Matrix // GCN, GAT, SGC lin.weight; SAGE lin_l.weight; GIN nn.lins.0.weight; GCNII weight1
-	w2         gpu.Matrix // SAGE lin_r.weight; GIN nn.lins.1.weight; GCNII lins.1.weight, of the last layer
+	w          gpu.Matrix // GCN, GAT, SGC lin.weight; SAGE, GATv2 lin_l.weight; GIN nn.lins.0.weight; GCNII weight1
+	w2         gpu.Matrix // SAGE, GATv2 lin_r.weight; GIN nn.lins.1.weight; GCNII lins.1.weight, of the last layer
 	bias       gpu.Vec    // what is added last: GIN nn.lins.1.bias; of APPNP nothing
-	innerBias  gpu.Vec    // GIN nn.lins.0.bias
+	innerBias  gpu.Vec    // GIN nn.lins.0.bias; GATv2 lin_l.bias
+	rootBias   gpu.Vec    // GATv2 lin_r.bias
 	origin     [2]affine  // of layer 0: APPNP lin1 and lin2, GCNII lins.0
 	eps        gpu.Vec    // GIN
 	aSrc, aDst gpu.Vec    // GAT
+	att        gpu.Vec    // GATv2
 	gamma      gpu.Vec    // norms.weight
 	beta       gpu.Vec    // norms.bias
 }
@@ -86,6 +88,10 @@ func Bind(c Config, w *Weights, flat gpu.Vec) *Params {
 			if l == c.Layers-1 {
 				lp.w2, lp.bias = mat("lins.1.weight"), vec("lins.1.bias")
 			}
+		case GATv2:
+			lp.w, lp.w2 = mat("convs.%d.lin_l.weight", l), mat("convs.%d.lin_r.weight", l)
+			lp.innerBias, lp.rootBias = vec("convs.%d.lin_l.bias", l), vec("convs.%d.lin_r.bias", l)
+			lp.att, lp.bias = vec("convs.%d.att", l), vec("convs.%d.bias", l)
 		default:
 			lp.w, lp.bias = mat("convs.%d.lin.weight", l), vec("convs.%d.bias", l)
 			lp.aSrc, lp.aDst = vec("convs.%d.att_src", l), vec("convs.%d.att_dst", l)

@@ -239,6 +239,8 @@ func (p *Pass) newConv(l int, ws *Workspace) conv {
 		return newPropagation(p, l, ws)
 	case GCNII:
 		return newGCNII(p, l, ws)
+	case GATv2:
+		return newGATv2(p, l, ws)
 	}
 	panic("gnn: no layer of kind " + string(p.cfg.Kind))
 }

@@ -29,9 +29,11 @@ type LayerPlan struct {
 	KeepAggregate bool
 	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs KeepAggregate.
 	BackwardIn bool
-	// Returns: the part that reads halo rows of H transforms them itself, and returns their gradients to the owners: user and owner differentiate
-	// the same forward pass, however old the rows are. Of GAT, where rows may be stale.
+	// Returns: the part that reads halo rows returns their gradients to the owners, which add them up. Of GATv2, and of GAT where rows may be stale.
 	Returns bool
+	// Raw: halo rows are those of H, and the part that reads them transforms them itself: user and owner differentiate the same forward pass, however
+	// old the rows are. Of GAT and GATv2, where rows may be stale. Needs Returns.
+	Raw bool
 	// Fresh: the layer reads only halo rows that were computed in the same epoch, whatever staleness is allowed.
 	Fresh bool
 }
@@ -110,7 +112,9 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	}
 	p.Input = chooseInput(c, s, ch)
 	switch {
-	case c.Kind == GAT || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
+	case c.Kind == GATv2 && p.Input == Exchanged && !ch.Blocks:
+		p.Layers[0] = LayerPlan{Returns: true}
+	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
 		p.Layers[0] = LayerPlan{}
 	case p.Input == Precomputed:
 		p.Layers[0] = aggregateIn
@@ -122,10 +126,10 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 	if ch.NoPrecompute || c.Kind.KeepsOrigin() {
 		return Exchanged
 	}
-	if ch.Blocks && (c.Kind == GAT || s.Sparse) {
+	if ch.Blocks && (c.Kind.Attends() || s.Sparse) {
 		return Exchanged
 	}
-	if c.Kind == GAT {
+	if c.Kind.Attends() {
 		return Replicated
 	}
 	if !s.Sparse {
@@ -142,8 +146,9 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 }
 
 func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
-	if c.Kind == GAT {
-		return LayerPlan{Returns: ch.Period > 0 && l > 0}
+	if c.Kind.Attends() {
+		stale := ch.Period > 0 && l > 0
+		return LayerPlan{Returns: stale || c.Kind == GATv2 && !ch.Blocks, Raw: stale}
 	}
 	if !c.Chooses(l) {
 		return LayerPlan{}
@@ -211,7 +216,7 @@ func (c Config) staysFresh(l int, ch Choice) bool {
 		return false
 	}
 	in, out := c.Width(l)
-	if c.Kind == GAT {
+	if c.Kind.Attends() {
 		out = c.gatWidth(l)
 	}
 	return 3*max(4, ch.Period)*2*out <= 4*(in+out)
@@ -225,11 +230,11 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	in, out := c.Width(layer)
 	lp := p.Layers[layer]
 	switch {
-	case lp.Returns:
+	case lp.Raw:
 		return in
 	case c.Kind == GCNII: // before the last layer's Linear
 		return c.Hidden
-	case c.Kind == GAT:
+	case c.Kind.Attends():
 		return c.gatWidth(layer) + c.ScoreColumns(p, layer, dir)
 	case dir == Forward && lp.AggregateFirst:
 		return in

@@ -41,12 +41,12 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 			if p.Fresh = false; !named.Ages(l) && p != exact.Layers[l] {
 				t.Errorf("%d: fresh layer %d: %+v, of exact rows %+v", k, l, p, exact.Layers[l])
 			}
-			if named.Ages(l) && c.Kind != GAT && !(p.AggregateFirst && p.KeepAggregate) {
+			if named.Ages(l) && !c.Kind.Attends() && !(p.AggregateFirst && p.KeepAggregate) {
 				t.Errorf("%d: stale layer %d: %+v is made with old weights", k, l, p)
 			}
 			// Moving the output both ways in every epoch, against input and output once in a period: narrow is at most 4/3 of it.
 			in, out := c.Width(l)
-			if c.Kind == GAT {
+			if c.Kind.Attends() {
 				out = c.gatWidth(l)
 			}
 			narrow := float64(2*out) <= 4./3*float64(in+out)/float64(max(4, ch.Period)) && (!ch.NoTransformFirst)

@@ -8,7 +8,7 @@ import "math"
 type Scaling struct{ Row, Col, Loop []float32 }
 
 // ScalingOf returns the weights of kind on a graph of these degrees: symmetric models D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
-// GraphSAGE 1/in-degree, none for GIN and GAT. Degrees are numbers of edges or, for symmetric models, sums of their weights.
+// GraphSAGE 1/in-degree, none for GIN, GAT and GATv2. Degrees are numbers of edges or, for symmetric models, sums of their weights.
 func ScalingOf[D int32 | float64](kind Kind, in, out []D) Scaling {
 	switch {
 	case kind.Symmetric():
@@ -39,9 +39,9 @@ func Rescale(row float32, n, k int32) (rescaled, loop float32) {
 	return rescaled, float32(float64(row) / float64(rescaled))
 }
 
-// Rescales reports whether a model's sums over some of a vertex's neighbours are rescaled: GAT's weights add up to 1 over
+// Rescales reports whether a model's sums over some of a vertex's neighbours are rescaled: weights of attention add up to 1 over
 // whatever neighbours there are.
-func (c Kind) Rescales() bool { return c != GAT }
+func (c Kind) Rescales() bool { return !c.Attends() }
 
 // BlockRows appends the row factors of a sampled block to dst: those of its rows' vertices, times ratio, n/k by row (nil: all 1).
 // It appends nothing where all are 1.

@@ -96,6 +96,18 @@ func layout(cfg Config) []Tensor {
 				add(t.Name, t.Shape...)
 			}
 			continue // there is no norm
+		case GATv2:
+			head := out
+			if !last {
+				head = out / cfg.Heads
+			}
+			width := saturatingMul(cfg.Heads, head)
+			add(conv+"att", 1, cfg.Heads, head)
+			add(conv+"bias", out)
+			add(conv+"lin_l.weight", width, in)
+			add(conv+"lin_l.bias", width)
+			add(conv+"lin_r.weight", width, in)
+			add(conv+"lin_r.bias", width)
 		default:
 			panic(fmt.Sprintf("gnn: model %q", cfg.Kind))
 		}

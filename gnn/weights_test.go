@@ -18,6 +18,7 @@ func layoutModels() map[string]Config {
 		"gin":       {Kind: GIN, Layers: 3, Hidden: 17, In: 5, Out: 3},
 		"gat":       {Kind: GAT, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
 		"gcn one":   {Kind: GCN, Layers: 1, In: 5, Out: 3},
+		"gatv2":     {Kind: GATv2, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
 		"gat one":   {Kind: GAT, Layers: 1, In: 5, Out: 3, Heads: 4},
 		"sgc":       {Kind: SGC, Layers: 3, In: 5, Out: 3},
 		"sgc one":   {Kind: SGC, Layers: 1, In: 5, Out: 3},
@@ -80,6 +81,7 @@ func TestFlatLenSaturates(t *testing.T) {
 	for _, cfg := range []Config{
 		{Kind: GCN, Layers: 2, Hidden: 1 << 20, In: math.MaxInt, Out: 2},
 		{Kind: GAT, Layers: 1, In: 9, Out: 1 << 40, Heads: 1 << 40},
+		{Kind: GATv2, Layers: 1, In: 9, Out: 1 << 40, Heads: 1 << 40},
 		{Kind: GIN, Layers: 1, In: 2, Out: math.MaxInt},
 	} {
 		if n := FlatLen(cfg); n != math.MaxInt64 {

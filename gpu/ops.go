@@ -81,7 +81,13 @@ type Ops interface {
 	// daSrc[hC+c] += Σ_i ds[i][h]·T[i][hC+c], daDst[hC+c] += Σ_i dd[i][h]·T[i][hC+c].
 	// dd, aDst and daDst may be empty.
 	GATScoresBackward(a GATScoresGrad)
-	// HeadMean: dst[i][c] = bias[c] + Σ_h src[i][h·C+c] / heads, C = dst.Cols, heads = src.Cols / C.
+	// GATv2Aggregate: sum over in-edges weighted by attention to sums of rows, see GATv2Args.
+	GATv2Aggregate(a GATv2Args)
+	// GATv2BackwardDst: gradient of the destination rows and of the attention vector, see GATv2GradDst.
+	GATv2BackwardDst(a GATv2GradDst)
+	// GATv2BackwardSrc: gradient of the source rows, see GATv2GradSrc.
+	GATv2BackwardSrc(a GATv2GradSrc)
+	// HeadMean: dst[i][c] = bias[c] + Σ_h src[i][h·C+c] / heads, C = dst.Cols, heads = src.Cols / C. With one head, dst may be src.
 	HeadMean(dst, src Matrix, bias Vec)
 	// HeadMeanBackward: dst[i][h·C+c] = src[i][c] / heads.
 	HeadMeanBackward(dst, src Matrix)
@@ -262,6 +268,61 @@ type GATScoresGrad struct {
 	DS, DD       Matrix
 	ASrc, ADst   Vec
 	DASrc, DADst Vec
+}
+
+// GATv2Args is attention over in-edges whose scores are of sums of rows (docs/mathematics.md). For every row v in Lo ≤ v < Hi and head h, over
+// the entries of row v in Inner (columns u index T) and then in Halo (columns u index THalo), with leaky as in GATArgs:
+//
+//	e_uv = Σ_c Att[hC+c]·leaky(T[u][hC+c] + R[v][hC+c])
+//	LSE[v][h] = log Σ_u exp(e_uv), computed against the maximum;  α_uv = exp(e_uv - LSE[v][h])
+//	O[v][hC+c] = Σ_u α_uv·T[u][hC+c]
+//
+// Rows without entries: LSE = 0, O = 0. Halo may be empty and may have a RowList. 0 ≤ Slope ≤ 1.
+type GATv2Args struct {
+	O           Matrix // rows × heads·C
+	LSE         Matrix // rows × heads
+	Inner, Halo CSR    // rows = destinations
+	T, THalo    Matrix // sources × heads·C
+	R           Matrix // rows × heads·C
+	Att         Vec    // heads·C
+	Slope       float32
+	Lo, Hi      int
+}
+
+// GATv2GradDst: for every destination row v and head h, with α as in GATv2Args and leaky'(x) = x > 0 ? 1 : Slope:
+//
+//	G[v][h]     = Σ_c DO[v][hC+c]·O[v][hC+c]
+//	de_uv       = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
+//	DR[v][hC+c] = Att[hC+c]·Σ_u de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
+//	DA[v][hC+c] = Σ_u de_uv·leaky(T[u][hC+c] + R[v][hC+c])
+//
+// The sum of DA over all rows is the gradient of Att. DA may be O. O and LSE are those of the GATv2Aggregate of T and R, so that the de_uv of a row add
+// up to 0: of DR no more is left than (1 - Slope)·Att times their sum over positive T + R, and exactly 0 where these have one sign in all entries.
+type GATv2GradDst struct {
+	DR, DA, G   Matrix // rows × heads·C twice, rows × heads; written
+	DO, O       Matrix
+	LSE         Matrix
+	Inner, Halo CSR
+	T, THalo    Matrix
+	R           Matrix
+	Att         Vec
+	Slope       float32
+}
+
+// GATv2GradSrc: for every source row u and head h, over its out-edges: entries of row u in A (columns v index DO, R, LSE, G):
+//
+//	α_uv = exp(Σ_c Att[hC+c]·leaky(T[u][hC+c] + R[v][hC+c]) - LSE[v][h])
+//	de_uv = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
+//	DT[u][hC+c] = Σ_v α_uv·DO[v][hC+c] + Att[hC+c]·Σ_v de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
+//
+// Rows without entries get 0.
+type GATv2GradSrc struct {
+	DT            Matrix // sources × heads·C, written
+	T             Matrix
+	A             CSR    // rows = sources, columns = destinations
+	DO, R, LSE, G Matrix // LSE.Cols heads, also where A has no entries
+	Att           Vec
+	Slope         float32
 }
 
 // LossArgs is a loss over the rows of Logits, its gradient, and its sum.

@@ -32,7 +32,7 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 				o.Sampling.Prefetch, o.Sampling.Samplers = s.Prefetch, s.Samplers
 				c.set(&o.Sampling)
 				o.Sampling.NoGather = s.NoGather
-				if kind != gnn.GAT {
+				if !kind.Attends() {
 					o.Sampling.Fanout = []int{4, 3, sample.All}
 				}
 				got := trained(t, p, o).WeightsSHA

@@ -194,7 +194,7 @@ func TestSimulatedDevices(t *testing.T) {
 				list = append(list, d)
 			}
 			o := small(m, list, part)
-			if kind != gnn.GAT { // they do not reach each other: sums are carried through host memory
+			if !kind.Attends() { // they do not reach each other: sums are carried through host memory
 				kindOfRoots{place: Hop}.set(&o.Sampling)
 			}
 			got := trained(t, p, o)

@@ -19,7 +19,7 @@ func TestPlanIsWhatARunTakes(t *testing.T) {
 			p, m := k.make(t, kind)
 			o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 			o.Sampling.BatchSize = 200
-			if kind != gnn.GAT && !k.sparse {
+			if !kind.Attends() && !k.sparse {
 				o.Sampling.Fanout[2] = sample.All
 			}
 			plan, err := Plan(t.Context(), p, o)

@@ -152,14 +152,14 @@ func TestRanksTrainAlike(t *testing.T) {
 	for k, kind := range kinds(t) {
 		for i, place := range []kindOfRoots{{}, {local: true}, {place: Home}, {place: Hop}} {
 			p, m := task{sparse: k%2 == 1 && i == 0, multi: i == 1}.make(t, kind)
-			if i == 2 && kind != gnn.GAT {
+			if i == 2 && !kind.Attends() {
 				for e := range p.Graph.Indices {
 					p.Graph.Weights = append(p.Graph.Weights, 0.5+float32(e%7)/4)
 				}
 			}
 			o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 			o.Epochs, o.EvalEvery = 2, 1
-			if place.set(&o.Sampling); kind != gnn.GAT && i < 2 {
+			if place.set(&o.Sampling); !kind.Attends() && i < 2 {
 				o.Sampling.Fanout = []int{4, 3, sample.All}
 			}
 			if k == 0 {

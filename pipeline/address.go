@@ -55,7 +55,11 @@ func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
 	lists := make([][]int32, g.HaloRows)
 	name := "halo edges turned around"
 	if at.Dir == gnn.Forward {
-		t := b.kept.In.Transpose(g.Rows)
+		from := b.kept
+		if at.Layer == 0 { // nothing is pruned there
+			from = b.part
+		}
+		t := from.In.Transpose(g.Rows)
 		for k := range t.Rows() {
 			if r := row(k); r >= 0 {
 				lists[r] = t.Row(int(k))

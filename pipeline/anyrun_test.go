@@ -219,7 +219,7 @@ func (d *anyRun) drawCache() {
 	if c.Staleness.Auto() {
 		c.Pipeline, c.Policy = true, one(d, jaca.JACA, jaca.Paper, jaca.Degree)
 	}
-	if d.m.Kind == gnn.GAT || d.parts == 1 && d.IntN(2) == 0 {
+	if d.m.Kind.Attends() || d.parts == 1 && d.IntN(2) == 0 {
 		c.Staleness, c.ExactEpochs = jaca.Staleness{}, 0
 	}
 	d.o.Cache = c

@@ -18,7 +18,7 @@ func TestWeighedFiniteDifferences(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
 		t.Run(string(kind), func(t *testing.T) {
-			p, m := task{share: 0.3, sparse: kind == gnn.GAT, vertices: manyVertices}.make(t, kind)
+			p, m := task{share: 0.3, sparse: kind.Attends(), vertices: manyVertices}.make(t, kind)
 			weigh := func(o *Options) { o.Criterion = weighed }
 			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), weigh)
 			one := newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), weigh)

@@ -91,7 +91,7 @@ func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding
 			}
 			for _, p := range tr.cut.Parts {
 				b := &p.In
-				if dir == gnn.Backward {
+				if dir == gnn.Backward && !tr.plan.Layers[l].Returns {
 					b = &p.Out
 				}
 				sum += gpu.Bytes(row * b.Exchanged(l))

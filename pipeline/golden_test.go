@@ -89,15 +89,15 @@ func near(t *testing.T, name string, got []float32, want []float64) {
 	}
 }
 
-// The 21 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
+// The 23 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 21 {
-		t.Fatalf("%d golden cases, want 21", len(cases))
+	if len(cases) != 23 {
+		t.Fatalf("%d golden cases, want 23", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -65,8 +65,8 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Model.Kind.KeepsOrigin() && !i.AllLayers {
 		bad("the first layer of %s is cut as the others are", o.Model.Kind)
 	}
-	if i.Correction.EdgeWeights() && o.Model.Kind == gnn.GAT {
-		bad("correction %s weighs edges, which GAT does by itself", i.Correction)
+	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
+		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)
 	}
 	if i.corrects() && o.Storage != gpu.FP32 {
 		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)

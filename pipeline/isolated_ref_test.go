@@ -73,7 +73,7 @@ func keptEdges(p *learn.Problem, kind gnn.Kind, part []int32, correction chunks.
 			}
 			w := whole.Val[e]
 			switch {
-			case int(u) == v || kind == gnn.GAT:
+			case int(u) == v || kind.Attends():
 			case !correction.EdgeWeights():
 				w *= all / local
 			case part[u] != part[v]:
@@ -124,7 +124,7 @@ func TestIsolatedDefinition(t *testing.T) {
 				for _, layers := range []int{1, 2, 3, 4, 5} {
 					for _, c := range []int{2, 3, 5} {
 						for _, form := range []string{"", "directed", "loops", "all layers"} {
-							if (kind != gnn.GAT || !correction.EdgeWeights()) && (!kind.KeepsOrigin() || form == "all layers") {
+							if (!kind.Attends() || !correction.EdgeWeights()) && (!kind.KeepsOrigin() || form == "all layers") {
 								values = append(values, []any{kind, correction, targets, layers, c, form})
 							}
 						}

@@ -131,7 +131,7 @@ func TestIsolatedResume(t *testing.T) {
 	t.Parallel()
 	for k, kind := range kinds(t) {
 		for name, i := range isolatedVariants() {
-			if i.Correction.EdgeWeights() && kind == gnn.GAT {
+			if i.Correction.EdgeWeights() && kind.Attends() {
 				continue
 			}
 			p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, vertices: 120}.make(t, kind)
@@ -176,7 +176,7 @@ func TestIsolatedLedger(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds(t) {
 		for name, i := range isolatedVariants() {
-			if i.Correction.EdgeWeights() && kind == gnn.GAT {
+			if i.Correction.EdgeWeights() && kind.Attends() {
 				continue
 			}
 			const parts = 5
@@ -264,7 +264,7 @@ func nothingMissing(t *testing.T, kind gnn.Kind, c, layers int) {
 		all += float64(x) * float64(x)
 	}
 	for name, i := range isolatedVariants() {
-		if c > 2 && (i.AllLayers || i.Correction != "") || i.Correction.EdgeWeights() && kind == gnn.GAT {
+		if c > 2 && (i.AllLayers || i.Correction != "") || i.Correction.EdgeWeights() && kind.Attends() {
 			continue
 		}
 		tr := newTrainer(t, p, m, cpus(t, c), scatterParts(p.Vertices(), c), func(o *Options) {

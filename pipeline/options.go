@@ -51,7 +51,7 @@ type Options struct {
 	// graph. nil or all empty: lossless.
 	Dropped [][]graph.NodeID
 	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
-	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
+	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT and GATv2 need none of it.
 	NoRescale bool
 	// Isolated has parts train without rows of each other; nil: they exchange them.
 	Isolated *Isolated

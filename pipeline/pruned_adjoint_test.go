@@ -17,7 +17,7 @@ import (
 // vertices training; and both products are those of A_eff's definition. Rows that the layer does not read are NaN.
 func TestPrunedAdjointOnDevices(t *testing.T) {
 	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
-		if kind == gnn.GAT {
+		if kind.Attends() {
 			return // no linear map; TestPrunedGradients covers it
 		}
 		p, m, _ := smallTask(t, kind, directed, loops)

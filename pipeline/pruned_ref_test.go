@@ -206,14 +206,28 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 		}
 		return ref.Linear{X: y, W: mat("convs.%d.nn.lins.1.weight", out, out), Bias: w.at("convs.%d.nn.lins.1.bias", l)}.Run()
 	}
+	return r.attend(w, l, h)
+}
+
+// attend is conv of a model with attention.
+func (r *refModel) attend(w *refWeights, l int, h ref.Matrix) (o ref.Matrix) {
+	in, out := r.m.Width(l)
 	last, width := l == r.m.Layers-1, out
 	if last {
 		width *= r.m.Heads
 	}
-	t := ref.Linear{X: h, W: mat("convs.%d.lin.weight", width, in)}.Run()
-	a := ref.GAT{A: r.adj[l], T: t, S: ref.GATScores(t, w.at("convs.%d.att_src", l), r.m.Heads),
-		D: ref.GATScores(t, w.at("convs.%d.att_dst", l), r.m.Heads), Slope: 0.2}
-	o, _ := a.Forward()
+	mat := func(name string, rows, cols int) ref.Matrix {
+		return ref.Matrix{Rows: rows, Cols: cols, V: w.at(name, l)}
+	}
+	if r.m.Kind == gnn.GATv2 {
+		o, _ = ref.GATv2{A: r.adj[l], T: ref.Linear{X: h, W: mat("convs.%d.lin_l.weight", width, in), Bias: w.at("convs.%d.lin_l.bias", l)}.Run(),
+			R:   ref.Linear{X: h, W: mat("convs.%d.lin_r.weight", width, in), Bias: w.at("convs.%d.lin_r.bias", l)}.Run(),
+			Att: w.at("convs.%d.att", l), Heads: r.m.Heads, Slope: 0.2}.Forward()
+	} else {
+		t := ref.Linear{X: h, W: mat("convs.%d.lin.weight", width, in)}.Run()
+		o, _ = ref.GAT{A: r.adj[l], T: t, S: ref.GATScores(t, w.at("convs.%d.att_src", l), r.m.Heads),
+			D: ref.GATScores(t, w.at("convs.%d.att_dst", l), r.m.Heads), Slope: 0.2}.Forward()
+	}
 	if last {
 		return ref.HeadMean(o, out, w.at("convs.%d.bias", l))
 	}

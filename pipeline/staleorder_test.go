@@ -26,7 +26,7 @@ func TestOrderForStaleRows(t *testing.T) {
 							o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Pipeline: pipeline}
 						})
 						for l, order := range tr.plan.Layers {
-							if l > 0 && kind != gnn.GAT {
+							if l > 0 && !kind.Attends() {
 								seen[order] = true
 							}
 						}

@@ -128,7 +128,7 @@ func TestStaleRanksResume(t *testing.T) {
 	turn := 0
 	for _, kind := range kinds(t) {
 		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
-			if turn++; turn%2 > 0 && !long.Wanted() && kind != gnn.GAT {
+			if turn++; turn%2 > 0 && !long.Wanted() && !kind.Attends() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -42,9 +41,10 @@ func TestStatsEqualReplay(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
+	kinds := behindTheFirst() // the first layer of the others exchanges rows, which never have slots and which a replay does not know
 	taken := takes(t, 1, staleValues(cases))
 	for n, c := range cases {
-		kind := gnn.Kinds[(n+n/4)%len(gnn.Kinds)]
+		kind := kinds[(n+n/4)%len(kinds)]
 		if !taken[n] {
 			continue
 		}

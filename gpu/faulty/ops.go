@@ -127,6 +127,21 @@ func (q *queue) GATScoresBackward(a gpu.GATScoresGrad) {
 	q.do("GATScoresBackward", func() { q.inner.GATScoresBackward(a) }, a.DT, row(a.DASrc), row(a.DADst))
 }
 
+// GATv2Aggregate implements gpu.Ops.
+func (q *queue) GATv2Aggregate(a gpu.GATv2Args) {
+	q.do("GATv2Aggregate", func() { q.inner.GATv2Aggregate(a) }, a.O.RowRange(a.Lo, a.Hi), a.LSE.RowRange(a.Lo, a.Hi))
+}
+
+// GATv2BackwardDst implements gpu.Ops.
+func (q *queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
+	q.do("GATv2BackwardDst", func() { q.inner.GATv2BackwardDst(a) }, a.DR, a.DA, a.G)
+}
+
+// GATv2BackwardSrc implements gpu.Ops.
+func (q *queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
+	q.do("GATv2BackwardSrc", func() { q.inner.GATv2BackwardSrc(a) }, a.DT)
+}
+
 // HeadMean implements gpu.Ops.
 func (q *queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	q.do("HeadMean", func() { q.inner.HeadMean(dst, src, bias) }, dst)

@@ -69,6 +69,11 @@ func testHeadMean(b *bench) {
 		b.near("dst", b.get(dst), ref.HeadMean(x, channels, bias), heads+1, size.At)
 		b.near("without bias", b.get(bare), ref.HeadMean(x, channels, nil), heads+1, size.At)
 
+		if heads == 1 {
+			b.q.HeadMean(src, src, b.vec(bias))
+			b.near("in place", b.get(src), ref.HeadMean(x, channels, bias), 2, size.At)
+		}
+
 		g, back := b.normal(rows, channels), b.blank(rows, heads*channels, l)
 		b.q.HeadMeanBackward(back, b.put(g, l))
 		b.near("backward", b.get(back), ref.HeadMeanBackward(g, heads), 1, ref.HeadMeanBackward(abs(g), heads).At)

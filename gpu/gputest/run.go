@@ -42,6 +42,8 @@ var suite = []struct {
 	{"GATScoresBackward", testGATScoresBackward},
 	{"GATAggregate", testGATAggregate},
 	{"GATBackward", testGATBackward},
+	{"GATv2Aggregate", testGATv2Aggregate},
+	{"GATv2Backward", testGATv2Backward},
 	{"HeadMean", testHeadMean},
 	{"SoftmaxLoss", testSoftmaxLoss},
 	{"BCELoss", testBCELoss},

@@ -145,7 +145,20 @@ func (p program) attention(graph, back gpu.CSR, n, heads int) {
 	b.q.GATScoresBackward(gpu.GATScoresGrad{
 		T: t, DT: dt, DS: ds, DD: dd, ASrc: src, ADst: dst, DASrc: p.sum("DASrc", cols), DADst: p.sum("DADst", cols),
 	})
+	p.attention2(graph, back, t, do, heads)
 	mean := p.keep("HeadMean", b.blank(n, cols/heads, l))
 	b.q.HeadMean(mean, f.O, gpu.Vec{})
 	b.near("HeadMean", b.get(mean), ref.HeadMean(b.get(f.O), cols/heads, nil), heads, func(i, j int) float64 { return 10 })
+}
+
+// attention2 runs the operations of GATv2.
+func (p program) attention2(graph, back gpu.CSR, t, do gpu.Matrix, heads int) {
+	b, n, cols, l := p.bench, t.Rows, t.Cols, layouts[0]
+	r, att := b.put(b.normal(n, cols), l), b.vec(b.normal(1, cols).V)
+	f := gpu.GATv2Args{O: p.keep("O2", b.blank(n, cols, l)), LSE: p.keep("LSE2", b.blank(n, heads, l)), Inner: graph, T: t, R: r, Att: att, Slope: gatSlope, Hi: n}
+	b.q.GATv2Aggregate(f)
+	g := p.keep("G2", b.blank(n, heads, l))
+	b.q.GATv2BackwardDst(gpu.GATv2GradDst{DR: p.keep("DR2", b.blank(n, cols, l)), DA: p.keep("DA2", b.blank(n, cols, l)), G: g, DO: do, O: f.O, LSE: f.LSE,
+		Inner: graph, T: t, R: r, Att: att, Slope: gatSlope})
+	b.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: p.keep("DT2", b.blank(n, cols, l)), T: t, A: back, DO: do, R: r, LSE: f.LSE, G: g, Att: att, Slope: gatSlope})
 }

@@ -17,6 +17,7 @@ func RunVariants(t *testing.T, open func(t *testing.T) gpu.Device) {
 		run  func(b *bench)
 	}{
 		{"SpMM", spmmVariants}, {"SpMMThen", spmmThenVariants}, {"GAT", gatVariants}, {"GATBackward", gatBackwardVariants},
+		{"GATv2", gatv2Variants},
 		{"Epilogue", epilogueVariants}, {"Gemm", gemmVariants},
 	} {
 		t.Run(v.name, func(t *testing.T) { v.run(newBench(t, open(t))) })
@@ -107,6 +108,13 @@ func gatVariants(b *bench) {
 func gatBackwardVariants(b *bench) {
 	b.gatCases(wideGraphs, wideHeads, (*bench).gatBackward)
 	b.gatCases([]string{"long"}, wideHeads[:3], (*bench).gatBackward)
+}
+
+func gatv2Variants(b *bench) {
+	for _, run := range []func(*bench, gatv2Case, layout){(*bench).gatv2Aggregate, (*bench).gatv2Backward} {
+		b.gatv2Cases(wideGraphs, wideHeads, run)
+		b.gatv2Cases([]string{"long"}, wideHeads[:3], run)
+	}
 }
 
 func epilogueVariants(b *bench) {

@@ -89,6 +89,9 @@ func (*queue) GATAggregate(gpu.GATArgs)                                       {}
 func (*queue) GATBackwardDst(gpu.GATGradDst)                                  {}
 func (*queue) GATBackwardSrc(gpu.GATGradSrc)                                  {}
 func (*queue) GATScoresBackward(gpu.GATScoresGrad)                            {}
+func (*queue) GATv2Aggregate(gpu.GATv2Args)                                   {}
+func (*queue) GATv2BackwardDst(gpu.GATv2GradDst)                              {}
+func (*queue) GATv2BackwardSrc(gpu.GATv2GradSrc)                              {}
 func (*queue) HeadMean(gpu.Matrix, gpu.Matrix, gpu.Vec)                       {}
 func (*queue) HeadMeanBackward(gpu.Matrix, gpu.Matrix)                        {}
 func (*queue) SoftmaxLoss(gpu.LossArgs)                                       {}

@@ -105,7 +105,7 @@ func (r *Rates) seconds(p *part) float64 {
 	case gemmNN, gemmNT, gemmTN:
 		rows, in, out := float64(p.rows), float64(p.in), float64(p.out)
 		return max(2*rows*in*out/r.FlopsPerSec, (4*in*out+bytes)/r.BytesPerSec)
-	case gather, gatForward, gatByDst, gatBySrc:
+	case gather, gatForward, gatByDst, gatBySrc, gatv2Forward, gatv2ByDst, gatv2BySrc:
 		work := float64(p.entries) * float64(p.out) * float64(p.size) / 4
 		if f, ok := attention[p.kernel]; ok {
 			work *= f

@@ -141,20 +141,26 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	q.compute("GATScores", gpu.PhaseOther, streams(s, d, t), func() { q.inner.GATScores(s, d, t, aSrc, aDst) })
 }
 
-// GATAggregate implements gpu.Ops.
-func (q *Queue) GATAggregate(a gpu.GATArgs) {
-	work := []part{gathers(gatForward, a.Inner, a.T, a.O.RowRange(0, a.Hi-a.Lo), false)}
-	if !a.Halo.Empty() {
-		work = append(work, gathers(gatForward, a.Halo, a.THalo, a.O, true))
+// attends is the work of attention over the in-edges of so many rows of o, and its share of the entries.
+func attends(k kernel, inner, halo gpu.CSR, t, tHalo, o gpu.Matrix, rows int) (work []part, share int64) {
+	work = []part{gathers(k, inner, t, o.RowRange(0, rows), false)}
+	if !halo.Empty() {
+		work = append(work, gathers(k, halo, tHalo, o, true))
 	}
-	share := a.Inner.Entries + a.Halo.Entries
-	if a.Inner.Rows > 0 { // entries of the rows in between are not known here: as many as rows
-		f := float64(a.Hi-a.Lo) / float64(a.Inner.Rows)
+	share = inner.Entries + halo.Entries
+	if inner.Rows > 0 { // entries of the rows in between are not known here: as many as rows
+		f := float64(rows) / float64(inner.Rows)
 		for i := range work {
 			work[i].entries = int64(f * float64(work[i].entries))
 		}
 		share = int64(f * float64(share))
 	}
+	return work, share
+}
+
+// GATAggregate implements gpu.Ops.
+func (q *Queue) GATAggregate(a gpu.GATArgs) {
+	work, share := attends(gatForward, a.Inner, a.Halo, a.T, a.THalo, a.O, a.Hi-a.Lo)
 	q.aggregate("GATAggregate", work, share*int64(a.O.Cols), func() { q.inner.GATAggregate(a) })
 }
 
@@ -179,6 +185,27 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 // GATScoresBackward implements gpu.Ops.
 func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 	q.compute("GATScoresBackward", gpu.PhaseOther, streams(a.T, a.DT, a.DT, a.DS, a.DD), func() { q.inner.GATScoresBackward(a) })
+}
+
+// GATv2Aggregate implements gpu.Ops.
+func (q *Queue) GATv2Aggregate(a gpu.GATv2Args) {
+	work, share := attends(gatv2Forward, a.Inner, a.Halo, a.T, a.THalo, a.O, a.Hi-a.Lo)
+	q.aggregate("GATv2Aggregate", work, share*int64(a.O.Cols), func() { q.inner.GATv2Aggregate(a) })
+}
+
+// GATv2BackwardDst implements gpu.Ops.
+func (q *Queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
+	work := []part{gathers(gatv2ByDst, a.Inner, a.T, a.DO, true)}
+	if !a.Halo.Empty() {
+		work = append(work, gathers(gatv2ByDst, a.Halo, a.THalo, a.DO, true))
+	}
+	q.aggregate("GATv2BackwardDst", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DO.Cols), func() { q.inner.GATv2BackwardDst(a) })
+}
+
+// GATv2BackwardSrc implements gpu.Ops.
+func (q *Queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
+	q.aggregate("GATv2BackwardSrc", []part{gathers(gatv2BySrc, a.A, a.DO, a.DT, false)}, a.A.Entries*int64(a.DT.Cols),
+		func() { q.inner.GATv2BackwardSrc(a) })
 }
 
 // HeadMean implements gpu.Ops.

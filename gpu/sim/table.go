@@ -116,7 +116,7 @@ func (t *Table) crowded(p *part) float64 {
 	switch k {
 	case fusedEpilogue:
 		k = epilogue
-	case gatForward, gatByDst, gatBySrc:
+	case gatForward, gatByDst, gatBySrc, gatv2Forward, gatv2ByDst, gatv2BySrc:
 		k = gather
 	}
 	for _, k := range []kernel{k, stream} {
@@ -198,7 +198,7 @@ func (t *Table) seconds(p *part) float64 {
 	switch p.kernel {
 	case gemmNN, gemmNT, gemmTN:
 		return t.products[p.kernel].at(float64(p.in), float64(p.out), float64(p.rows), p.apart(p.bytes))
-	case gather, gatForward, gatByDst, gatBySrc:
+	case gather, gatForward, gatByDst, gatBySrc, gatv2Forward, gatv2ByDst, gatv2BySrc:
 		return t.gather(p)
 	}
 	if p.kernel == fusedEpilogue { // arithmetic decides: it takes as long in the cache as out of it

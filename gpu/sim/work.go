@@ -18,6 +18,9 @@ const (
 	gatForward               // the same with attention
 	gatByDst
 	gatBySrc
+	gatv2Forward // whose scores are sums over columns
+	gatv2ByDst
+	gatv2BySrc
 	epilogue      // LayerNorm, ReLU, dropout
 	fusedEpilogue // of rows that are in the cache; bytes: what it would read and write if they were not
 	epilogueBackward

@@ -87,7 +87,7 @@ func (c *Case) Dims() Dims {
 		switch p.Name {
 		case "norms.0.weight", "lin1.bias", "lins.0.bias":
 			d.Hidden = p.Shape[0]
-		case "convs.0.att_src":
+		case "convs.0.att_src", "convs.0.att":
 			d.Heads = p.Shape[1]
 		}
 	}

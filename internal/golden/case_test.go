@@ -21,7 +21,7 @@ func TestLoad(t *testing.T) {
 		names = append(names, c.Name)
 		want := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel, "weighted": weighted}[c.Name[len(c.Kind)+1:]]
 		switch c.Kind {
-		case "gat":
+		case "gat", "gatv2":
 			want.Heads = 2
 		case "sgc":
 			want.Hidden = 0
@@ -37,7 +37,7 @@ func TestLoad(t *testing.T) {
 		if (c.Alpha != 0) != (c.Layers != 0) || (c.Theta != 0) != (c.Layers != 0) {
 			t.Errorf("%s: alpha %g, theta %g beside %d layers", c.Name, c.Alpha, c.Theta, c.Layers)
 		}
-		if c.Param("convs.0.bias") == nil == (c.Kind == "gcn" || c.Kind == "gat") || c.Param("x") != nil {
+		if c.Param("convs.0.bias") == nil == (c.Kind == "gcn" || strings.HasPrefix(c.Kind, "gat")) || c.Param("x") != nil {
 			t.Errorf("%s: Param finds the wrong names", c.Name)
 		}
 		if !slices.Contains(c.TrainMask, true) || !slices.Contains(c.TrainMask, false) {
@@ -48,7 +48,7 @@ func TestLoad(t *testing.T) {
 		}
 		checkLoss(t, c)
 	}
-	want := []string{"appnp_multilabel", "appnp_weighted", "gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected", "gcn_weighted", "gcnii_multilabel", "gcnii_weighted",
+	want := []string{"appnp_multilabel", "appnp_weighted", "gat_directed", "gat_multilabel", "gat_undirected", "gatv2_directed", "gatv2_multilabel", "gcn_directed", "gcn_multilabel", "gcn_undirected", "gcn_weighted", "gcnii_multilabel", "gcnii_weighted",
 		"gin_directed", "gin_multilabel", "gin_undirected", "gin_weighted", "sage_directed", "sage_multilabel", "sage_undirected", "sage_weighted", "sgc_multilabel", "sgc_weighted"}
 	if !slices.Equal(names, want) {
 		t.Errorf("cases %v, want %v", names, want)

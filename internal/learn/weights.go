@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,14 +20,14 @@ func (p *Problem) Scaling(kind gnn.Kind, in, out []int32) gnn.Scaling {
 	return gnn.ScalingOf(kind, in, out)
 }
 
-// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT has none, and symmetric models divide by the roots of the sums of weights into and
+// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT and GATv2 have none, and symmetric models divide by the roots of the sums of weights into and
 // out of every vertex, which may be 0 only where there is nothing to be summed.
 func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 	switch {
 	case !p.Weighted():
 		return nil
-	case kind == gnn.GAT:
-		return errors.New("gat does not take edge weights")
+	case kind.Attends():
+		return fmt.Errorf("%s does not take edge weights", kind)
 	case !kind.Symmetric():
 		return nil
 	}

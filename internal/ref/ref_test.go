@@ -83,6 +83,25 @@ func TestGATBackward(t *testing.T) {
 	derivative(t, "dD", g.D.V, grad.DD.V, f)
 }
 
+func TestGATv2Backward(t *testing.T) {
+	const sources, heads, channels = 5, 2, 3
+	a := CSR{
+		Rows: 4, Cols: sources, Begin: []int64{0, 3, 3, 4}, End: []int64{3, 3, 4, 8},
+		Indices: []int32{0, 2, 4, 1, 0, 1, 3, 3},
+	}
+	g := GATv2{A: a, T: normal(sources, heads*channels), R: normal(4, heads*channels), Att: normal(1, heads*channels).V, Heads: heads, Slope: 0.2}
+	do := normal(4, heads*channels)
+	f := func() float64 {
+		o, _ := g.Forward()
+		return Dot(o, do)
+	}
+	o, lse := g.Forward()
+	grad := g.Backward(do, o, lse)
+	derivative(t, "dT", g.T.V, grad.DT.V, f)
+	derivative(t, "dR", g.R.V, grad.DR.V, f)
+	derivative(t, "dAtt", g.Att, ColSum(nil, grad.DA, 0), f)
+}
+
 func TestGATScoresBackward(t *testing.T) {
 	x, a, ds := normal(4, 6), normal(1, 6).V, normal(4, 2)
 	f := func() float64 { return Dot(GATScores(x, a, 2), ds) }

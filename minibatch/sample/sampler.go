@@ -26,7 +26,7 @@ type Topology struct {
 type Rules struct {
 	Seed     uint64
 	Fanout   []int // how many neighbours a vertex keeps at most, at the hop nearest the roots first; at least 1 each
-	AddLoops bool  // as if the topology's Loops were LoopsAdded (GCN, GAT)
+	AddLoops bool  // as if the topology's Loops were LoopsAdded (GCN, GAT, GATv2)
 }
 
 // Sampler draws stacks.

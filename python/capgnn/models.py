@@ -1,6 +1,6 @@
 """Models of runs as those of torch_geometric. Imports torch and torch_geometric.
 
-They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT`, under whose names the weights are kept, and `SGC`, `APPNP` and `GCNII`, made of its `SGConv`, `APPNP` and
+They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT` (gatv2: with `v2=True`), under whose names the weights are kept, and `SGC`, `APPNP` and `GCNII`, made of its `SGConv`, `APPNP` and
 `GCN2Conv` as its examples have them. Called as `model(x, edge_index)`, or with
 `edge_weight` behind, with the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the edges as --edges
 says, treat loops as --self-loops says, merge repeated edges. GraphSAGE and GIN take no `edge_weight` in PyG, but a sparse adjacency with values, which is made here.
@@ -26,9 +26,11 @@ from .tensors import read_weights
 # The tensors that show the widths of input and output, by model.
 WIDTHS = {"gcn": ("convs.0.lin.weight", "convs.{}.bias"), "sage": ("convs.0.lin_l.weight", "convs.{}.lin_l.bias"),
           "gin": ("convs.0.nn.lins.0.weight", "convs.{}.nn.lins.1.bias"), "gat": ("convs.0.lin.weight", "convs.{}.bias"),
+          "gatv2": ("convs.0.lin_l.weight", "convs.{}.bias"),
           "sgc": ("lin.weight", "lin.bias"), "appnp": ("lin1.weight", "lin2.bias"), "gcnii": ("lins.0.weight", "lins.1.bias")}
 # Of these Â is D_in^-1/2 A D_out^-1/2.
 SYMMETRIC = ("gcn", "sgc", "appnp", "gcnii")
+ATTENTION = ("gat", "gatv2")
 
 # What configurations that do not say it have.
 TELEPORT, THETA = 0.1, 0.5
@@ -44,7 +46,7 @@ class _AsTrained(torch.nn.Module):
         self.kind, self.edges, self.loops = cfg["model"], cfg["edges"], cfg["self-loops"]
         self.unweighted = cfg.get("ignore-weights") == "true"
         if self.loops == "auto":
-            self.loops = "add" if self.kind in (*SYMMETRIC, "gat") else "remove"
+            self.loops = "add" if self.kind in (*SYMMETRIC, *ATTENTION) else "remove"
 
     def standardise(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         # Not persistent: the state_dict has weights alone.
@@ -75,8 +77,8 @@ class _AsTrained(torch.nn.Module):
             return edge_index, {"edge_weight": torch.where(degrees > 0, weight * degrees.rsqrt(), torch.zeros_like(weight))}
         if not weighted:
             return edge_index, {}
-        if self.kind == "gat":
-            raise ValueError("edge_weight: gat does not take edge weights")
+        if self.kind in ATTENTION:
+            raise ValueError(f"edge_weight: {self.kind} does not take edge weights")
         return torch.sparse_coo_tensor(torch.stack([target, source]), weight, (n, n)).to_sparse_csr(), {}
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Optional[Tensor] = None) -> Tensor:
@@ -196,8 +198,8 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     args.update(num_layers=layers, norm=torch.nn.LayerNorm(hidden))
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
-    if cfg["model"] == "gat":
-        return GAT(**args, heads=int(cfg["heads"]), add_self_loops=False)
+    if cfg["model"] in ATTENTION:
+        return GAT(**args, v2=cfg["model"] == "gatv2", heads=int(cfg["heads"]), add_self_loops=False)
     if cfg["model"] == "gin":
         return GIN(**args, train_eps=True)
     return GraphSAGE(**args)

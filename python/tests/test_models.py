@@ -8,7 +8,7 @@ import numpy as np
 import capgnn
 from tests import graph, needs_program, needs_pyg
 
-MODELS = ("gcn", "sage", "gin", "gat", "sgc", "appnp", "gcnii")
+MODELS = ("gcn", "sage", "gin", "gat", "gatv2", "sgc", "appnp", "gcnii")
 # TOLERANCE is the largest difference of a logit, both sides in float32.
 TOLERANCE = 1e-4
 
@@ -64,7 +64,7 @@ class ModelsTest(unittest.TestCase):
 
         for symmetric in (True, False):
             data, store = self.data(f"store-{symmetric}", n=150, edges=700, symmetric=symmetric, weights=True)
-            for model in (m for m in MODELS if m != "gat"):
+            for model in (m for m in MODELS if m not in ("gat", "gatv2")):
                 for i, flags in enumerate(({}, {"self_loops": "keep", "edges": "symmetric"}, {"self_loops": "add", "edges": "reversed"}, {"ignore_weights": True})):
                     with self.subTest(model, **flags):
                         run = self.train(store, f"{model}{symmetric}{i}", model=model, epochs=2, **flags)
@@ -93,7 +93,7 @@ class ModelsTest(unittest.TestCase):
         import torch_geometric.nn as pyg
 
         data, store = self.data()
-        for name, kind, more in (("gcn", pyg.GCN, {}), ("sage", pyg.GraphSAGE, {}), ("gin", pyg.GIN, {"train_eps": True}), ("gat", pyg.GAT, {"heads": 4})):
+        for name, kind, more in (("gcn", pyg.GCN, {}), ("sage", pyg.GraphSAGE, {}), ("gin", pyg.GIN, {"train_eps": True}), ("gat", pyg.GAT, {"heads": 4}), ("gatv2", pyg.GAT, {"heads": 4, "v2": True})):
             with self.subTest(name):
                 torch.manual_seed(3)
                 model = kind(12, 16, 3, 3, norm=torch.nn.LayerNorm(16), **more)

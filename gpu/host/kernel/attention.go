@@ -39,7 +39,7 @@ type attention struct {
 	heads, channels int
 	stride          int
 	head            []int32      // of each column, and of a vector more
-	weight          [3][]float32 // sets
+	weight          [4][]float32 // sets
 	state           []float32    // two per row and head: GATForward's maximum and sum of a row's segments so far
 	factors         []float32    // two per row and head: what the sums so far, and those of the segment, are multiplied by
 	less            []float32

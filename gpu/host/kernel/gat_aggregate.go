@@ -87,32 +87,37 @@ func (g *GATForward) blocks(w *attention, list []gatSegment, src *GATSource, o, 
 func (w *attention) softmaxGo(list []gatSegment, idx []int32, s, d Dense, slope float32, lse Dense) {
 	for i := range list {
 		seg := &list[i]
-		weight, state := w.weights(0, seg), perRow(w.state, seg.row, 2)
-		top, sum := state[:w.heads], state[gatLanes:][:w.heads]
-		if seg.flags&gatFirst != 0 {
-			for h := range top {
-				top[h], sum[h] = float32(math.Inf(-1)), 0
-			}
-		}
-		var old [gatHeads]float32
-		copy(old[:], top)
-		dst := d.Row(int(seg.row))
+		weight, dst := w.weights(0, seg), d.Row(int(seg.row))
 		for e, u := range idx[seg.from:][:seg.n] {
 			for h, x := range s.Row(int(u)) {
-				y, _ := leaky(x+dst[h], slope)
-				weight[e*w.stride+h] = y
-				top[h] = max(top[h], y)
+				weight[e*w.stride+h], _ = leaky(x+dst[h], slope)
 			}
 		}
-		factors := perRow(w.factors, seg.row, 2)
+		w.softmaxSegment(seg, lse)
+	}
+}
+
+// softmaxSegment is softmaxGo of one segment, whose scores y are in the place of the weights.
+func (w *attention) softmaxSegment(seg *gatSegment, lse Dense) {
+	weight, state := w.weights(0, seg), perRow(w.state, seg.row, 2)
+	top, sum := state[:w.heads], state[gatLanes:][:w.heads]
+	if seg.flags&gatFirst != 0 {
 		for h := range top {
-			f := exp32(old[h] - top[h])
-			sum[h] = sum[h]*f + float32(exponentials(weight[h:], w.stride, top[h]))
-			factors[h], factors[gatLanes+h] = f, 1
-			if seg.flags&gatLast != 0 {
-				factors[h], factors[gatLanes+h] = f/sum[h], 1/sum[h]
-				lse.Row(int(seg.row))[h] = top[h] + float32(math.Log(float64(sum[h])))
-			}
+			top[h], sum[h] = float32(math.Inf(-1)), 0
+		}
+	}
+	factors := perRow(w.factors, seg.row, 2)
+	for h := range top {
+		old := top[h]
+		for e := range int(seg.n) {
+			top[h] = max(top[h], weight[e*w.stride+h])
+		}
+		f := exp32(old - top[h])
+		sum[h] = sum[h]*f + float32(exponentials(weight[h:], w.stride, top[h]))
+		factors[h], factors[gatLanes+h] = f, 1
+		if seg.flags&gatLast != 0 {
+			factors[h], factors[gatLanes+h] = f/sum[h], 1/sum[h]
+			lse.Row(int(seg.row))[h] = top[h] + float32(math.Log(float64(sum[h])))
 		}
 	}
 }

@@ -23,6 +23,28 @@ func (w *attention) sums(list []gatSegment, idx []int32, x, y0, y1 Dense) {
 	w.sumGo(1, list, idx, x, y1, nil, nil)
 }
 
+func (w *attention) scores(list []gatSegment, idx []int32, x gatv2Pair, y *gatv2Pair, att []float32, slope float32) {
+	w.scoresGo(list, idx, x, y, att, slope)
+}
+
+func (w *attention) softmaxOfScores(list []gatSegment, lse Dense) { w.softmaxOfScoresGo(list, lse) }
+
+func (w *attention) gradOfScoresDst(list []gatSegment, lse, grad Dense) {
+	w.gradOfScoresDstGo(list, lse, grad)
+}
+
+func (w *attention) gradOfScoresSrc(list []gatSegment, idx []int32, lse, grad Dense) {
+	w.gradOfScoresSrcGo(list, idx, lse, grad)
+}
+
+func (w *attention) slopes(list []gatSegment, idx []int32, x gatv2Pair, att []float32, slope float32, sum Dense) {
+	w.slopesGo(list, idx, x, att, slope, sum)
+}
+
+func (w *attention) moments(list []gatSegment, idx []int32, x gatv2Pair, att []float32, slope float32, sum, moment Dense) {
+	w.momentsGo(list, idx, x, att, slope, sum, moment)
+}
+
 func GATDots(n int, a, b Dense, bias, less []float32, out Dense) { dotsGo(n, a, b, bias, less, out) }
 
 func (g *GATScoresGrad) rows(lo, hi int, _ []int32, dSrc, dDst []float32) {

@@ -430,9 +430,9 @@ TEXT ·gat512softmax(SB), NOSPLIT, $0-120
 	VMOVD        CX, X0
 	VPBROADCASTD X0, Z0
 	VPANDD       iota<>+0(SB), Z0, Z0
-	VBROADCASTSS slope+56(FP), Z1
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+56(FP), Z1
 
 segment:
 	MOVQ  (CX), BX
@@ -476,33 +476,33 @@ gatherwide:
 	JNZ       gatherwide
 
 gathered:
+	MOVQ      16(CX), BX
+	MOVQ      ldd+48(FP), SI
+	IMULQ     SI, BX
+	MOVQ      d+40(FP), SI
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	VPERMPS   Z2, Z0, Z2
 	MOVQ      8(CX), BX
 	IMULQ     AX, BX
 	MOVQ      BX, SI
 	ANDQ      $0x0f, SI
 	SUBQ      SI, BX
 	SHLQ      $0x02, BX
-	VMOVUPS   gatlowest<>+0(SB), Z2
-	MOVQ      16(CX), DI
-	MOVQ      ldd+48(FP), R9
-	IMULQ     R9, DI
-	MOVQ      d+40(FP), R9
-	ADDQ      R9, DI
-	VMOVUPS.Z (DI), K1, Z6
-	VPERMPS   Z6, Z0, Z6
+	VMOVUPS   gatlowest<>+0(SB), Z6
 	XORQ      DI, DI
 	TESTQ     BX, BX
 	JZ        scorerest
 
 score:
-	VADDPS  (R8)(DI*1), Z6, Z7
+	VADDPS  (R8)(DI*1), Z2, Z7
 	VXORPS  X3, X3, X3
-	VMULPS  Z1, Z7, Z8
 	VCMPPS  $0x1e, Z3, Z7, K2
+	VMULPS  Z1, Z7, Z8
 	VMOVAPS Z7, K2, Z8
 	VMOVAPS Z8, Z7
 	VMOVUPS Z7, (R8)(DI*1)
-	VMAXPS  Z7, Z2, Z2
+	VMAXPS  Z7, Z6, Z6
 	ADDQ    $0x40, DI
 	CMPQ    DI, BX
 	JLT     score
@@ -513,65 +513,65 @@ scorerest:
 	MOVL    $0xffffffff, R9
 	BZHIL   SI, R9, R9
 	KMOVW   R9, K2
-	VADDPS  (R8)(DI*1), Z6, Z6
+	VADDPS  (R8)(DI*1), Z2, Z2
 	VXORPS  X3, X3, X3
-	VMULPS  Z1, Z6, Z7
-	VCMPPS  $0x1e, Z3, Z6, K3
-	VMOVAPS Z6, K3, Z7
-	VMOVAPS Z7, Z6
+	VCMPPS  $0x1e, Z3, Z2, K3
+	VMULPS  Z1, Z2, Z7
+	VMOVAPS Z2, K3, Z7
+	VMOVAPS Z7, Z2
 	VMOVUPS gatlowest<>+0(SB), Z7
-	VMOVAPS Z6, K2, Z7
+	VMOVAPS Z2, K2, Z7
 	VMOVUPS Z7, (R8)(DI*1)
-	VMAXPS  Z7, Z2, Z2
+	VMAXPS  Z7, Z6, Z6
 
 scoredone:
 	CMPQ       AX, $0x08
 	JG         topfold
-	VSHUFF32X4 $0x4e, Z2, Z2, Z6
-	VMAXPS     Z6, Z2, Z2
+	VSHUFF32X4 $0x4e, Z6, Z6, Z2
+	VMAXPS     Z2, Z6, Z6
 	CMPQ       AX, $0x04
 	JG         topfold
-	VSHUFF32X4 $0xb1, Z2, Z2, Z6
-	VMAXPS     Z6, Z2, Z2
+	VSHUFF32X4 $0xb1, Z6, Z6, Z2
+	VMAXPS     Z2, Z6, Z6
 	CMPQ       AX, $0x02
 	JG         topfold
-	VPERMILPS  $0x4e, Z2, Z6
-	VMAXPS     Z6, Z2, Z2
+	VPERMILPS  $0x4e, Z6, Z2
+	VMAXPS     Z2, Z6, Z6
 	CMPQ       AX, $0x01
 	JG         topfold
-	VPERMILPS  $0xb1, Z2, Z6
-	VMAXPS     Z6, Z2, Z2
+	VPERMILPS  $0xb1, Z6, Z2
+	VMAXPS     Z2, Z6, Z6
 
 topfold:
 	MOVQ    16(CX), DI
 	IMUL3Q  $0x00000080, DI, DI
 	MOVQ    state+88(FP), R9
 	ADDQ    R9, DI
-	VMOVUPS gatlowest<>+0(SB), Z6
+	VMOVUPS gatlowest<>+0(SB), Z2
 	VXORPS  X4, X4, X4
 	MOVQ    32(CX), R9
 	TESTQ   $0x00000001, R9
 	JNZ     fresh
-	VMOVUPS (DI), Z6
+	VMOVUPS (DI), Z2
 	VMOVUPS 64(DI), Z4
-	VMAXPS  Z6, Z2, Z2
+	VMAXPS  Z2, Z6, Z6
 
 fresh:
-	VSUBPS       Z2, Z6, Z6
-	VCMPPS       $0x15, gatleast<>+0(SB), Z6, K2
-	VMULPS       gatlog2e<>+0(SB), Z6, Z7
+	VSUBPS       Z6, Z2, Z2
+	VCMPPS       $0x15, gatleast<>+0(SB), Z2, K2
+	VMULPS       gatlog2e<>+0(SB), Z2, Z7
 	VRNDSCALEPS  $0x08, Z7, Z7
-	VFNMADD231PS gatln2hi<>+0(SB), Z7, Z6
-	VFNMADD231PS gatln2lo<>+0(SB), Z7, Z6
+	VFNMADD231PS gatln2hi<>+0(SB), Z7, Z2
+	VFNMADD231PS gatln2lo<>+0(SB), Z7, Z2
 	VMOVUPS      gatexp0<>+0(SB), Z8
-	VFMADD213PS  gatexp1<>+0(SB), Z6, Z8
-	VFMADD213PS  gatexp2<>+0(SB), Z6, Z8
-	VFMADD213PS  gatexp3<>+0(SB), Z6, Z8
-	VFMADD213PS  gatexp4<>+0(SB), Z6, Z8
-	VFMADD213PS  gatexp5<>+0(SB), Z6, Z8
-	VFMADD213PS  gatone<>+0(SB), Z6, Z8
-	VFMADD213PS  gatone<>+0(SB), Z6, Z8
-	VSCALEFPS.Z  Z7, Z8, K2, Z6
+	VFMADD213PS  gatexp1<>+0(SB), Z2, Z8
+	VFMADD213PS  gatexp2<>+0(SB), Z2, Z8
+	VFMADD213PS  gatexp3<>+0(SB), Z2, Z8
+	VFMADD213PS  gatexp4<>+0(SB), Z2, Z8
+	VFMADD213PS  gatexp5<>+0(SB), Z2, Z8
+	VFMADD213PS  gatone<>+0(SB), Z2, Z8
+	VFMADD213PS  gatone<>+0(SB), Z2, Z8
+	VSCALEFPS.Z  Z7, Z8, K2, Z2
 	VXORPS       X5, X5, X5
 	XORQ         R9, R9
 	TESTQ        BX, BX
@@ -579,7 +579,7 @@ fresh:
 
 power:
 	VMOVUPS      (R8)(R9*1), Z7
-	VSUBPS       Z2, Z7, Z7
+	VSUBPS       Z6, Z7, Z7
 	VCMPPS       $0x15, gatleast<>+0(SB), Z7, K2
 	VMULPS       gatlog2e<>+0(SB), Z7, Z8
 	VRNDSCALEPS  $0x08, Z8, Z8
@@ -607,7 +607,7 @@ powerrest:
 	BZHIL        SI, BX, BX
 	KMOVW        BX, K2
 	VMOVUPS      (R8)(R9*1), Z7
-	VSUBPS       Z2, Z7, Z7
+	VSUBPS       Z6, Z7, Z7
 	VCMPPS       $0x15, gatleast<>+0(SB), Z7, K2
 	VMULPS       gatlog2e<>+0(SB), Z7, Z8
 	VRNDSCALEPS  $0x08, Z8, Z8
@@ -644,7 +644,7 @@ powerdone:
 	VADDPS     Z7, Z5, Z5
 
 sumfold:
-	VFMADD213PS Z5, Z6, Z4
+	VFMADD213PS Z5, Z2, Z4
 	MOVQ        16(CX), BX
 	IMUL3Q      $0x00000080, BX, BX
 	MOVQ        factors+96(FP), SI
@@ -654,7 +654,7 @@ sumfold:
 	TESTQ       $0x00000002, SI
 	JZ          keep
 	VDIVPS      Z4, Z7, Z7
-	VMULPS      Z7, Z6, Z6
+	VMULPS      Z7, Z2, Z2
 	VMOVUPS     gatsqrthalf<>+0(SB), Z8
 	VPSUBD      Z8, Z4, Z8
 	VPSRAD      $0x17, Z8, Z9
@@ -680,7 +680,7 @@ sumfold:
 	VFMADD231PS gatlogln2hi<>+0(SB), Z9, Z12
 	VSUBPS      Z4, Z4, Z11
 	VADDPS      Z11, Z12, Z12
-	VADDPS      Z2, Z12, Z12
+	VADDPS      Z6, Z12, Z12
 	MOVQ        16(CX), SI
 	MOVQ        ldlse+112(FP), R8
 	IMULQ       R8, SI
@@ -689,9 +689,9 @@ sumfold:
 	VMOVUPS     Z12, K1, (SI)
 
 keep:
-	VMOVUPS Z2, (DI)
+	VMOVUPS Z6, (DI)
 	VMOVUPS Z4, 64(DI)
-	VMOVUPS Z6, (BX)
+	VMOVUPS Z2, (BX)
 	VMOVUPS Z7, 64(BX)
 	ADDQ    $0x28, CX
 	DECQ    DX
@@ -729,9 +729,9 @@ TEXT ·gat512weightsDst(SB), NOSPLIT, $0-128
 	VMOVD        CX, X0
 	VPBROADCASTD X0, Z0
 	VPANDD       iota<>+0(SB), Z0, Z0
-	VBROADCASTSS slope+88(FP), Z1
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+88(FP), Z1
 
 segment:
 	MOVQ  (CX), BX
@@ -803,8 +803,8 @@ gathered:
 weight:
 	VADDPS       (R8)(DI*1), Z2, Z6
 	VXORPS       X4, X4, X4
-	VMULPS       Z1, Z6, Z7
 	VCMPPS       $0x1e, Z4, Z6, K2
+	VMULPS       Z1, Z6, Z7
 	VMOVAPS      Z6, K2, Z7
 	VMOVAPS      Z7, Z6
 	VSUBPS       Z5, Z6, Z6
@@ -838,8 +838,8 @@ weightrest:
 	KMOVW        BX, K2
 	VADDPS       (R8)(DI*1), Z2, Z2
 	VXORPS       X4, X4, X4
-	VMULPS       Z1, Z2, Z6
 	VCMPPS       $0x1e, Z4, Z2, K3
+	VMULPS       Z1, Z2, Z6
 	VMOVAPS      Z2, K3, Z6
 	VMOVAPS      Z6, Z2
 	VSUBPS       Z5, Z2, Z2
@@ -919,9 +919,9 @@ TEXT ·gat512weightsSrc(SB), NOSPLIT, $8-144
 	VMOVD        CX, X0
 	VPBROADCASTD X0, Z0
 	VPANDD       iota<>+0(SB), Z0, Z0
-	VBROADCASTSS slope+88(FP), Z1
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+88(FP), Z1
 
 segment:
 	MOVQ  (CX), BX
@@ -1017,8 +1017,8 @@ gathered:
 weight:
 	VADDPS       (R8)(DI*1), Z2, Z5
 	VXORPS       X4, X4, X4
-	VMULPS       Z1, Z5, Z6
 	VCMPPS       $0x1e, Z4, Z5, K2
+	VMULPS       Z1, Z5, Z6
 	VMOVAPS      Z5, K2, Z6
 	VMOVAPS      Z6, Z5
 	VSUBPS       (R9)(DI*1), Z5, Z5
@@ -1054,8 +1054,8 @@ weightrest:
 	KMOVW        BX, K2
 	VADDPS       (R8)(DI*1), Z2, Z2
 	VXORPS       X4, X4, X4
-	VMULPS       Z1, Z2, Z5
 	VCMPPS       $0x1e, Z4, Z2, K3
+	VMULPS       Z1, Z2, Z5
 	VMOVAPS      Z2, K3, Z5
 	VMOVAPS      Z5, Z2
 	VSUBPS       (R9)(DI*1), Z2, Z2
@@ -4385,9 +4385,9 @@ TEXT ·gat256softmax(SB), NOSPLIT, $0-120
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VPAND        iota<>+0(SB), Y1, Y1
-	VBROADCASTSS slope+56(FP), Y2
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+56(FP), Y2
 
 segment:
 	MOVQ  (CX), BX
@@ -4431,32 +4431,32 @@ gatherwide:
 	JNZ        gatherwide
 
 gathered:
+	MOVQ       16(CX), BX
+	MOVQ       ldd+48(FP), SI
+	IMULQ      SI, BX
+	MOVQ       d+40(FP), SI
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	VPERMPS    Y3, Y1, Y3
 	MOVQ       8(CX), BX
 	IMULQ      AX, BX
 	MOVQ       BX, SI
 	ANDQ       $0x07, SI
 	SUBQ       SI, BX
 	SHLQ       $0x02, BX
-	VMOVUPS    gatlowest<>+0(SB), Y3
-	MOVQ       16(CX), DI
-	MOVQ       ldd+48(FP), R9
-	IMULQ      R9, DI
-	MOVQ       d+40(FP), R9
-	ADDQ       R9, DI
-	VMASKMOVPS (DI), Y0, Y8
-	VPERMPS    Y8, Y1, Y8
+	VMOVUPS    gatlowest<>+0(SB), Y8
 	XORQ       DI, DI
 	TESTQ      BX, BX
 	JZ         scorerest
 
 score:
-	VADDPS    (R8)(DI*1), Y8, Y9
+	VADDPS    (R8)(DI*1), Y3, Y9
 	VXORPS    X4, X4, X4
-	VMULPS    Y2, Y9, Y10
 	VCMPPS    $0x1e, Y4, Y9, Y4
+	VMULPS    Y2, Y9, Y10
 	VBLENDVPS Y4, Y9, Y10, Y9
 	VMOVUPS   Y9, (R8)(DI*1)
-	VMAXPS    Y9, Y3, Y3
+	VMAXPS    Y9, Y8, Y8
 	ADDQ      $0x20, DI
 	CMPQ      DI, BX
 	JLT       score
@@ -4467,65 +4467,65 @@ scorerest:
 	VMOVD        SI, X9
 	VPBROADCASTD X9, Y9
 	VPCMPGTD     iota<>+0(SB), Y9, Y9
-	VADDPS       (R8)(DI*1), Y8, Y8
+	VADDPS       (R8)(DI*1), Y3, Y3
 	VXORPS       X5, X5, X5
-	VMULPS       Y2, Y8, Y10
-	VCMPPS       $0x1e, Y5, Y8, Y5
-	VBLENDVPS    Y5, Y8, Y10, Y8
+	VCMPPS       $0x1e, Y5, Y3, Y5
+	VMULPS       Y2, Y3, Y10
+	VBLENDVPS    Y5, Y3, Y10, Y3
 	VMOVUPS      gatlowest<>+0(SB), Y10
-	VBLENDVPS    Y9, Y8, Y10, Y10
+	VBLENDVPS    Y9, Y3, Y10, Y10
 	VMOVUPS      Y10, (R8)(DI*1)
-	VMAXPS       Y10, Y3, Y3
+	VMAXPS       Y10, Y8, Y8
 
 scoredone:
 	CMPQ       AX, $0x04
 	JG         topfold
-	VPERM2F128 $0x01, Y3, Y3, Y8
-	VMAXPS     Y8, Y3, Y3
+	VPERM2F128 $0x01, Y8, Y8, Y3
+	VMAXPS     Y3, Y8, Y8
 	CMPQ       AX, $0x02
 	JG         topfold
-	VPERMILPS  $0x4e, Y3, Y8
-	VMAXPS     Y8, Y3, Y3
+	VPERMILPS  $0x4e, Y8, Y3
+	VMAXPS     Y3, Y8, Y8
 	CMPQ       AX, $0x01
 	JG         topfold
-	VPERMILPS  $0xb1, Y3, Y8
-	VMAXPS     Y8, Y3, Y3
+	VPERMILPS  $0xb1, Y8, Y3
+	VMAXPS     Y3, Y8, Y8
 
 topfold:
 	MOVQ    16(CX), DI
 	IMUL3Q  $0x00000080, DI, DI
 	MOVQ    state+88(FP), R9
 	ADDQ    R9, DI
-	VMOVUPS gatlowest<>+0(SB), Y8
+	VMOVUPS gatlowest<>+0(SB), Y3
 	VXORPS  X6, X6, X6
 	MOVQ    32(CX), R9
 	TESTQ   $0x00000001, R9
 	JNZ     fresh
-	VMOVUPS (DI), Y8
+	VMOVUPS (DI), Y3
 	VMOVUPS 64(DI), Y6
-	VMAXPS  Y8, Y3, Y3
+	VMAXPS  Y3, Y8, Y8
 
 fresh:
-	VSUBPS       Y3, Y8, Y8
-	VCMPPS       $0x15, gatleast<>+0(SB), Y8, Y11
+	VSUBPS       Y8, Y3, Y3
+	VCMPPS       $0x15, gatleast<>+0(SB), Y3, Y11
 	VMOVUPS      gatmost<>+0(SB), Y9
-	VMINPS       Y8, Y9, Y8
-	VMULPS       gatlog2e<>+0(SB), Y8, Y9
+	VMINPS       Y3, Y9, Y3
+	VMULPS       gatlog2e<>+0(SB), Y3, Y9
 	VROUNDPS     $0x08, Y9, Y9
-	VFNMADD231PS gatln2hi<>+0(SB), Y9, Y8
-	VFNMADD231PS gatln2lo<>+0(SB), Y9, Y8
+	VFNMADD231PS gatln2hi<>+0(SB), Y9, Y3
+	VFNMADD231PS gatln2lo<>+0(SB), Y9, Y3
 	VMOVUPS      gatexp0<>+0(SB), Y10
-	VFMADD213PS  gatexp1<>+0(SB), Y8, Y10
-	VFMADD213PS  gatexp2<>+0(SB), Y8, Y10
-	VFMADD213PS  gatexp3<>+0(SB), Y8, Y10
-	VFMADD213PS  gatexp4<>+0(SB), Y8, Y10
-	VFMADD213PS  gatexp5<>+0(SB), Y8, Y10
-	VFMADD213PS  gatone<>+0(SB), Y8, Y10
-	VFMADD213PS  gatone<>+0(SB), Y8, Y10
+	VFMADD213PS  gatexp1<>+0(SB), Y3, Y10
+	VFMADD213PS  gatexp2<>+0(SB), Y3, Y10
+	VFMADD213PS  gatexp3<>+0(SB), Y3, Y10
+	VFMADD213PS  gatexp4<>+0(SB), Y3, Y10
+	VFMADD213PS  gatexp5<>+0(SB), Y3, Y10
+	VFMADD213PS  gatone<>+0(SB), Y3, Y10
+	VFMADD213PS  gatone<>+0(SB), Y3, Y10
 	VCVTPS2DQ    Y9, Y9
 	VPSLLD       $0x17, Y9, Y9
 	VPADDD       Y9, Y10, Y10
-	VANDPS       Y11, Y10, Y8
+	VANDPS       Y11, Y10, Y3
 	VXORPS       X7, X7, X7
 	XORQ         R9, R9
 	TESTQ        BX, BX
@@ -4533,7 +4533,7 @@ fresh:
 
 power:
 	VMOVUPS      (R8)(R9*1), Y9
-	VSUBPS       Y3, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
 	VCMPPS       $0x15, gatleast<>+0(SB), Y9, Y12
 	VMOVUPS      gatmost<>+0(SB), Y10
 	VMINPS       Y9, Y10, Y9
@@ -4566,7 +4566,7 @@ powerrest:
 	VPBROADCASTD X9, Y9
 	VPCMPGTD     iota<>+0(SB), Y9, Y9
 	VMOVUPS      (R8)(R9*1), Y9
-	VSUBPS       Y3, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
 	VCMPPS       $0x15, gatleast<>+0(SB), Y9, Y12
 	VMOVUPS      gatmost<>+0(SB), Y10
 	VMINPS       Y9, Y10, Y9
@@ -4604,7 +4604,7 @@ powerdone:
 	VADDPS     Y9, Y7, Y7
 
 sumfold:
-	VFMADD213PS Y7, Y8, Y6
+	VFMADD213PS Y7, Y3, Y6
 	MOVQ        16(CX), BX
 	IMUL3Q      $0x00000080, BX, BX
 	MOVQ        factors+96(FP), SI
@@ -4614,7 +4614,7 @@ sumfold:
 	TESTQ       $0x00000002, SI
 	JZ          keep
 	VDIVPS      Y6, Y9, Y9
-	VMULPS      Y9, Y8, Y8
+	VMULPS      Y9, Y3, Y3
 	VMOVUPS     gatsqrthalf<>+0(SB), Y10
 	VPSUBD      Y10, Y6, Y10
 	VPSRAD      $0x17, Y10, Y11
@@ -4640,7 +4640,7 @@ sumfold:
 	VFMADD231PS gatlogln2hi<>+0(SB), Y11, Y14
 	VSUBPS      Y6, Y6, Y13
 	VADDPS      Y13, Y14, Y14
-	VADDPS      Y3, Y14, Y14
+	VADDPS      Y8, Y14, Y14
 	MOVQ        16(CX), SI
 	MOVQ        ldlse+112(FP), R8
 	IMULQ       R8, SI
@@ -4649,9 +4649,9 @@ sumfold:
 	VMASKMOVPS  Y14, Y0, (SI)
 
 keep:
-	VMOVUPS Y3, (DI)
+	VMOVUPS Y8, (DI)
 	VMOVUPS Y6, 64(DI)
-	VMOVUPS Y8, (BX)
+	VMOVUPS Y3, (BX)
 	VMOVUPS Y9, 64(BX)
 	ADDQ    $0x28, CX
 	DECQ    DX
@@ -4671,9 +4671,9 @@ TEXT ·gat256weightsDst(SB), NOSPLIT, $0-128
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VPAND        iota<>+0(SB), Y1, Y1
-	VBROADCASTSS slope+88(FP), Y2
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+88(FP), Y2
 
 segment:
 	MOVQ  (CX), BX
@@ -4745,8 +4745,8 @@ gathered:
 weight:
 	VADDPS       (R8)(DI*1), Y3, Y8
 	VXORPS       X5, X5, X5
-	VMULPS       Y2, Y8, Y9
 	VCMPPS       $0x1e, Y5, Y8, Y5
+	VMULPS       Y2, Y8, Y9
 	VBLENDVPS    Y5, Y8, Y9, Y8
 	VSUBPS       Y7, Y8, Y8
 	VCMPPS       $0x15, gatleast<>+0(SB), Y8, Y11
@@ -4784,8 +4784,8 @@ weightrest:
 	VPCMPGTD     iota<>+0(SB), Y8, Y8
 	VADDPS       (R8)(DI*1), Y3, Y3
 	VXORPS       X6, X6, X6
-	VMULPS       Y2, Y3, Y9
 	VCMPPS       $0x1e, Y6, Y3, Y6
+	VMULPS       Y2, Y3, Y9
 	VBLENDVPS    Y6, Y3, Y9, Y3
 	VSUBPS       Y7, Y3, Y3
 	VCMPPS       $0x15, gatleast<>+0(SB), Y3, Y10
@@ -4865,9 +4865,9 @@ TEXT ·gat256weightsSrc(SB), NOSPLIT, $8-144
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VPAND        iota<>+0(SB), Y1, Y1
-	VBROADCASTSS slope+88(FP), Y2
 	MOVQ         seg+0(FP), CX
 	MOVQ         count+8(FP), DX
+	VBROADCASTSS slope+88(FP), Y2
 
 segment:
 	MOVQ  (CX), BX
@@ -4963,8 +4963,8 @@ gathered:
 weight:
 	VADDPS       (R8)(DI*1), Y3, Y7
 	VXORPS       X5, X5, X5
-	VMULPS       Y2, Y7, Y8
 	VCMPPS       $0x1e, Y5, Y7, Y5
+	VMULPS       Y2, Y7, Y8
 	VBLENDVPS    Y5, Y7, Y8, Y7
 	VSUBPS       (R9)(DI*1), Y7, Y7
 	VCMPPS       $0x15, gatleast<>+0(SB), Y7, Y10
@@ -5004,8 +5004,8 @@ weightrest:
 	VPCMPGTD     iota<>+0(SB), Y7, Y7
 	VADDPS       (R8)(DI*1), Y3, Y3
 	VXORPS       X6, X6, X6
-	VMULPS       Y2, Y3, Y8
 	VCMPPS       $0x1e, Y6, Y3, Y6
+	VMULPS       Y2, Y3, Y8
 	VBLENDVPS    Y6, Y3, Y8, Y3
 	VSUBPS       (R9)(DI*1), Y3, Y3
 	VCMPPS       $0x15, gatleast<>+0(SB), Y3, Y10

@@ -110,6 +110,8 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 	switch m.Kind {
 	case gnn.SAGE:
 		weight, bias = "convs.0.lin_l.weight", fmt.Sprintf("convs.%d.lin_l.bias", m.Layers-1)
+	case gnn.GATv2:
+		weight = "convs.0.lin_l.weight"
 	case gnn.GIN:
 		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
 	case gnn.SGC:

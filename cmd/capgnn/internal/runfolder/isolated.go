@@ -137,8 +137,8 @@ func (c *Config) checkIsolated(p *problems) {
 	if gnn.Kind(c.Model).KeepsOrigin() && !i.AllLayers {
 		p.add("--%s: say layers=all with --model %s: its first layer reads what a network makes of features, so it is cut as the others are", isolated, c.Model)
 	}
-	if i.Correction.EdgeWeights() && c.Model == string(gnn.GAT) {
-		p.add("--%s: correction=%s weighs edges, which gat does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction)
+	if i.Correction.EdgeWeights() && gnn.Kind(c.Model).Attends() {
+		p.add("--%s: correction=%s weighs edges, which %s does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction, c.Model)
 	}
 	if i.Correction != chunks.None && !i.Correction.EdgeWeights() && c.ElementType() != gpu.FP32 {
 		p.add("--%s: correction=%s needs --storage fp32", isolated, i.Correction)

@@ -12,7 +12,7 @@ import "github.com/mmcloughlin/avo/operand"
 func gatKernels(w *writer) {
 	c := newGatConstants(w)
 	w.both(func() {
-		gatSoftmax(w, c)
+		gatSoftmax(w, c, false)
 		gatWeightsDst(w, c)
 		gatWeightsSrc(w, c)
 		for _, n := range gatVectors[w.wide] {
@@ -41,22 +41,38 @@ const (
 //	top' = max(top, y);  w[e] = exp(y - top');  sum' = sum·exp(top - top') + Σ w
 //	factors[row] = exp(top - top'), 1;  with the row's last segment divided by sum', and lse[row] = top' + log(sum')
 //
-// state[row] holds top and sum between a row's segments. So with each segment o = o·factors[0] + (Σ w·t)·factors[1].
-func gatSoftmax(w *writer, c gatConstants) {
-	w.begin(w.name("gat", "softmax"), "computes the weights of the forward pass, see gen/gat.go.",
-		"func(seg *int64, count int, idx *int32, s *float32, lds uintptr, d *float32, ldd uintptr, slope float32, "+
-			"heads, stride int, w, state, factors, lse *float32, ldlse uintptr)")
+// or, scored, with y that are in w already. state[row] holds top and sum between a row's segments. So with each segment o = o·factors[0] + (Σ w·t)·factors[1].
+func gatSoftmax(w *writer, c gatConstants, scored bool) {
+	name, arrays := w.name("gat", "softmax"), "idx *int32, s *float32, lds uintptr, d *float32, ldd uintptr, slope float32, "
+	if scored {
+		name, arrays = w.name("gatv2", "softmax"), ""
+	}
+	w.begin(name, "computes the weights of the forward pass, see gen/gat.go.",
+		"func(seg *int64, count int, "+arrays+"heads, stride int, w, state, factors, lse *float32, ldlse uintptr)")
 	s := startHeads(w, c)
+	if !scored {
+		s.slope = w.broadcastArg("slope")
+	}
 	s.segments(func() {
-		s.gather([]string{"s"}, []string{"lds"}, []string{"w"})
+		var d vec
+		if scored {
+			s.w = s.field(segAt)
+			w.ADDQ(w.address("w"), s.w)
+		} else {
+			s.gather([]string{"s"}, []string{"lds"}, []string{"w"})
+			d = s.spread("d", "ldd")
+		}
 		s.bounds()
 		top, old := w.vec(), w.vec()
 		w.VMOVUPS(c["lowest"], top)
-		d := s.spread("d", "ldd")
 		s.each("score", func(j gp, k mask) {
 			x, m := w.vec(), mem{Base: s.w, Index: j, Scale: 1}
-			w.VADDPS(m, d, x)
-			s.leaky(x)
+			if scored {
+				w.VMOVUPS(m, x)
+			} else {
+				w.VADDPS(m, d, x)
+				s.leaky(x)
+			}
 			if k != nil {
 				t := w.vec()
 				w.VMOVUPS(c["lowest"], t)
@@ -122,6 +138,7 @@ func gatWeightsDst(w *writer, c gatConstants) {
 		"func(seg *int64, count int, idx *int32, s *float32, lds uintptr, d *float32, ldd uintptr, lse *float32, "+
 			"ldlse uintptr, grad *float32, ldgrad uintptr, slope float32, heads, stride int, w, less *float32)")
 	s := startHeads(w, c)
+	s.slope = w.broadcastArg("slope")
 	s.segments(func() {
 		s.gather([]string{"s"}, []string{"lds"}, []string{"w"})
 		s.bounds()
@@ -164,6 +181,7 @@ func gatWeightsSrc(w *writer, c gatConstants) {
 		"func(seg *int64, count int, idx *int32, s *float32, lds uintptr, d *float32, ldd uintptr, lse *float32, "+
 			"ldlse uintptr, grad *float32, ldgrad uintptr, slope float32, heads, stride int, w0, w1, w2, less *float32)")
 	s := startHeads(w, c)
+	s.slope = w.broadcastArg("slope")
 	s.segments(func() {
 		s.gather([]string{"d", "lse", "grad"}, []string{"ldd", "ldlse", "ldgrad"}, []string{"w0", "w1", "w2"})
 		s.bounds()

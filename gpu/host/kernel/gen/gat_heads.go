@@ -29,7 +29,6 @@ func startHeads(w *writer, c gatConstants) *heads {
 	} else {
 		w.VPAND(w.iota(), s.spreads, s.spreads)
 	}
-	s.slope = w.broadcastArg("slope")
 	s.seg, s.count = w.arg("seg"), w.arg("count")
 	return s
 }
@@ -162,19 +161,29 @@ func (s *heads) each(label string, body func(j gp, k mask)) {
 
 // leaky computes x = leaky(x) and returns where x was positive.
 func (s *heads) leaky(x vec) mask {
-	const greater = 0x1e // ordered, quiet
-	zero, y := s.vec(), s.vec()
-	s.zero(zero)
+	y := s.vec()
+	k := s.positive(x)
 	s.VMULPS(s.slope, x, y)
 	if s.writer.wide {
-		k := s.K()
-		s.VCMPPS(operand.Imm(greater), zero, x, k)
 		s.VMOVAPS(x, k, y)
 		s.VMOVAPS(y, x)
 		return k
 	}
+	s.VBLENDVPS(k.(vec), x, y, x)
+	return k
+}
+
+// positive returns the lanes of x that are.
+func (s *heads) positive(x vec) mask {
+	const greater = 0x1e // ordered, quiet
+	zero := s.vec()
+	s.zero(zero)
+	if s.writer.wide {
+		k := s.K()
+		s.VCMPPS(operand.Imm(greater), zero, x, k)
+		return k
+	}
 	s.VCMPPS(operand.Imm(greater), zero, x, zero)
-	s.VBLENDVPS(zero, x, y, x)
 	return zero
 }
 

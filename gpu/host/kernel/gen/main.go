@@ -30,6 +30,7 @@ var families = []struct {
 	{"philox", philoxKernels},
 	{"norm", normKernels},
 	{"gat", gatKernels},
+	{"gatv2", gatv2Kernels},
 	{"plain", plainKernels},
 	{"elementwise", elementwiseKernels},
 	{"bf16", bf16Kernels},

@@ -1,0 +1,96 @@
+package ref
+
+import "math"
+
+// GATv2 is attention over in-edges in one matrix whose scores are of sums of rows: rows are destinations, columns index T. Inner and halo blocks
+// of gpu.GATv2Args are one matrix here, the halo's columns behind the inner ones.
+type GATv2 struct {
+	A     CSR
+	T     Matrix // sources × heads·C
+	R     Matrix // destinations × heads·C
+	Att   []float64
+	Heads int
+	Slope float64
+}
+
+// leaky returns LeakyReLU of the sum of two rows' columns k, and its derivative.
+func (g GATv2) leaky(u, v, k int) (y, dy float64) {
+	x := g.T.At(u, k) + g.R.At(v, k)
+	if x > 0 {
+		return x, 1
+	}
+	return g.Slope * x, g.Slope
+}
+
+// Score returns e_uv of head h.
+func (g GATv2) Score(u, v, h int) float64 {
+	c, s := g.T.Cols/g.Heads, 0.0
+	for k := h * c; k < (h+1)*c; k++ {
+		y, _ := g.leaky(u, v, k)
+		s += g.Att[k] * y
+	}
+	return s
+}
+
+// Forward returns O and LSE.
+func (g GATv2) Forward() (o, lse Matrix) {
+	c := g.T.Cols / g.Heads
+	o, lse = NewMatrix(g.A.Rows, g.T.Cols), NewMatrix(g.A.Rows, g.Heads)
+	for v := range g.A.Rows {
+		edges := g.A.Row(v)
+		if len(edges) == 0 {
+			continue
+		}
+		for h := range g.Heads {
+			top, sum := math.Inf(-1), 0.0
+			for _, e := range edges {
+				top = math.Max(top, g.Score(e.Col, v, h))
+			}
+			for _, e := range edges {
+				sum += math.Exp(g.Score(e.Col, v, h) - top)
+			}
+			lse.Row(v)[h] = top + math.Log(sum)
+			for _, e := range edges {
+				alpha := math.Exp(g.Score(e.Col, v, h) - lse.At(v, h))
+				for k := h * c; k < (h+1)*c; k++ {
+					o.Row(v)[k] += alpha * g.T.At(e.Col, k)
+				}
+			}
+		}
+	}
+	return o, lse
+}
+
+// GATv2Grad is the gradient of GATv2.
+type GATv2Grad struct {
+	G      Matrix // destinations × heads
+	DR, DA Matrix // destinations × heads·C; the columns of DA add up to the gradient of Att
+	DT     Matrix // sources × heads·C
+}
+
+// Backward returns the gradients for do, the gradient of O, with o and lse of Forward.
+func (g GATv2) Backward(do, o, lse Matrix) GATv2Grad {
+	c := g.T.Cols / g.Heads
+	r := GATv2Grad{NewMatrix(g.A.Rows, g.Heads), NewMatrix(g.A.Rows, g.T.Cols), NewMatrix(g.A.Rows, g.T.Cols), NewMatrix(g.T.Rows, g.T.Cols)}
+	for v := range g.A.Rows {
+		for h := range g.Heads {
+			for k := h * c; k < (h+1)*c; k++ {
+				r.G.Row(v)[h] += do.At(v, k) * o.At(v, k)
+			}
+			for _, e := range g.A.Row(v) {
+				alpha, dot := math.Exp(g.Score(e.Col, v, h)-lse.At(v, h)), 0.0
+				for k := h * c; k < (h+1)*c; k++ {
+					dot += do.At(v, k) * g.T.At(e.Col, k)
+				}
+				de := alpha * (dot - r.G.At(v, h))
+				for k := h * c; k < (h+1)*c; k++ {
+					y, dy := g.leaky(e.Col, v, k)
+					r.DR.Row(v)[k] += g.Att[k] * de * dy
+					r.DA.Row(v)[k] += de * y
+					r.DT.Row(e.Col)[k] += alpha*do.At(v, k) + g.Att[k]*de*dy
+				}
+			}
+		}
+	}
+	return r
+}
