@@ -192,6 +192,7 @@ template <class T> void comparisons(const string& type) {
   if (!std::is_floating_point_v<T>) return;
   compare("neu." + type, [](T a, T b) { return a != b; });  // u: true also if one is no number
   compare("ltu." + type, [](T a, T b) { return !(a >= b); });
+  compare("gtu." + type, [](T a, T b) { return !(a <= b); });
   compare("nan." + type, [](T a, T b) { return a != a || b != b; });
 }
 
