@@ -58,6 +58,8 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		switch {
 		case slices.Contains(args, "--fanout") && layers != fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1):
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
+		case strings.Contains(line, "--isolated") && !strings.Contains(line, "layers=all") && (slices.Contains(more, "appnp") || slices.Contains(more, "gcnii")):
+			s.fails(term.ExitUsage, []string{"--isolated", "say layers=all"}, args...)
 		case strings.Contains(line, "--isolated=chunks=") && slices.Contains(more, "--parts"):
 			s.fails(term.ExitUsage, []string{"--isolated", "isolated parts have one chunk each"}, args...)
 		case strings.Contains(line, "--isolated") && slices.Contains(more, "1"): // --parts 1

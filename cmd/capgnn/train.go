@@ -95,7 +95,9 @@ func trainTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 	if err != nil || !m.Leads() {
 		return err
 	}
-	t.SayUntraced()
+	if t != nil { // nil: the run had ended
+		t.SayUntraced()
+	}
 	return result.Print(k)
 }
 
