@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,6 +208,22 @@ func (a adversary) wrap(devices []gpu.Device) []gpu.Device {
 		late := r.IntN(len(out))
 		queue := queueNames[r.IntN(len(queueNames))]
 		out[late] = faulty.Wrap(out[late], faulty.Faults{Delays: faulty.Delays{Seed: uint64(a) + uint64(k), Queue: queue, Most: time.Second}})
+	}
+	return out
+}
+
+// against makes queues late so that a wait of the named queues matters: two schedules in three hold back all others of one device by up to a second, and
+// leave these alone.
+func (a adversary) against(devices []gpu.Device, prompt map[string]bool) []gpu.Device {
+	if a%3 == 0 {
+		return a.wrap(devices)
+	}
+	r := rand.New(rand.NewPCG(uint64(a), 2))
+	out, late := slices.Clone(devices), r.IntN(len(devices))
+	for k, queue := range queueNames {
+		if !prompt[queue] {
+			out[late] = faulty.Wrap(out[late], faulty.Faults{Delays: faulty.Delays{Seed: uint64(a) + uint64(k), Queue: queue, Most: time.Second}})
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +22,7 @@ type mutant struct {
 	site string // "": none
 
 	mu   sync.Mutex
-	seen map[string]bool // lines that wait
+	seen map[string]map[string]bool // lines that wait, and names of the queues that they wait on
 }
 
 // wrap returns the devices as the mutant has them.
@@ -69,17 +70,20 @@ func sourceLine(file string, n int) string {
 	return strings.TrimSpace(strings.Split(string(text), "\n")[n-1])
 }
 
-// deaf reports whether the wait that is being enqueued is to be left out.
-func (m *mutant) deaf() bool {
+// deaf reports whether the wait that is being enqueued on a queue is to be left out.
+func (m *mutant) deaf(queue string) bool {
 	at := waitingLine()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen[at] = true
+	if m.seen[at] == nil {
+		m.seen[at] = map[string]bool{}
+	}
+	m.seen[at][queue] = true
 	return at == m.site
 }
 
 func newMutant(site string) *mutant {
-	return &mutant{site: site, seen: map[string]bool{}}
+	return &mutant{site: site, seen: map[string]map[string]bool{}}
 }
 
 // deafDevice is a device of a mutant.
@@ -95,16 +99,19 @@ func (d *deafDevice) Clock() gpu.Clock {
 	return nil
 }
 
-func (d *deafDevice) NewQueue(name string) gpu.Queue { return deafQueue{d.Device.NewQueue(name), d.m} }
+func (d *deafDevice) NewQueue(name string) gpu.Queue {
+	return deafQueue{d.Device.NewQueue(name), name, d.m}
+}
 
 // deafQueue is one of its queues. It implements gpu.PeerCopier.
 type deafQueue struct {
 	gpu.Queue
-	m *mutant
+	name string
+	m    *mutant
 }
 
 func (q deafQueue) Wait(ev gpu.Event) {
-	if !q.m.deaf() {
+	if !q.m.deaf(q.name) {
 		q.Queue.Wait(ev)
 	}
 }
@@ -119,31 +126,30 @@ func (q deafQueue) CanCopyFrom(src gpu.Device) bool {
 
 func (q deafQueue) CopyFrom(dst, src gpu.Matrix) { q.Queue.(gpu.PeerCopier).CopyFrom(dst, src) }
 
-// needless are waits that may be left out, with the reason.
-var needless = map[string]string{
-	"../pipeline/halo/fetch.go, drop: q.Wait(t.kept)": "the rows whose copy it protects come anew in that epoch, in the order of the same queue, before they are read; it keeps a copy and the next writer of its source apart",
-}
-
 // Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
-// adverse enough, and no wait is there for nothing. CAPGNN_LONG=1 tries twice the settings, and waits that are said to be needless
-// with more schedules.
+// adverse enough, and no wait is there for nothing.
 func TestEveryWaitIsNeeded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || !long.Wanted() {
 		t.Skip("tries some hundred schedules: CAPGNN_LONG=1")
 	}
-	const beforeGivingUp = 16
+	const schedules = 64
 	list := settings(64)
 	wants := make([]outcome, len(list))
-	sites := map[string][]int{} // settings that come there
+	sites := map[string][]int{}            // settings that come there
+	queues := map[string]map[string]bool{} // that wait there
 	for k, s := range list {
 		p, m := s.problem(t)
 		none := newMutant("")
 		if wants[k] = s.run(t, p, m, none.wrap, nil); wants[k].err != nil {
 			t.Fatal(wants[k].err)
 		}
-		for site := range none.seen {
+		for site, names := range none.seen {
 			sites[site] = append(sites[site], k)
+			if queues[site] == nil {
+				queues[site] = map[string]bool{}
+			}
+			maps.Copy(queues[site], names)
 		}
 	}
 	names := make([]string, 0, len(sites))
@@ -153,16 +159,12 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 	slices.Sort(names)
 	for _, site := range names {
 		t.Run(site, func(t *testing.T) {
-			most := 64 // schedules
-			if needless[site] != "" {
-				most = beforeGivingUp
-			}
-			for n := range most {
+			for n := range schedules {
 				k := sites[site][n%len(sites[site])]
 				s, got := list[k], outcome{}
 				p, m := s.problem(t)
 				synctest.Test(t, func(t *testing.T) {
-					got = s.run(t, p, m, func(d []gpu.Device) []gpu.Device { return newMutant(site).wrap(adversary(n).wrap(d)) }, nil)
+					got = s.run(t, p, m, func(d []gpu.Device) []gpu.Device { return newMutant(site).wrap(adversary(n).against(d, queues[site])) }, nil)
 				})
 				if got != wants[k] {
 					what := "other bits"
@@ -170,20 +172,10 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 						what = got.err.Error()
 					}
 					t.Logf("found by schedule %d: %v: %s", n+1, s, what)
-					if needless[site] != "" {
-						t.Errorf("is needed, though %s", needless[site])
-					}
 					return
 				}
 			}
-			if needless[site] == "" {
-				t.Errorf("no schedule of %d finds that it is left out", most)
-			}
+			t.Errorf("no schedule of %d finds that it is left out", schedules)
 		})
-	}
-	for site := range needless {
-		if sites[site] == nil {
-			t.Errorf("%s: no setting comes there", site)
-		}
 	}
 }
