@@ -232,14 +232,14 @@ func (a adversary) against(devices []gpu.Device, prompt map[string]bool) []gpu.D
 // has the bits and the counts of one in which none is.
 func TestBoundUnderAdversarialSchedules(t *testing.T) {
 	t.Parallel()
-	list, each := settings(112), 9
-	first, n := 0, 16
+	const n = 16
+	list, each := settings(7*n), 9
+	first := 0
 	switch {
 	case testing.Short():
 		each = 2
 	case long.Wanted(): // by turns
-		n = 32
-		first = 16 * turn(t, 6)
+		first = n * turn(t, 7)
 	default:
 		each = 3
 	}

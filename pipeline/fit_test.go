@@ -30,10 +30,11 @@ func TestLocalCachesFit(t *testing.T) {
 		"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
 		"paper, one slot": {Policy: jaca.Paper, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, Global: jaca.Rows(1)},
 	}
-	for i, kind := range kinds(t) {
+	kinds := kinds(t)
+	for i, kind := range kinds {
 		for k, name := range slices.Sorted(maps.Keys(caches)) {
 			c := caches[name]
-			if other := (i + k) % len(gnn.Kinds); other > 0 && (testing.Short() || other > 1 && !long.Wanted()) {
+			if other := (i + k) % len(kinds); other > 0 && (testing.Short() || other > 1 && !long.Wanted()) {
 				continue // each cache with two models of four, with -short with one
 			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {

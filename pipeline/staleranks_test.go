@@ -128,7 +128,7 @@ func TestStaleRanksResume(t *testing.T) {
 	turn := 0
 	for _, kind := range kinds(t) {
 		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
-			if turn++; turn%2 > 0 && !long.Wanted() && !kind.Attends() {
+			if turn++; (turn+turn/8)%2 > 0 && !kind.Attends() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
@@ -137,7 +137,10 @@ func TestStaleRanksResume(t *testing.T) {
 				dir := t.TempDir()
 				c.at = saving(dir, false)
 				want := c.alike(t, group, memoryRanks(t, len(groupings[group]), 0))
-				for _, epoch := range []int{2, 4, 6} {
+				for k, epoch := range []int{2, 4, 6} {
+					if k != turn/4%3 && !long.Wanted() {
+						continue
+					}
 					log := &lines{}
 					resumed := func(group, from string) string {
 						save := saving(from, true)

@@ -3,20 +3,22 @@ package long
 import (
 	"hash/fnv"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 )
 
-// Few returns the first always elements of a list and one of the others: which one depends on the name of the test and on CAPGNN_TURN, so that every test has one
-// of them and every three tests, or commits, have most.
-func Few[T any](t testing.TB, list []T, always int) []T {
-	if always >= len(list) {
-		return list
-	}
+// Few returns some elements of a list: these, and n of the others, from a place that depends on the name of the test and on CAPGNN_TURN. So tests differ in what they
+// take, and so do commits.
+func Few[T comparable](t testing.TB, list []T, n int, these ...T) []T {
+	others := slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(these, x) })
 	turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64) // others say that it is no number
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
-	rest := list[always:]
-	one := rest[(h.Sum64()%uint64(len(rest))+turn%uint64(len(rest)))%uint64(len(rest))]
-	return append(list[:always:always], one)
+	size := uint64(len(others))
+	at := h.Sum64()%size + turn%size
+	for i := range min(uint64(n), size) {
+		these = append(these, others[(at+i)%size])
+	}
+	return these
 }
