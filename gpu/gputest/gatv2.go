@@ -92,21 +92,25 @@ func (c gatv2Case) gradSizes(do, o, lse ref.Matrix) ref.GATv2Grad {
 	r := ref.GATv2Grad{G: ref.NewMatrix(g.A.Rows, g.Heads), DR: ref.NewMatrix(g.A.Rows, g.T.Cols), DA: ref.NewMatrix(g.A.Rows, g.T.Cols),
 		DT: ref.NewMatrix(g.T.Rows, g.T.Cols)}
 	for v := range g.A.Rows {
+		out, in, sums, dr, da := do.Row(v), o.Row(v), g.R.Row(v), r.DR.Row(v), r.DA.Row(v)
 		for h := range g.Heads {
 			lo, hi := h*channels, (h+1)*channels
+			gv := 0.0
 			for k := lo; k < hi; k++ {
-				r.G.Row(v)[h] += math.Abs(do.At(v, k) * o.At(v, k))
+				gv += math.Abs(out[k] * in[k])
 			}
+			r.G.Row(v)[h] = gv
 			for _, e := range g.A.Row(v) {
-				alpha, de := factor*math.Exp(g.Score(e.Col, v, h)-lse.At(v, h)), r.G.At(v, h)
+				t, dt := g.T.Row(e.Col), r.DT.Row(e.Col)
+				alpha, de := factor*math.Exp(g.Score(e.Col, v, h)-lse.At(v, h)), gv
 				for k := lo; k < hi; k++ {
-					de += math.Abs(do.At(v, k) * g.T.At(e.Col, k))
+					de += math.Abs(out[k] * t[k])
 				}
 				de *= alpha
 				for k := lo; k < hi; k++ {
-					r.DR.Row(v)[k] += math.Abs(g.Att[k]) * de
-					r.DA.Row(v)[k] += de * math.Abs(g.T.At(e.Col, k)+g.R.At(v, k))
-					r.DT.Row(e.Col)[k] += alpha*math.Abs(do.At(v, k)) + math.Abs(g.Att[k])*de
+					dr[k] += math.Abs(g.Att[k]) * de
+					da[k] += de * math.Abs(t[k]+sums[k])
+					dt[k] += alpha*math.Abs(out[k]) + math.Abs(g.Att[k])*de
 				}
 			}
 		}
@@ -141,15 +145,17 @@ func (b *bench) gatv2BackwardDst(c gatv2Case, do, o, lse ref.Matrix, want, size 
 func (b *bench) oneSign(g ref.GATv2, dr ref.Matrix) {
 	b.Helper()
 	for v := range dr.Rows {
-		for k, x := range dr.Row(v) {
-			positive := 0
-			for _, e := range g.A.Row(v) {
-				if g.T.At(e.Col, k)+g.R.At(v, k) > 0 {
-					positive++
+		positive, entries, sums := make([]int, dr.Cols), g.A.Row(v), g.R.Row(v)
+		for _, e := range entries {
+			for k, t := range g.T.Row(e.Col) {
+				if t+sums[k] > 0 {
+					positive[k]++
 				}
 			}
-			if (positive == 0 || positive == len(g.A.Row(v))) && x != 0 {
-				b.Fatalf("DR[%d][%d] is %g; its %d entries have one sign", v, k, x, len(g.A.Row(v)))
+		}
+		for k, x := range dr.Row(v) {
+			if (positive[k] == 0 || positive[k] == len(entries)) && x != 0 {
+				b.Fatalf("DR[%d][%d] is %g; its %d entries have one sign", v, k, x, len(entries))
 			}
 		}
 	}

@@ -13,9 +13,8 @@ type GATv2 struct {
 	Slope float64
 }
 
-// leaky returns LeakyReLU of the sum of two rows' columns k, and its derivative.
-func (g GATv2) leaky(u, v, k int) (y, dy float64) {
-	x := g.T.At(u, k) + g.R.At(v, k)
+// leaky returns LeakyReLU of x, and its derivative.
+func (g GATv2) leaky(x float64) (y, dy float64) {
 	if x > 0 {
 		return x, 1
 	}
@@ -25,8 +24,9 @@ func (g GATv2) leaky(u, v, k int) (y, dy float64) {
 // Score returns e_uv of head h.
 func (g GATv2) Score(u, v, h int) float64 {
 	c, s := g.T.Cols/g.Heads, 0.0
+	t, r := g.T.Row(u), g.R.Row(v)
 	for k := h * c; k < (h+1)*c; k++ {
-		y, _ := g.leaky(u, v, k)
+		y, _ := g.leaky(t[k] + r[k])
 		s += g.Att[k] * y
 	}
 	return s
@@ -52,8 +52,9 @@ func (g GATv2) Forward() (o, lse Matrix) {
 			lse.Row(v)[h] = top + math.Log(sum)
 			for _, e := range edges {
 				alpha := math.Exp(g.Score(e.Col, v, h) - lse.At(v, h))
+				row, t := o.Row(v), g.T.Row(e.Col)
 				for k := h * c; k < (h+1)*c; k++ {
-					o.Row(v)[k] += alpha * g.T.At(e.Col, k)
+					row[k] += alpha * t[k]
 				}
 			}
 		}
@@ -73,21 +74,26 @@ func (g GATv2) Backward(do, o, lse Matrix) GATv2Grad {
 	c := g.T.Cols / g.Heads
 	r := GATv2Grad{NewMatrix(g.A.Rows, g.Heads), NewMatrix(g.A.Rows, g.T.Cols), NewMatrix(g.A.Rows, g.T.Cols), NewMatrix(g.T.Rows, g.T.Cols)}
 	for v := range g.A.Rows {
+		out, in, sums, dr, da := do.Row(v), o.Row(v), g.R.Row(v), r.DR.Row(v), r.DA.Row(v)
 		for h := range g.Heads {
-			for k := h * c; k < (h+1)*c; k++ {
-				r.G.Row(v)[h] += do.At(v, k) * o.At(v, k)
+			lo, hi := h*c, (h+1)*c
+			gv := 0.0
+			for k := lo; k < hi; k++ {
+				gv += out[k] * in[k]
 			}
+			r.G.Row(v)[h] = gv
 			for _, e := range g.A.Row(v) {
+				t, dt := g.T.Row(e.Col), r.DT.Row(e.Col)
 				alpha, dot := math.Exp(g.Score(e.Col, v, h)-lse.At(v, h)), 0.0
-				for k := h * c; k < (h+1)*c; k++ {
-					dot += do.At(v, k) * g.T.At(e.Col, k)
+				for k := lo; k < hi; k++ {
+					dot += out[k] * t[k]
 				}
-				de := alpha * (dot - r.G.At(v, h))
-				for k := h * c; k < (h+1)*c; k++ {
-					y, dy := g.leaky(e.Col, v, k)
-					r.DR.Row(v)[k] += g.Att[k] * de * dy
-					r.DA.Row(v)[k] += de * y
-					r.DT.Row(e.Col)[k] += alpha*do.At(v, k) + g.Att[k]*de*dy
+				de := alpha * (dot - gv)
+				for k := lo; k < hi; k++ {
+					y, dy := g.leaky(t[k] + sums[k])
+					dr[k] += g.Att[k] * de * dy
+					da[k] += de * y
+					dt[k] += alpha*out[k] + g.Att[k]*de*dy
 				}
 			}
 		}
