@@ -14,7 +14,8 @@ const normEps = 1e-5
 type Pass struct {
 	cfg    Config
 	plan   Plan
-	first  int // of the layers that the pass runs
+	first  int  // of the layers that the pass runs
+	alone  bool // it runs one layer, whose rows another pass reads (NewLayerPass)
 	layers []LayerGraph
 	in     Input
 	params *Params
@@ -68,7 +69,7 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 // Forward returns what layer l makes of them, behind LayerNorm and ReLU but for the last layer, in BF16 where the plan stores these
 // rows so.
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
-	return newPass(&Pass{cfg: c, plan: plan, first: l, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
+	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
 }
 
 func newPass(p *Pass) *Pass {
@@ -177,7 +178,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 // layer alone makes H⁰ of its rows beside it, for the layer that comes next.
 func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
 	in, out := p.cfg.Width(l)
-	if p.alone() {
+	if p.alone {
 		_, out = p.cfg.RowWidth(l)
 	}
 	if !p.training() {
@@ -190,9 +191,6 @@ func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind str
 	}
 	return s
 }
-
-// alone reports whether the pass runs one layer of several (NewLayerPass).
-func (p *Pass) alone() bool { return len(p.layers) < p.cfg.Layers }
 
 // rowType returns the element type of layer l's output: the next layer's GatherType, if that layer gathers these rows. Otherwise only products read
 // the rows; on a device whose products round their operands (HalfProducts) they have the same type, so that they are rounded once.

@@ -26,7 +26,7 @@ type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
 	// Layers is how many layers are run: 0 = all, which gives logits; k with 1 ≤ k < Model.Layers gives what layer k reads:
-	// the rows of hidden layer k−1 after LayerNorm and ReLU.
+	// the rows of hidden layer k−1 after LayerNorm and ReLU; of SGC and APPNP, which are as wide as the logits, after k propagations.
 	Layers int
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
@@ -47,14 +47,15 @@ func (o *PredictOptions) width() int {
 	if o.Layers == 0 {
 		return o.Model.Out
 	}
-	return o.Model.Hidden
+	in, _ := o.Model.Width(o.Layers)
+	return in
 }
 
 // emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
 const emittedValues = 1 << 20
 
 // Predict runs the network over every vertex and every edge, whatever was dropped in training, without dropout and without
-// labels, splits or gradients. It returns float32 rows by vertex id, [vertices, outputs] or [vertices, hidden] as o.Layers says.
+// labels, splits or gradients. It returns float32 rows by vertex id, [vertices, outputs], or as wide as the layer that o.Layers names.
 //
 // Memory: devices hold the graph, the features and the activations of one layer, whatever the number of layers; the
 // host holds the result besides the problem. ctx is checked between placing, the pass, and every chunk of rows.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -112,6 +113,41 @@ func TestPredictEqualsEvaluation(t *testing.T) {
 func TestPredictHidden(t *testing.T) {
 	for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
 		t.Run(storage.String(), func(t *testing.T) { checkHidden(t, storage) })
+	}
+}
+
+// Hidden rows of SGC and APPNP are the logits of a model with fewer layers, those of GCNII its logits if the last Linear changes nothing: by plain loops in float64.
+func TestPredictHiddenOfExamples(t *testing.T) {
+	for _, kind := range []gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII} {
+		p, m := task{share: 0.3}.make(t, kind)
+		m.Out, m.Dropout = m.Hidden-3, 0
+		if kind == gnn.GCNII {
+			m.Out = m.Hidden
+		}
+		w := weightsOf(t, m, nil)
+		o := PredictOptions{Model: m, Weights: w}
+		plain := newRefWeights(w)
+		switch kind {
+		case gnn.SGC: // the bias comes behind the last propagation
+			clear(plain.at("lin.bias"))
+		case gnn.GCNII:
+			clear(plain.at("lins.1.bias"))
+			for i, identity := 0, plain.at("lins.1.weight"); i < len(identity); i++ {
+				identity[i] = 0
+				if i%(m.Hidden+1) == 0 {
+					identity[i] = 1
+				}
+			}
+		}
+		for o.Layers = 1; o.Layers < m.Layers; o.Layers++ {
+			fewer := m
+			fewer.Layers = o.Layers
+			h := newRefModel(p, fewer, make([]int32, p.Vertices()), make([][]graph.NodeID, 1), false).example(plain, 0)
+			for _, parts := range []int{1, 3} {
+				o.Devices, o.Part = cpus(t, parts), scatterParts(p.Vertices(), parts)
+				near(t, fmt.Sprintf("%s, layer %d, %d parts", kind, o.Layers-1, parts), predicted(t, p, o), h.V)
+			}
+		}
 	}
 }
 

@@ -111,6 +111,9 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 // the whole.
 func TestPrunedGradients(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compares with sums in float64, which say nothing of races")
+	}
 	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
 		p, m, init := smallTask(t, kind, directed, loops)
 		const parts = 3
@@ -170,6 +173,9 @@ func differs(got []float32, want []float64) float64 {
 // descent, new dropout masks in each.
 func TestPrunedTraining(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compares with sums in float64, which say nothing of races")
+	}
 	const lr, parts = 0.2, 3
 	epochs := 2
 	if long.Wanted() {

@@ -132,5 +132,11 @@ func TestCoveringCases(t *testing.T) {
 	}
 }
 
-// kinds returns the models that a test goes through: GCN, GAT, and two of the others.
-func kinds(t testing.TB) []gnn.Kind { return long.Few(t, gnn.Kinds, 2, gnn.GCN, gnn.GAT) }
+// kinds returns the models that a test goes through: GCN, GAT, and two of the others; in short, one.
+func kinds(t testing.TB) []gnn.Kind {
+	others := 2
+	if testing.Short() {
+		others = 1
+	}
+	return long.Few(t, gnn.Kinds, others, gnn.GCN, gnn.GAT)
+}

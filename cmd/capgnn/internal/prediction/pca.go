@@ -71,14 +71,11 @@ func (p *Prediction) components(ctx context.Context) (*components, error) {
 	n := p.Data.Problem.Vertices()
 	sample := sampleOf(n, pcaPoints, p.Config.Seed)
 	var rows [][]float64
-	width := p.model.Out
-	if p.Layer >= 0 {
-		width = p.model.Hidden
-	}
 	err := p.rows(ctx, func(ids []graph.NodeID, values []float32) error {
 		if rows == nil {
 			rows = make([][]float64, len(sample))
 		}
+		width := len(values) / max(1, len(ids))
 		for i, v := range ids {
 			if k, ok := slices.BinarySearch(sample, v); ok {
 				for _, x := range values[i*width:][:width] {
