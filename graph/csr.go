@@ -16,7 +16,7 @@ type CSR struct {
 	Indptr  []int64  // len Rows+1, Indptr[0] = 0
 	Indices []NodeID // len Indptr[Rows], each in [0, Cols)
 	Cols    int      // number of source vertices; equals the number of rows in a whole graph
-	// Weights are those of the edges, finite, in the order of Indices; nil: all are 1. Only whole graphs have weights; of pieces, Weigh finds them.
+	// Weights are those of the edges, finite, in the order of Indices; nil: all are 1. Only whole graphs and the rows of shards have weights; of pieces, Weigh finds them.
 	Weights []float32
 }
 

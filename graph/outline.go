@@ -17,6 +17,7 @@ type Outline struct {
 	Hops                []uint8 // how many layers a vertex's rows are below the loss that needs them first: 0 = it is trained on; NoHops = none needs them
 	// In and Out are the halo vertices of every part in both directions; one slice if Symmetric.
 	In, Out []Fringe
+	Weights *WeightSums // nil: edges have no weights
 }
 
 // Fringe is the halo vertices of one direction of a part.
@@ -60,6 +61,9 @@ func OutlineOf(g *CSR, back func(part int) *Rows, seeds []bool, part []int32, pa
 		o.Out = o.In
 	} else {
 		o.OutDegree = g.OutDegree()
+	}
+	if g.Weights != nil {
+		o.Weights = g.WeightSums()
 	}
 	return o
 }
@@ -117,6 +121,11 @@ func (o *Outline) Validate(parts int) error {
 	for v := range n {
 		if o.InDegree[v] < 0 || o.OutDegree[v] < 0 || o.Hops[v] > maxHops && o.Hops[v] != NoHops {
 			return fmt.Errorf("vertex %d has %d and %d edges and is %d hops away", v, o.InDegree[v], o.OutDegree[v], o.Hops[v])
+		}
+	}
+	if o.Weights != nil {
+		if err := o.Weights.validate(o.Loops); err != nil {
+			return err
 		}
 	}
 	for _, side := range [][]Fringe{o.In, o.Out} {
@@ -241,6 +250,11 @@ func (o *Outline) matches(in, out *Rows, inner []NodeID) error {
 		_, loop := slices.BinarySearch(row, NodeID(in.at(v)))
 		if len(row) != int(o.InDegree[v]) || len(out.row(v)) != int(o.OutDegree[v]) || loop != o.Loops[v] {
 			return errors.New("its rows have other edges than the tables of all parts")
+		}
+		if o.Weights != nil {
+			if err := o.Weights.matches(in, out, v); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -191,6 +192,70 @@ func TestSplitOutlineMismatch(t *testing.T) {
 		spoil(o)
 		if err := o.Validate(3); err == nil {
 			t.Errorf("%s: an outline that is spoilt is valid", what)
+		}
+	}
+}
+
+// Rows whose edges weigh other than the tables say, in either direction or at a loop, are refused, and so are tables that no weights have.
+func TestSplitOutlineWeights(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 25))
+		n := 20 + r.IntN(40)
+		plain, err := Random(n, 5*n, true, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := plain.Symmetrise().WithLoops()
+		for range g.Indices {
+			g.Weights = append(g.Weights, float32(r.NormFloat64()))
+		}
+		part, seeds := make([]int32, n), make([]bool, n)
+		for v := range part {
+			part[v], seeds[v] = int32(v%3), true
+		}
+		o := OutlineOf(g, nil, seeds, part, 3)
+		if err := o.Validate(3); err != nil {
+			t.Fatal(err)
+		}
+		split := func(of Range, spoil func(in, out *Rows)) error {
+			in, out := excerpt(g, part, Range{0, 3}), excerpt(g, part, Range{0, 3})
+			for _, rows := range []*Rows{in, out} {
+				rows.Weights = nil
+				for k, v := range rows.IDs {
+					for _, c := range rows.Row(k) {
+						if u := rows.IDs[c]; rows == in {
+							rows.Weights = append(rows.Weights, g.Weight(u, v))
+						} else {
+							rows.Weights = append(rows.Weights, g.Weight(v, u))
+						}
+					}
+				}
+			}
+			spoil(in, out)
+			_, err := SplitOutline(o, func(int) (*Rows, *Rows) { return in, out }, LoopsAdded, of, true, 2, nil)
+			return err
+		}
+		if err := split(Range{0, 3}, func(_, _ *Rows) {}); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		e := r.IntN(len(g.Weights))
+		for what, spoil := range map[string]func(in, out *Rows){"in": func(in, _ *Rows) { in.Weights[e] += 0x1p-10 }, "out": func(_, out *Rows) { out.Weights[e] += 0x1p-10 }} {
+			if err := split(Range{0, 3}, spoil); err == nil || !strings.Contains(err.Error(), "weigh other than the tables") {
+				t.Errorf("seed %d: %s: %v", seed, what, err)
+			}
+		}
+		for what, spoil := range map[string]func(s *WeightSums){
+			"fewer":     func(s *WeightSums) { s.Out = s.Out[1:] },
+			"infinite":  func(s *WeightSums) { s.In[3] = math.Inf(1) },
+			"none":      func(s *WeightSums) { s.InAny[2] = false },
+			"loop":      func(s *WeightSums) { s.Loop[1] = float32(math.NaN()) },
+			"no loop":   func(s *WeightSums) { s.Loops = make([]bool, n) },
+			"other sum": func(s *WeightSums) { s.OutAny[0], s.Out[0] = false, 1 },
+		} {
+			o := OutlineOf(g, nil, seeds, part, 3)
+			if spoil(o.Weights); o.Validate(3) == nil {
+				t.Errorf("%s: sums that are spoilt are valid", what)
+			}
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (r *Rows) id(k NodeID) NodeID {
 	return k
 }
 
-// TransposeFor returns the rows of g's transpose for some vertices, whose places in the result at has; others have -1 there. Cost: two passes over the edges.
+// TransposeFor returns the rows of g's transpose, with weights if it has some, for some vertices, whose places in the result at has; others have -1 there. Cost: two passes over the edges.
 func (g *CSR) TransposeFor(at []int32, rows int) *Rows {
 	t := &CSR{Indptr: make([]int64, rows+1), Cols: g.Rows()}
 	for _, u := range g.Indices {
@@ -38,11 +38,17 @@ func (g *CSR) TransposeFor(at []int32, rows int) *Rows {
 	}
 	accumulate(t.Indptr)
 	t.Indices = make([]NodeID, t.Indptr[rows])
+	if g.Weights != nil {
+		t.Weights = make([]float32, t.Indptr[rows])
+	}
 	next := slices.Clone(t.Indptr[:rows])
 	for v := range g.Rows() {
-		for _, u := range g.Row(v) {
+		for e, u := range g.Row(v) {
 			if k := at[u]; k >= 0 {
 				t.Indices[next[k]] = NodeID(v)
+				if g.Weights != nil {
+					t.Weights[next[k]] = g.Weights[g.Indptr[v]+int64(e)]
+				}
 				next[k]++
 			}
 		}

@@ -23,6 +23,11 @@ func (g *CSR) Weigh(dst []float32, indptr []int64, indices []NodeID, row func(r 
 	if g.Weights == nil {
 		return nil
 	}
+	return Weigh(g.Weight, dst, indptr, indices, row, col, turned)
+}
+
+// Weigh is CSR.Weigh for edges whose weights weight returns, which several goroutines call.
+func Weigh(weight func(u, v NodeID) float32, dst []float32, indptr []int64, indices []NodeID, row func(r int) NodeID, col []NodeID, turned bool) []float32 {
 	if cap(dst) < len(indices) {
 		dst = make([]float32, len(indices))
 	}
@@ -32,40 +37,14 @@ func (g *CSR) Weigh(dst []float32, indptr []int64, indices []NodeID, row func(r 
 			v := row(r)
 			for e := indptr[r]; e < indptr[r+1]; e++ {
 				if u := col[indices[e]]; turned {
-					out[e] = g.Weight(v, u)
+					out[e] = weight(v, u)
 				} else {
-					out[e] = g.Weight(u, v)
+					out[e] = weight(u, v)
 				}
 			}
 		}
 	})
 	return out
-}
-
-// WeightedDegrees returns the sums of the weights of the edges into and out of every vertex of g once its loops are what l says. A loop that is added weighs 1, one
-// that is there what it weighs.
-func (l Loops) WeightedDegrees(g *CSR) (in, out []float64) {
-	in, out = make([]float64, g.Rows()), make([]float64, g.Rows())
-	add := func(u, v NodeID, w float64) {
-		in[v] += w
-		out[u] += w
-	}
-	for v := range NodeID(g.Rows()) {
-		if l == LoopsAdded && !LoopsKept.Has(g, v) {
-			add(v, v, 1)
-		}
-		for k, u := range g.Row(int(v)) {
-			if u == v && l == LoopsRemoved {
-				continue
-			}
-			w := 1.0
-			if g.Weights != nil {
-				w = float64(g.Weights[g.Indptr[v]+int64(k)])
-			}
-			add(u, v, w)
-		}
-	}
-	return in, out
 }
 
 // validateWeights reports the first weight that is not finite.

@@ -86,15 +86,15 @@ func TestWeights(t *testing.T) {
 				t.Errorf("seed %d: loops %s: other degrees", seed, what)
 			}
 		}
-		gotIn, gotOut := LoopsAdded.WeightedDegrees(g)
+		gotIn, gotOut := g.WeightSums().Degrees(LoopsAdded)
 		check("added", gotIn, gotOut)
-		gotIn, gotOut = LoopsKept.WeightedDegrees(l)
+		gotIn, gotOut = l.WeightSums().Degrees(LoopsKept)
 		check("kept", gotIn, gotOut)
 		for v := range NodeID(n) {
 			in[v] -= float64(looped[Edge{v, v}])
 			out[v] -= float64(looped[Edge{v, v}])
 		}
-		gotIn, gotOut = LoopsRemoved.WeightedDegrees(g)
+		gotIn, gotOut = g.WeightSums().Degrees(LoopsRemoved)
 		check("removed", gotIn, gotOut)
 	}
 }

@@ -70,8 +70,8 @@ func (b *builder) weights(block *graph.Block, turned bool) (inner, outer []float
 		return nil, nil
 	}
 	ids, h := b.part.Inner, &block.Halo
-	inner = b.p.Graph.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
-	outer = b.p.Graph.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
+	inner = b.p.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	outer = b.p.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
 	return inner, outer
 }
 
@@ -175,7 +175,7 @@ func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if b.p.Weighted() {
-		val = b.p.Graph.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
+		val = b.p.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
 	}
 	if outer != nil && !b.fold {
 		r, c := pick(b.scale.whole.Col, b.part.In.IDs), pick(b.scale.whole.Row, b.part.Inner)

@@ -102,7 +102,6 @@ func TestEdgeWeightsRefused(t *testing.T) {
 		args []string
 	}{
 		{"--model gat does not take edge weights", train(ok, "--model", "gat")},
-		{"--shards does not take edge weights", []string{"partition", "--dataset", ok, "--machines", "2", "--parts", "2", "--shards", "cut", "--quiet"}},
 		{"--model gcn divides by the root of the sum of the weights into a vertex, which is -1.5 at vertex 1 and must be positive", train(store("negative.npz", negative), "--model", "gcn")},
 	} {
 		s.fails(term.ExitUsage, []string{c.want, "--ignore-weights"}, c.args...)

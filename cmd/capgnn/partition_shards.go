@@ -122,12 +122,9 @@ func (s *sharding) choosePartitioner(c *cli.Context, t *training.Run) error {
 	if t.Bare {
 		return term.Usagef("--shards %s: the data set has no features or no labels, so that nothing can be trained on: add them", s.dir)
 	}
-	if t.Data.Problem.Weighted() {
-		return datasets.RefuseWeights(errors.New("--shards does not take edge weights"))
-	}
 	g := t.Data.Problem.Graph
 	_, total, err := hostmem.Free()
-	if bytes := 8*int64(len(g.Indptr)) + 4*g.Edges(); err == nil && !c.IsSet("partitioner") && bytes > total/2 {
+	if bytes := 8*int64(len(g.Indptr)) + 4*int64(len(g.Indices)+len(g.Weights)); err == nil && !c.IsSet("partitioner") && bytes > total/2 {
 		t.Config.Partitioner = string(rapa.Streaming)
 		t.Console.Note("note: the graph takes %s, more than half of memory: --partitioner %s, which makes no copy of it", term.Size(gpu.Bytes(bytes)), rapa.Streaming)
 	}

@@ -26,7 +26,7 @@ type sampledShards struct {
 // Runs on samples of shards have the bits of the data set with the plan of the shards: in one process that has all of them, and in ranks each of which has its own alone, with the graph. So do predictions.
 func TestSampledShards(t *testing.T) {
 	t.Parallel()
-	cases := []sampledShards{
+	cases := []*sampledShards{
 		{shardData{vertices: 60, edges: 240}, "2,1", nil, []string{"--model", "sage"}},
 		{shardData{vertices: 60, edges: 200, sparse: true, directed: true, trained: 20}, "1,2", nil, []string{"--model", "gcn", "--sampling", "rapidgnn"}},
 		{shardData{vertices: 50, edges: 300, multi: true, trained: 10}, "2,1", nil, []string{"--model", "gin", "--sampling", "massivegnn", "--metric", "roc-auc"}},
@@ -35,10 +35,18 @@ func TestSampledShards(t *testing.T) {
 		{shardData{vertices: 40, edges: 100, sparse: true, trained: 3, lonely: true}, "2,1", nil, []string{"--model", "sage", "--no-sparse", "--sampling", "distdgl", "--fanout", "all,all"}},
 		{shardData{vertices: 40, edges: 160, directed: true, multi: true, sparse: true}, "1,2", []string{"--partitioner", "random"}, []string{"--model", "gcn", "--no-precompute", "--layers", "1", "--sampling", "default,place=batch"}},
 	}
+	weighted := []*sampledShards{
+		{shardData{vertices: 60, edges: 200, weighted: true, directed: true}, "1,2", nil, []string{"--model", "gcn"}},
+		{shardData{vertices: 60, edges: 240, weighted: true, sparse: true}, "2,1", nil, []string{"--model", "sage", "--sampling", "hopgnn,merge=off"}},
+		{shardData{vertices: 60, edges: 240, weighted: true, trained: 20}, "2,1", nil, []string{"--model", "gin", "--sampling", "rapidgnn"}},
+		{shardData{vertices: 40, edges: 150, weighted: true, directed: true}, "1,2", nil, []string{"--model", "sgc", "--sampling", "massivegnn"}},
+		{shardData{vertices: 60, edges: 200, weighted: true, multi: true}, "2,1", nil, []string{"--model", "appnp"}},
+		{shardData{vertices: 60, edges: 240, weighted: true}, "2,1", nil, []string{"--model", "gcnii"}},
+	}
 	if !long.Wanted() {
 		cases = cases[:3]
 	}
-	for k, d := range cases {
+	for k, d := range append(cases, long.Few(t, weighted, 1)...) {
 		t.Run(fmt.Sprint(k, d.args), func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)

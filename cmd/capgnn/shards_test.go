@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/internal/long"
 	"capgnn/internal/npy"
 )
 
@@ -19,6 +21,7 @@ type shardData struct {
 	vertices, edges                 int
 	directed, sparse, multi, lonely bool // lonely: vertex 0 has no edges
 	halves                          bool // no edge joins the two halves
+	weighted                        bool // edges have weights, other ones in each direction
 	trained                         int  // vertices from 0 on that are trained on, where there are masks; 0: no masks
 }
 
@@ -79,6 +82,13 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 		}
 		st["train_mask"], st["val_mask"], st["test_mask"] = npy.Entry{Data: train}, npy.Entry{Data: val}, npy.Entry{Data: test}
 	}
+	if d.weighted {
+		weights := make([]float32, len(indices))
+		for e := range weights {
+			weights[e] = r.Float32()
+		}
+		st["weights"] = npy.Entry{Data: weights}
+	}
 	var entries []npy.Entry
 	for key, e := range st {
 		e.Key = key
@@ -118,13 +128,23 @@ func (s *sandbox) resultOf(dir string) *runfolder.Result {
 // Shards train to the bits of the data set with their plan: in one process that has all of them, and in ranks each of which has its own alone.
 func TestShardsTrainAlike(t *testing.T) {
 	t.Parallel()
-	models := []string{"gcn", "sage", "gin", "gat"}
-	for k, d := range []shardData{
-		{vertices: 60, edges: 240}, {vertices: 60, edges: 240, directed: true}, {vertices: 50, edges: 200, sparse: true}, {vertices: 50, edges: 150, sparse: true, directed: true, multi: true},
-		{vertices: 60, edges: 300, multi: true, trained: 20}, {vertices: 60, edges: 200, halves: true}, {vertices: 40, edges: 100, trained: 3, lonely: true},
-		{vertices: 4, edges: 8, directed: true}, {vertices: 70, edges: 200, trained: 10, directed: true}, {vertices: 90, edges: 30},
-	} {
-		parts, layers, model := []int{2, 4}[k/2%2], 1+k%3, models[k%4]
+	type alike struct {
+		shardData
+		model string
+	}
+	cases := []alike{
+		{shardData{vertices: 60, edges: 240}, "gcn"}, {shardData{vertices: 60, edges: 240, directed: true}, "sage"}, {shardData{vertices: 50, edges: 200, sparse: true}, "gin"},
+		{shardData{vertices: 50, edges: 150, sparse: true, directed: true, multi: true}, "gat"}, {shardData{vertices: 60, edges: 300, multi: true, trained: 20}, "gcn"},
+		{shardData{vertices: 60, edges: 200, halves: true}, "sage"}, {shardData{vertices: 40, edges: 100, trained: 3, lonely: true}, "gin"}, {shardData{vertices: 4, edges: 8, directed: true}, "gat"},
+		{shardData{vertices: 70, edges: 200, trained: 10, directed: true}, "gcn"}, {shardData{vertices: 90, edges: 30}, "sage"},
+	}
+	weighted := []alike{
+		{shardData{vertices: 60, edges: 240, weighted: true}, "gcn"}, {shardData{vertices: 60, edges: 240, weighted: true, directed: true, sparse: true}, "sage"},
+		{shardData{vertices: 60, edges: 200, weighted: true, directed: true, lonely: true}, "gin"}, {shardData{vertices: 40, edges: 150, weighted: true, directed: true}, "sgc"},
+		{shardData{vertices: 40, edges: 150, weighted: true, multi: true}, "appnp"}, {shardData{vertices: 4, edges: 8, weighted: true, directed: true}, "gcnii"},
+	}
+	for k, d := range append(cases, long.Few(t, weighted, 1)...) {
+		parts, layers, model := []int{2, 4}[k/2%2], 1+k%3, d.model
 		t.Run(fmt.Sprintf("%d %s layers=%d parts=%d", k, model, layers, parts), func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)
@@ -161,6 +181,14 @@ func TestShardsTrainAlike(t *testing.T) {
 					}
 				}
 				same(fmt.Sprint(n, " ranks"), s.resultOf(fmt.Sprint("over", n)))
+			}
+			if d.weighted {
+				s.must("predict", "--run", "whole", "--out", "whole.npy")
+				s.must("predict", "--run", "over2", "--dataset", "two", "--devices", cpus(parts), "--out", "two.npy")
+				want, got := s.floats("whole.npy", d.vertices, 3), s.floats("two.npy", d.vertices, 3) // of other parts, so sums are in another order
+				if !slices.EqualFunc(got, want, func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-5*(1+math.Abs(float64(b))) }) {
+					t.Errorf("shards predict %v, the data set %v", got, want)
+				}
 			}
 		})
 	}
@@ -311,7 +339,7 @@ func TestShardsRefuse(t *testing.T) {
 		{func(dir string) { must(os.Remove(dir + "/rank-1/out/indices.npy")) }, []string{"rank-1/out/indices.npy", "no such file"}},
 		{func(dir string) { must(os.Remove(dir + "/common/hops.npy")) }, []string{"common/hops.npy", "no such file"}},
 		{func(dir string) { must(os.Truncate(dir+"/common/shards.json", 100)) }, []string{"common/shards.json", "unexpected end of JSON input"}},
-		{func(dir string) { must(os.WriteFile(dir+"/common/shards.json", []byte(`{"capgnn_shards": 2}`), 0o600)) }, []string{"version 2 of shards; this program reads version 1: cut them again"}},
+		{func(dir string) { must(os.WriteFile(dir+"/common/shards.json", []byte(`{"capgnn_shards": 3}`), 0o600)) }, []string{"version 3 of shards; this program reads versions 1 and 2: cut them again"}},
 	} {
 		name := fmt.Sprint("spoilt", k)
 		spoilt(name, tc.spoil)

@@ -20,16 +20,17 @@ type Shards struct {
 
 // Shard is what is kept of some parts: rows of their vertices, part by part and ascending in each, then those of other vertices that they list.
 type Shard struct {
-	Parts    graph.Range
-	IDs      []graph.NodeID // of the vertices: first the parts' own, behind them others, ascending
-	Own      int            // how many are the parts' own
-	In       *graph.CSR     // in-neighbours of own vertices, as numbers in IDs
-	Out      *graph.CSR     // vertices that own ones lead to, as numbers in OutIDs; In where the graph is symmetric
-	OutIDs   []graph.NodeID // as IDs; the own ones are the same
-	Features Features       // of all IDs
-	Labels   []int32        // of the own ones at least; nil for multi-label problems
-	Targets  []uint8        // the same; nil for single-label problems
-	Rest     func()         // takes what is mapped out of the process's memory until it is read again; nil: nothing is
+	Parts      graph.Range
+	IDs        []graph.NodeID // of the vertices: first the parts' own, behind them others, ascending
+	Own        int            // how many are the parts' own
+	In         *graph.CSR     // in-neighbours of own vertices, as numbers in IDs
+	Out        *graph.CSR     // vertices that own ones lead to, as numbers in OutIDs; In where the graph is symmetric
+	OutIDs     []graph.NodeID // as IDs; the own ones are the same
+	OutWeights []float32      // of Out's edges, as In.Weights are of In's: an edge and its reverse may differ; nil: edges have none
+	Features   Features       // of all IDs
+	Labels     []int32        // of the own ones at least; nil for multi-label problems
+	Targets    []uint8        // the same; nil for single-label problems
+	Rest       func()         // takes what is mapped out of the process's memory until it is read again; nil: nothing is
 }
 
 // NewShards returns what is known of all parts, without a shard.
@@ -65,6 +66,9 @@ func (s *Shards) Add(h *Shard) error {
 		}
 		s.place[v] = int32(at)
 	}
+	if s.Weights != nil && (len(h.In.Weights) != len(h.In.Indices) || len(h.OutWeights) != len(h.Out.Indices)) {
+		return fmt.Errorf("shard of the parts from %d to %d: has edges without weights", h.Parts.Lo, h.Parts.Hi-1)
+	}
 	for part := h.Parts.Lo; part < h.Parts.Hi; part++ {
 		s.have[part] = h
 	}
@@ -92,8 +96,8 @@ func (s *Shards) Covers(own graph.Range) error {
 func (s *Shards) RowsOf(part int) (in, out *graph.Rows) {
 	h := s.have[part]
 	in = &graph.Rows{CSR: h.In, At: s.place, IDs: h.IDs}
-	if out = in; h.Out != h.In {
-		out = &graph.Rows{CSR: h.Out, At: s.place, IDs: h.OutIDs}
+	if out = in; h.Out != h.In || h.OutWeights != nil {
+		out = &graph.Rows{CSR: h.outward(), At: s.place, IDs: h.OutIDs}
 	}
 	return in, out
 }
@@ -206,7 +210,7 @@ func (s *Shards) Release() {
 	s.Outline = graph.Outline{PartOf: s.PartOf, Hops: s.Hops}
 	for _, h := range s.have {
 		if h != nil {
-			h.In, h.Out, h.IDs, h.OutIDs, h.Features = nil, nil, nil, nil, Features{}
+			h.In, h.Out, h.IDs, h.OutIDs, h.OutWeights, h.Features = nil, nil, nil, nil, nil, Features{}
 		}
 	}
 }

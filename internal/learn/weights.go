@@ -2,19 +2,65 @@ package learn
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"capgnn/gnn"
+	"capgnn/graph"
 )
 
 // Weighted reports whether edges have weights.
-func (p *Problem) Weighted() bool { return p.Graph != nil && p.Graph.Weights != nil }
+func (p *Problem) Weighted() bool {
+	if p.Shards != nil {
+		return p.Shards.Weights != nil
+	}
+	return p.Graph != nil && p.Graph.Weights != nil
+}
+
+// weightSums returns the sums of the weights of all vertices.
+func (p *Problem) weightSums() *graph.WeightSums {
+	if p.Shards != nil {
+		return p.Shards.Weights
+	}
+	return p.Graph.WeightSums()
+}
+
+// Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each edge.
+func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
+	if p.Graph != nil {
+		return p.Graph.Weigh(dst, indptr, indices, row, col, turned)
+	}
+	return graph.Weigh(p.Shards.weight, dst, indptr, indices, row, col, turned)
+}
+
+// weight is graph.CSR.Weight of an edge one of whose ends is a vertex of a shard here.
+func (s *Shards) weight(u, v graph.NodeID) float32 {
+	if h, at := s.own(v); h != nil {
+		return h.In.Weight(h.column(s, u, h.IDs), graph.NodeID(at))
+	}
+	h, at := s.own(u)
+	return h.outward().Weight(h.column(s, v, h.OutIDs), graph.NodeID(at))
+}
+
+// column returns which of ids a vertex is, −1: none.
+func (h *Shard) column(s *Shards, v graph.NodeID, ids []graph.NodeID) graph.NodeID {
+	if h.Parts.Has(int(s.PartOf[v])) {
+		return s.place[v]
+	}
+	if k, has := slices.BinarySearch(ids[h.Own:], v); has {
+		return graph.NodeID(h.Own + k)
+	}
+	return -1
+}
+
+// outward returns the rows of the transpose, with their weights.
+func (h *Shard) outward() *graph.CSR {
+	return &graph.CSR{Indptr: h.Out.Indptr, Indices: h.Out.Indices, Cols: h.Out.Cols, Weights: h.OutWeights}
+}
 
 // Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge weights symmetric models have the sums of these for degrees.
 func (p *Problem) Scaling(kind gnn.Kind, in, out []int32) gnn.Scaling {
 	if kind.Symmetric() && p.Weighted() {
-		in, out := p.Loops.WeightedDegrees(p.Graph)
+		in, out := p.weightSums().Degrees(p.Loops)
 		return gnn.ScalingOf(kind, in, out)
 	}
 	return gnn.ScalingOf(kind, in, out)
@@ -31,22 +77,19 @@ func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 	case !kind.Symmetric():
 		return nil
 	}
-	if !slices.ContainsFunc(p.Graph.Weights, func(w float32) bool { return w < 0 }) {
+	if p.Shards == nil && !slices.ContainsFunc(p.Graph.Weights, func(w float32) bool { return w < 0 }) {
 		return nil
 	}
-	in, out := p.Loops.WeightedDegrees(p.Graph)
-	size := *p.Graph
-	size.Weights = make([]float32, len(p.Graph.Weights))
-	for e, w := range p.Graph.Weights {
-		size.Weights[e] = float32(math.Abs(float64(w)))
-	}
-	inSize, outSize := p.Loops.WeightedDegrees(&size)
+	sums := p.weightSums()
+	in, out := sums.Degrees(p.Loops)
 	for v := range in {
+		inAny, outAny := sums.Weighs(p.Loops, v)
 		for _, d := range []struct {
-			sum, size float64
-			way       string
-		}{{in[v], inSize[v], "into"}, {out[v], outSize[v], "out of"}} {
-			if d.size > 0 && !(d.sum > 0) {
+			sum float64
+			any bool
+			way string
+		}{{in[v], inAny, "into"}, {out[v], outAny, "out of"}} {
+			if d.any && !(d.sum > 0) {
 				return fmt.Errorf("%s divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", kind, d.way, d.sum, v)
 			}
 		}

@@ -48,6 +48,28 @@ func (r *reader) bytes(key string, n int) (out []uint8) {
 	return out
 }
 
+// weightTables are the arrays of graph.WeightSums.
+var weightTables = []string{"in_weight", "out_weight", "in_weighs", "out_weighs", "loop_weight"}
+
+// sums reads what the edges of n vertices weigh, whose loops are given.
+func (r *reader) sums(n int, loops []bool) *graph.WeightSums {
+	s := &graph.WeightSums{Loops: loops}
+	for k, to := range []*[]float64{&s.In, &s.Out} {
+		if a := r.array(weightTables[k], n); a != nil {
+			*to, r.err = a.Float64()
+		}
+	}
+	for k, to := range []*[]bool{&s.InAny, &s.OutAny} {
+		if a := r.array(weightTables[2+k], n); a != nil {
+			*to, r.err = a.Bool()
+		}
+	}
+	if a := r.array(weightTables[4], n); a != nil {
+		s.Loop, r.err = a.Float32()
+	}
+	return s
+}
+
 // fringes reads the halo vertices of all parts in one direction.
 func (r *reader) fringes(key string, parts int, hops bool) []graph.Fringe {
 	at := r.array(key+"_halo_at", parts+1)

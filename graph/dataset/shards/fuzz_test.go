@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
@@ -19,15 +21,21 @@ func FuzzFolder(f *testing.F) {
 		names []string
 	}
 	var all []written
-	for k := range 4 {
+	for k := range 6 {
 		c := cutOf(f, 12, uint64(k), []int{1, 2}, k%2 == 1, k >= 2, k == 3)
+		if k >= 4 {
+			weigh(c, uint64(k))
+		}
 		w := written{cut: c, files: contents(f, write(f, c))}
 		for name := range w.files {
 			w.names = append(w.names, name)
 		}
 		slices.Sort(w.names)
 		all = append(all, w)
-		for i := range w.names {
+		for i, name := range w.names {
+			if k >= 4 && !strings.Contains(name, "weigh") {
+				continue
+			}
 			f.Add(uint8(k), uint8(i), uint16(130), []byte{1, 0, 0, 0})
 			f.Add(uint8(k), uint8(i), uint16(128), []byte{255, 255, 255, 255, 255, 255, 255, 255})
 		}
@@ -83,7 +91,7 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 		}
 		defer h.Close()
 		x, own := &h.In.Features, folder.Machines[m].Vertices
-		l := &learn.Shard{Parts: folder.Machines[m].Range(), Own: own, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, OutIDs: narrow(h.Out.IDs), Labels: h.Labels.Labels, Targets: h.Labels.Targets,
+		l := &learn.Shard{Parts: folder.Machines[m].Range(), Own: own, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, OutIDs: narrow(h.Out.IDs), OutWeights: h.OutWeights, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
 			Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}}
 		if s.Add(l) != nil {
 			return
@@ -102,7 +110,15 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 	if err := cut.Validate(); err != nil {
 		t.Fatalf("a folder that was taken makes a cut that is not valid: %v", err)
 	}
+	p.Scaling(gnn.GCN, cut.InDegree, cut.OutDegree)
 	for _, part := range cut.Parts {
+		if ids := part.Inner; p.Weighted() {
+			of := func(r int) graph.NodeID { return ids[r] }
+			p.Weigh(nil, part.In.Inner.Indptr, part.In.Inner.Indices, of, ids, false)
+			p.Weigh(nil, part.Out.Inner.Indptr, part.Out.Inner.Indices, of, ids, true)
+			p.Weigh(nil, part.In.Halo.Indptr, part.In.Halo.Indices, func(k int) graph.NodeID { return ids[part.In.Halo.List[k]] }, part.In.IDs, false)
+			p.Weigh(nil, part.Out.Halo.Indptr, part.Out.Halo.Indices, func(k int) graph.NodeID { return ids[part.Out.Halo.List[k]] }, part.Out.IDs, true)
+		}
 		for _, v := range append(slices.Clone(part.Inner), part.In.IDs...) {
 			p.FillFeatures(make([]float32, folder.Features), v)
 		}

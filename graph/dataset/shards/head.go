@@ -19,6 +19,7 @@ import (
 
 const (
 	version   = 1
+	weighted  = 2 // the version of folders whose edges have weights, which programs that know version 1 alone would leave out
 	commonDir = "common"
 	graphDir  = "graph"
 	headFile  = "shards.json" // of common
@@ -32,7 +33,7 @@ const (
 
 // Head is what is said of the data set and of the cut.
 type Head struct {
-	Version        int               `json:"capgnn_shards"` // 1
+	Version        int               `json:"capgnn_shards"` // 1, or 2 where edges have weights
 	Name           string            `json:"name"`
 	Vertices       int               `json:"vertices"`
 	Edges          int64             `json:"edges"`
@@ -77,6 +78,9 @@ type mark struct {
 	Machine  int    `json:"machine"`
 	Machines int    `json:"machines"`
 }
+
+// Weighted reports whether edges have weights.
+func (h *Head) Weighted() bool { return h.Version == weighted }
 
 // Parts returns the number of parts.
 func (h *Head) Parts() int {
@@ -125,8 +129,8 @@ func parseHead(path string) (*Head, error) {
 
 func (h *Head) validate() error {
 	switch {
-	case h.Version != version:
-		return fmt.Errorf("version %d of shards; this program reads version %d: cut them again", h.Version, version)
+	case h.Version != version && h.Version != weighted:
+		return fmt.Errorf("version %d of shards; this program reads versions %d and %d: cut them again", h.Version, version, weighted)
 	case h.Vertices < 1 || h.Vertices >= math.MaxInt32 || h.Edges < 0 || h.Features < 1 || h.Features > check.MaxCols || h.FeatureEntries < 0:
 		return fmt.Errorf("%d vertices, %d edges, %d features, %d entries of features cannot be", h.Vertices, h.Edges, h.Features, h.FeatureEntries)
 	case h.Classes < 1 || int64(h.Classes) > check.MaxClasses(h.Vertices):

@@ -70,6 +70,11 @@ func (f *Folder) tables() []string {
 	if !f.Symmetric {
 		names = append(names, "out_degree.npy", "out_halo_at.npy", "out_halo.npy", "out_halo_edges.npy")
 	}
+	if f.Weighted() {
+		for _, key := range weightTables {
+			names = append(names, key+".npy")
+		}
+	}
 	return names
 }
 
@@ -85,6 +90,9 @@ func (f *Folder) Outline(part []int32) (*graph.Outline, error) {
 	if o.OutDegree, o.Out = o.InDegree, o.In; !f.Symmetric {
 		o.OutDegree, o.Out = r.int32s("out_degree", n), r.fringes("out", parts, false)
 	}
+	if f.Weighted() {
+		o.Weights = r.sums(n, o.Loops)
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -99,6 +107,8 @@ type Shard struct {
 	In     *dataset.Dataset // rows of own vertices and, behind them, of those that they list; with features, and ids in the whole graph
 	Out    *dataset.Dataset // the same of the transpose, without features; In where the graph is symmetric
 	Labels *dataset.Dataset // labels and masks of own vertices
+	// OutWeights are those of Out's edges, which differ from In's also where the graph is symmetric; nil: edges have none.
+	OutWeights []float32
 }
 
 // Close gives the files back.
@@ -141,14 +151,19 @@ func (f *Folder) Shard(machine int, opt Options) (*Shard, error) {
 	if s.In, err = f.store(dir, m.Vertices, m.Vertices+m.Others, opt); err != nil {
 		return nil, err
 	}
-	s.Out = s.In
-	if !f.Symmetric {
+	if s.Out = s.In; !f.Symmetric {
 		if s.Out, err = f.store(filepath.Join(dir, outDir), m.Vertices, -1, opt); err != nil {
 			s.Out = s.In
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	if err = f.checkFeatures(dir, &s.In.Features); err == nil {
+	if s.OutWeights = s.Out.Graph.Weights; f.Weighted() && f.Symmetric {
+		s.OutWeights, err = fields.ReadWeights(s.In, fields.Folder{Dir: dir}, outWeightsKey, len(s.In.Graph.Indices))
+	}
+	if err == nil {
+		err = f.checkFeatures(dir, &s.In.Features)
+	}
+	if err == nil {
 		s.Labels, err = f.labels(dir, m.Vertices)
 	}
 	if err != nil {
@@ -164,7 +179,7 @@ func (f *Folder) checkMark(dir string, machine int) error {
 	if err := readJSON(path, &is); err != nil {
 		return err
 	}
-	want := mark{Version: version, Plan: f.Head.Plan, Graph: f.Graph, Machine: machine, Machines: len(f.Machines)}
+	want := mark{Version: f.Version, Plan: f.Head.Plan, Graph: f.Graph, Machine: machine, Machines: len(f.Machines)}
 	if is != want {
 		return &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("the shard is %s, the folder's tables are %s: copy both from one folder", is.describe(), want.describe())}
 	}
@@ -187,6 +202,8 @@ func (f *Folder) store(dir string, own, vertices int, opt Options) (*dataset.Dat
 		fault = fmt.Errorf("%d vertices, of which %d are the shard's own, cannot be", n, own)
 	case len(d.IDs) != n:
 		fault = errors.New("ids.npy is missing")
+	case (d.Graph.Weights != nil) != f.Weighted():
+		fault = fmt.Errorf("edges have weights: %t, announced is %t", d.Graph.Weights != nil, f.Weighted())
 	case d.Graph.Indptr[own] != d.Graph.Edges():
 		fault = errors.New("vertices of other machines have rows")
 	}

@@ -1,6 +1,7 @@
 package shards_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,6 +73,16 @@ func cutOf(t testing.TB, n int, seed uint64, machines []int, directed, sparse, m
 	return c
 }
 
+// weigh gives the edges of a cut weights, other ones in each direction.
+func weigh(c *shards.Cut, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 25))
+	g := *c.Data.Graph
+	for range g.Indices {
+		g.Weights = append(g.Weights, float32(r.IntN(7))*r.Float32()-0.5)
+	}
+	c.Data.Graph = &g
+}
+
 // write makes a folder of a cut.
 func write(t testing.TB, c *shards.Cut) string {
 	t.Helper()
@@ -84,8 +95,11 @@ func write(t testing.TB, c *shards.Cut) string {
 
 // What is read of a folder is the data set: rows, features, labels and masks of every vertex at its machine, and the tables of all parts. Equal cuts give equal files.
 func TestWriteAndRead(t *testing.T) {
-	for k, machines := range [][]int{{1, 1}, {2, 1}, {1}, {1, 3, 2}} {
+	for k, machines := range [][]int{{1, 1}, {2, 1}, {1}, {1, 3, 2}, {2, 1}, {1, 2, 1}} {
 		c := cutOf(t, 40, uint64(k), machines, k%2 == 1, k >= 2, k == 1 || k == 2)
+		if k >= 4 {
+			weigh(c, uint64(k))
+		}
 		dir := write(t, c)
 		first := contents(t, dir)
 		f, err := shards.Open(dir, shards.Options{})
@@ -104,6 +118,10 @@ func TestWriteAndRead(t *testing.T) {
 		if !reflect.DeepEqual(f.ClassNames, c.Data.ClassNames) || string(f.Plan) != "a plan" || !reflect.DeepEqual(f.Masks, []string{"train_mask", "test_mask"}) || f.Symmetric != g.Symmetric() {
 			t.Errorf("machines %v: head %+v", machines, f.Head)
 		}
+		if (o.Weights == nil) != (want.Weights == nil) || o.Weights != nil && !o.Weights.Equal(want.Weights) {
+			t.Errorf("machines %v: other sums of weights", machines)
+		}
+		o.Weights, want.Weights = nil, nil
 		if fmt.Sprint(o) != fmt.Sprint(want) {
 			t.Errorf("machines %v: the tables are not those of the graph", machines)
 		}
@@ -131,6 +149,9 @@ func TestWriteAndRead(t *testing.T) {
 		if seen != 40 {
 			t.Errorf("machines %v: %d vertices", machines, seen)
 		}
+		if o.Weights = nil; f.Weighted() {
+			o.Weights = g.WeightSums()
+		}
 		w, err := f.MapWhole(o, shards.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -156,15 +177,9 @@ func checkShard(t *testing.T, c *shards.Cut, back *graph.CSR, m shards.Machine, 
 		if r := m.Range(); own != r.Has(int(c.Part[v])) {
 			t.Fatalf("vertex %d is own: %t", v, own)
 		}
-		row := func(d *dataset.Dataset) (ids []graph.NodeID) {
-			for _, u := range d.Graph.Row(k) {
-				ids = append(ids, graph.NodeID(d.IDs[u]))
-			}
-			slices.Sort(ids)
-			return ids
-		}
-		if own && (!slices.Equal(row(s.In), d.Graph.Row(int(v))) || !slices.Equal(row(s.Out), back.Row(int(v)))) {
-			t.Errorf("vertex %d: rows %v and %v", v, row(s.In), row(s.Out))
+		row := func(d *dataset.Dataset, weights []float32) []entry { return entriesOf(d.Graph, weights, k, d.IDs) }
+		if own && (!slices.Equal(row(s.In, s.In.Graph.Weights), entriesOf(d.Graph, d.Graph.Weights, int(v), nil)) || !slices.Equal(row(s.Out, s.OutWeights), entriesOf(back, back.Weights, int(v), nil))) {
+			t.Errorf("vertex %d: rows %v and %v", v, row(s.In, s.In.Graph.Weights), row(s.Out, s.OutWeights))
 		}
 		if x, y := &s.In.Features, &d.Features; x.Sparse() {
 			if lo, hi := x.Indptr[k], x.Indptr[k+1]; !slices.Equal(x.Indices[lo:hi], y.Indices[y.Indptr[v]:y.Indptr[v+1]]) || !slices.Equal(x.Data[lo:hi], y.Data[y.Indptr[v]:y.Indptr[v+1]]) {
@@ -181,6 +196,28 @@ func checkShard(t *testing.T, c *shards.Cut, back *graph.CSR, m shards.Machine, 
 		}
 	}
 	return m.Vertices
+}
+
+// entry is an edge of a row, by the vertex at its other end, and what it weighs.
+type entry struct {
+	id     int64
+	weight float32
+}
+
+// entriesOf returns those of row k, by vertex; ids, if given, are the vertices of the columns.
+func entriesOf(g *graph.CSR, weights []float32, k int, ids []int64) (out []entry) {
+	for e := g.Indptr[k]; e < g.Indptr[k+1]; e++ {
+		x := entry{id: int64(g.Indices[e])}
+		if ids != nil {
+			x.id = ids[x.id]
+		}
+		if weights != nil {
+			x.weight = weights[e]
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.id, b.id) })
+	return out
 }
 
 // contents reads all files of a folder.
@@ -249,9 +286,10 @@ func TestHeads(t *testing.T) {
 		{`"plan": "0f`, `"plan": "zz`, "is no SHA-256"},
 		{`"added": `, `"other": `, "is no SHA-256"},
 		{`"first": 1`, `"first": 2`, "machine 1: 2 parts from 2 on"},
-		{`"capgnn_shards": 1`, `"capgnn_shards": 9`, "version 9 of shards; this program reads version 1"},
+		{`"capgnn_shards": 1`, `"capgnn_shards": 9`, "version 9 of shards; this program reads versions 1 and 2"},
 		{`"loops.npy"`, `"../loops.npy"`, "file loops.npy is not announced"},
 		{`"in_degree.npy"`, `"in_degree.npy": {"bytes": 1, "sha256": ""}, "../../x"`, "lies outside of its folder"},
+		{`"capgnn_shards": 1`, `"capgnn_shards": 2`, "file in_weight.npy is not announced"},
 		{`"symmetric": true`, `"symmetric": false`, "file out_degree.npy is not announced"},
 		{`{`, `[`, "invalid character"},
 	} {

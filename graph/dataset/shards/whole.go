@@ -22,6 +22,10 @@ func (w *writer) whole(dir string) error {
 	meta := map[string]any{"capgnn_store": 1, "vertices": d.Graph.Rows(), "edges": d.Graph.Edges(), "classes": d.Classes, "multi_label": d.MultiLabel()}
 	f.array("indptr", nil, d.Graph.Indptr)
 	f.array("indices", nil, d.Graph.Indices)
+	if d.Graph.Weights != nil {
+		f.array("weights", nil, d.Graph.Weights)
+		meta["weighted"] = true
+	}
 	f.labels("y", d, every(d.Graph.Rows()))
 	if d.Features.Sparse() {
 		f.array(entriesKey, nil, d.Features.Indptr)
@@ -72,6 +76,9 @@ func (f *Folder) checkWhole(opt Options) error {
 // wholeFiles are the files that the folder of the whole graph must have.
 func (f *Folder) wholeFiles() []string {
 	names := []string{stores.MetaFile, "indptr.npy", "indices.npy", "y.npy"}
+	if f.Weighted() {
+		names = append(names, "weights.npy")
+	}
 	if f.Sparse {
 		names = append(names, entriesKey+".npy")
 	}
@@ -106,8 +113,8 @@ func (f *Folder) MapWhole(o *graph.Outline, opt Options) (*Whole, error) {
 // agree compares the whole graph and its labels with the tables.
 func (f *Folder) agree(d *dataset.Dataset, o *graph.Outline) error {
 	g := d.Graph
-	if g.Rows() != f.Vertices || g.Edges() != f.Edges || g.Weights != nil {
-		return fmt.Errorf("%d vertices and %d edges, %d and %d are announced", g.Rows(), g.Edges(), f.Vertices, f.Edges)
+	if g.Rows() != f.Vertices || g.Edges() != f.Edges || (g.Weights != nil) != f.Weighted() {
+		return fmt.Errorf("%d vertices and %d edges (weighted: %t), %d and %d are announced (weighted: %t)", g.Rows(), g.Edges(), g.Weights != nil, f.Vertices, f.Edges, f.Weighted())
 	}
 	if d.Classes != f.Classes || d.MultiLabel() != f.MultiLabel || d.Labels == nil && d.Targets == nil {
 		return fmt.Errorf("%d classes (multi-label: %t), %d are announced (multi-label: %t)", d.Classes, d.MultiLabel(), f.Classes, f.MultiLabel)
@@ -119,6 +126,9 @@ func (f *Folder) agree(d *dataset.Dataset, o *graph.Outline) error {
 		if o.Hops[v] == 0 && d.Labels != nil && d.Labels[v] < 0 {
 			return fmt.Errorf("vertex %d has no label, by the tables it is trained on", v)
 		}
+	}
+	if f.Weighted() && !g.WeightSums().Equal(o.Weights) {
+		return errors.New("edges weigh other than the tables say")
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ type writer struct {
 func newWriter(c *Cut) *writer {
 	g := c.Data.Graph
 	w := &writer{Cut: c, head: c.Head, symmetric: g.Symmetric(), place: make([]int32, g.Rows()), own: make([][]graph.NodeID, len(c.Machines)), other: make([]int32, g.Rows()), turnedOf: -1}
+	if w.head.Version = version; g.Weights != nil {
+		w.head.Version = weighted
+	}
 	for m, parts := range c.Machines {
 		w.head.Machines = append(w.head.Machines, Machine{First: len(w.machines), Parts: parts, Files: map[string]file{}})
 		w.machines = append(w.machines, slices.Repeat([]int{m}, parts)...)
@@ -111,73 +114,27 @@ func (w *writer) back(machine int) *graph.Rows {
 // machine writes the shard of a machine.
 func (w *writer) machine(dir string, m int) error {
 	d, f, own := w.Data, &filer{dir: dir, watch: w.watch, files: map[string]file{}}, w.own[m]
-	whole := func(v graph.NodeID) []graph.NodeID { return d.Graph.Row(int(v)) }
+	whole := &graph.Rows{CSR: d.Graph}
 	others := w.rows(f, "", own, m, whole)
 	if !w.symmetric {
-		t := w.back(m)
-		w.rows(f, outDir+"/", own, m, func(v graph.NodeID) []graph.NodeID { return t.Row(int(t.At[v])) })
+		w.rows(f, outDir+"/", own, m, w.back(m))
 	}
 	ids := slices.Concat(own, others)
 	w.features(f, ids)
 	w.answers(f, own)
 	edges := int64(0)
 	for _, v := range own {
-		edges += int64(len(whole(v)))
+		edges += int64(len(d.Graph.Row(int(v))))
 	}
-	f.json("meta.json", map[string]any{"capgnn_store": 1, "vertices": len(ids), "edges": edges, "features": d.Features.Cols, "sparse": d.Features.Sparse()})
-	f.json(Mark, mark{Version: version, Plan: w.head.Plan, Graph: w.head.Graph, Machine: m, Machines: len(w.Machines)})
+	meta := map[string]any{"capgnn_store": 1, "vertices": len(ids), "edges": edges, "features": d.Features.Cols, "sparse": d.Features.Sparse()}
+	if d.Graph.Weights != nil {
+		meta["weighted"] = true
+	}
+	f.json("meta.json", meta)
+	f.json(Mark, mark{Version: w.head.Version, Plan: w.head.Plan, Graph: w.head.Graph, Machine: m, Machines: len(w.Machines)})
 	h := &w.head.Machines[m]
 	h.Vertices, h.Others, h.Files = len(own), len(others), f.files
 	return f.err
-}
-
-// rows writes rows of own vertices as a graph that has, behind them, the vertices of other machines that they list, without rows. It returns these.
-func (w *writer) rows(f *filer, prefix string, own []graph.NodeID, m int, row func(v graph.NodeID) []graph.NodeID) (others []graph.NodeID) {
-	indptr := make([]int64, 1, len(own)+1)
-	for _, v := range own {
-		for _, u := range row(v) {
-			if w.machines[w.Part[u]] != m && w.other[u] == 0 {
-				w.other[u] = 1
-				others = append(others, u)
-			}
-		}
-		indptr = append(indptr, indptr[len(indptr)-1]+int64(len(row(v))))
-	}
-	slices.Sort(others)
-	wide := make([]int64, 0, len(own)+len(others))
-	for _, v := range own {
-		wide = append(wide, int64(v))
-	}
-	for k, u := range others {
-		w.other[u] = int32(len(own)+k) + 1
-		wide, indptr = append(wide, int64(u)), append(indptr, indptr[len(indptr)-1])
-	}
-	f.array(prefix+"indptr", nil, indptr)
-	edges := int(indptr[len(indptr)-1])
-	f.pieces(prefix+"indices", []int{edges}, func(put func(any) error) error {
-		buf := []graph.NodeID{}
-		err := put(buf)
-		for _, v := range own {
-			buf = buf[:0]
-			for _, u := range row(v) {
-				at := w.other[u] - 1
-				if w.machines[w.Part[u]] == m {
-					at = w.place[u]
-				}
-				buf = append(buf, at)
-			}
-			slices.Sort(buf)
-			if err == nil {
-				err = put(buf)
-			}
-		}
-		return err
-	})
-	f.array(prefix+"ids", nil, wide)
-	for _, u := range others {
-		w.other[u] = 0
-	}
-	return others
 }
 
 // pieceRows is the number of feature rows that are written at a time.
@@ -284,10 +241,15 @@ func (w *writer) common(dir string) error {
 		f.array("out_degree", nil, o.OutDegree)
 		writeFringes(f, "out", o.Out)
 	}
+	if s := o.Weights; s != nil {
+		for k, of := range []any{s.In, s.Out, s.InAny, s.OutAny, s.Loop} {
+			f.array(weightTables[k], nil, of)
+		}
+	}
 	if d.ClassNames != nil {
 		f.json(namesFile, d.ClassNames)
 	}
-	h.Version, h.Name, h.Vertices, h.Edges = version, d.Name, d.Graph.Rows(), d.Graph.Edges()
+	h.Name, h.Vertices, h.Edges = d.Name, d.Graph.Rows(), d.Graph.Edges()
 	h.Features, h.FeatureEntries, h.Sparse = d.Features.Cols, int64(len(d.Features.Dense)+len(d.Features.Data)), d.Features.Sparse()
 	h.Classes, h.MultiLabel, h.Symmetric, h.Scaling, h.Masks = d.Classes, d.MultiLabel(), w.symmetric, d.Scaling, []string{}
 	for _, k := range d.Masks() {

@@ -198,14 +198,13 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 // SuitsWeights refuses edge weights that the model of a run does not go with.
 func SuitsWeights(p *learn.Problem, cfg *runfolder.Config) error {
 	if err := p.SuitsWeights(gnn.Kind(cfg.Model)); err != nil {
-		return RefuseWeights(fmt.Errorf("--model %w", err))
+		whence := "leave them out with --ignore-weights"
+		if p.Shards != nil {
+			whence = "cut it with --ignore-weights, which leaves them out"
+		}
+		return term.Usagef("--model %w; the edges of the data set have weights: %s", err, whence)
 	}
 	return nil
-}
-
-// RefuseWeights says what does not go with the edge weights of a data set, and what to do.
-func RefuseWeights(err error) error {
-	return term.Usagef("%w; the edges of the data set have weights: leave them out with --ignore-weights", err)
 }
 
 // LoopsOf returns what becomes of the self-loops in a run: auto adds one to each vertex that has none for the models whose

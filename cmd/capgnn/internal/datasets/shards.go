@@ -71,7 +71,13 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 			return nil, fault(term.Usagef("--%s %s: the shards were cut with --%s %s: drop it", name, is[name], name, strconv.Quote(f.Settled[name])))
 		}
 	}
+	if f.Weighted() && cfg.IgnoreWeights {
+		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with --ignore-weights"))
+	}
 	in, err := inputOf(f, LoopsOf(cfg.SelfLoops, cfg.Model))
+	if err == nil {
+		err = SuitsWeights(in.Problem, cfg)
+	}
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -181,7 +187,7 @@ func (l *Input) MapShards(ctx context.Context, k *term.Console, own graph.Range)
 // add makes a mapped shard part of the problem.
 func (l *Input) add(machine int, h *shards.Shard) error {
 	p, m, x := l.Problem, &l.Shards.Machines[machine], &h.In.Features
-	s := &learn.Shard{Parts: m.Range(), Own: m.Vertices, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
+	s := &learn.Shard{Parts: m.Range(), Own: m.Vertices, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, OutWeights: h.OutWeights, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
 		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}, Rest: h.Rest}
 	if s.OutIDs = s.IDs; h.Out != h.In {
 		s.OutIDs = narrow(h.Out.IDs)
