@@ -25,7 +25,10 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 				if input == Precomputed && !kind.Precomputes() || input == Replicated && kind.KeepsOrigin() {
 					continue
 				}
-				for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
+				for i, storage := range []gpu.DType{gpu.FP32, gpu.BF16, gpu.FP32, gpu.BF16} {
+					if c.NoNorm = i > 1; c.NoNorm && !kind.Norms() {
+						break
+					}
 					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Fused: storage == gpu.FP32, Storage: storage}
 					switch input {
 					case Precomputed:

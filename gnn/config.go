@@ -35,6 +35,7 @@ type Config struct {
 	Heads   int     // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
 	Alpha   float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
 	Theta   float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
+	NoNorm  bool    // ReLU and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
 	Dropout float64 // probability of dropping, [0, 1); SGC drops nothing
 	Multi   bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
 	Seed    uint64  // initial weights and dropout

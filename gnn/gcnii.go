@@ -88,7 +88,7 @@ func (c *gcnii) backward(x *exec, dz, dh gpu.Matrix) {
 		x.q.Fill(*o.dh, 0)
 		x.gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
 		x.gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
-		x.activationBackward(c.l, *c.dy, *c.y)
+		x.activatedGrad(c.l, *c.dy, *c.y)
 		dz = *c.dy
 	}
 	x.gemm(gpu.GemmArgs{C: *c.w, A: *c.s, B: dz, TransA: true})
@@ -115,7 +115,7 @@ func (c *gcnii) backward(x *exec, dz, dh gpu.Matrix) {
 
 func (c *gcnii) weightGrad(*exec, gpu.Matrix, gpu.Matrix) {}
 
-// activationBackward turns d, the gradient of ReLU and dropout of a layer, into that of what they read; y is what they made.
-func (x *exec) activationBackward(l int, d, y gpu.Matrix) {
+// activatedGrad turns d, the gradient of ReLU and dropout of a layer, into that of what they read; y is what they made.
+func (x *exec) activatedGrad(l int, d, y gpu.Matrix) {
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: d, ReLU: true, Dropout: x.dropout(l)})
 }

@@ -34,7 +34,7 @@ func TestGoldenThroughBlocks(t *testing.T) {
 				w.Tensor(x.Name).Data[i] = float32(v)
 			}
 		}
-		blockPlans(c, func(p Plan) {
+		blockPlans(c, func(_ Config, p Plan) {
 			hops := c.Layers
 			if p.Input == Precomputed {
 				hops--

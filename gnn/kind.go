@@ -24,8 +24,11 @@ func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
 // KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products alone.
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
-// norms reports whether LayerNorm, ReLU and dropout lie between layers, and rows that are kept before and behind them.
-func (k Kind) norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
+// Norms reports whether LayerNorm, ReLU and dropout lie between layers, unless Config.NoNorm leaves LayerNorm out.
+func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
+
+// normed reports whether LayerNorm lies between layers.
+func (c Config) normed() bool { return c.Kind.Norms() && !c.NoNorm }
 
 // Chooses reports whether layer l has more than one order of operations.
 func (c Config) Chooses(l int) bool {

@@ -30,9 +30,9 @@ type Pass struct {
 type stage struct {
 	conv conv
 	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; the last layer's are the logits
-	h    *gpu.Matrix // Rows × out: what the next layer reads; nil: z, as for the last layer and in models without LayerNorm
-	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused
-	rstd *gpu.Vec    // Rows; only training
+	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where ReLU and dropout work in place; nil: there are none, as behind the last layer and in SGC, APPNP and GCNII
+	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused, with LayerNorm
+	rstd *gpu.Vec    // Rows; only training, with LayerNorm
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
 	dz   *gpu.Matrix // Rows × out: gradient of z, where it is stored in BF16; else nil: it takes the place of the gradient of h
 }
@@ -66,7 +66,7 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 
 // NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole evaluation, on CPU
 // devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them.
-// Forward returns what layer l makes of them, behind LayerNorm and ReLU but for the last layer, in BF16 where the plan stores these
+// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and ReLU but for the last layer, in BF16 where the plan stores these
 // rows so.
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
 	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
@@ -149,22 +149,30 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 		}
 		return kind + "0"
 	}
-	if !p.cfg.Kind.norms() {
+	switch {
+	case !p.cfg.Kind.Norms():
 		return p.plainStage(s, l, ws, own, turn)
+	case p.cfg.NoNorm && !p.training(): // in place, one layer's rows become those of the next
+		s.z = ws.matrix(fmt.Sprintf("z%d", l%2), p.rowsOf(l), out)
+	default:
+		s.z = ws.matrix(own("z"), p.rowsOf(l), out)
 	}
-	s.z = ws.matrix(own("z"), p.rowsOf(l), out)
-	if !last {
-		name := turn("rows")
-		if !p.plan.Fused {
-			name = own("h")
-			s.y = ws.matrix(own("y"), p.rowsOf(l), out)
-		}
-		s.h = ws.typed(name, p.rowsOf(l), out, p.rowType(l))
+	switch normed := p.cfg.normed(); {
+	case last:
+	case !normed && p.rowType(l) == gpu.FP32:
+		s.h = s.z
+	case normed && !p.plan.Fused:
+		s.y = ws.matrix(own("y"), p.rowsOf(l), out)
+		s.h = ws.typed(own("h"), p.rowsOf(l), out, p.rowType(l))
+	default:
+		s.h = ws.typed(turn("rows"), p.rowsOf(l), out, p.rowType(l))
 	}
 	if !p.training() {
 		return s
 	}
-	s.rstd = ws.vec(own("rstd"), p.rowsOf(l))
+	if p.cfg.normed() {
+		s.rstd = ws.vec(own("rstd"), p.rowsOf(l))
+	}
 	if l > 0 {
 		s.dh = ws.matrix(turn("rows"), p.srcOf(l), in)
 	}
@@ -174,7 +182,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	return s
 }
 
-// plainStage requests the buffers of a layer without LayerNorm behind it: the next layer reads what it makes, which activations have changed in place. A
+// plainStage requests the buffers of a layer of SGC, APPNP or GCNII: the next layer reads what it makes, which activations have changed in place. A
 // layer alone makes H⁰ of its rows beside it, for the layer that comes next.
 func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
 	in, out := p.cfg.Width(l)
@@ -283,10 +291,15 @@ func (x *exec) plain(l int, h gpu.Matrix) gpu.Matrix {
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
 func (x *exec) epilogue(l int) gpu.Epilogue {
 	s, pr := x.stage(l), &x.params.layers[l]
-	e := gpu.Epilogue{Z: *s.z, H: *s.h, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Eps: normEps, ReLU: true}
+	e := gpu.Epilogue{Z: *s.z, H: *s.h, ReLU: true}
+	if x.cfg.normed() {
+		e.Norm, e.Gamma, e.Beta, e.Eps = true, pr.gamma, pr.beta, normEps
+	}
 	if x.training() {
-		e.Rstd = *s.rstd
 		e.Dropout = x.dropout(l)
+		if e.Norm {
+			e.Rstd = *s.rstd
+		}
 	}
 	return e
 }
@@ -303,13 +316,17 @@ func (x *exec) dropping(l, rows int) gpu.Dropout {
 	return gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: uint32(l), Epoch: x.epoch, IDs: x.in.IDs.Slice(0, rows)}
 }
 
-// unfused runs an epilogue as three passes (saving 6 off).
+// unfused runs an epilogue as three passes, or two without LayerNorm (saving 6 off).
 func (x *exec) unfused(s *stage, e gpu.Epilogue) {
-	norm, relu, drop := e, gpu.Epilogue{Z: *s.y, H: *s.y, ReLU: true}, gpu.Epilogue{Z: *s.y, H: *s.h, Dropout: e.Dropout}
-	norm.H, norm.ReLU, norm.Dropout = *s.y, false, gpu.Dropout{}
-	x.q.Epilogue(norm)
-	x.q.Epilogue(relu)
-	x.q.Epilogue(drop)
+	y := *s.z
+	if e.Norm {
+		y = *s.y
+		norm := e
+		norm.H, norm.ReLU, norm.Dropout = y, false, gpu.Dropout{}
+		x.q.Epilogue(norm)
+	}
+	x.q.Epilogue(gpu.Epilogue{Z: y, H: y, ReLU: true})
+	x.q.Epilogue(gpu.Epilogue{Z: y, H: *s.h, Dropout: e.Dropout})
 }
 
 // Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies in
@@ -346,13 +363,17 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	s, pr, gr := x.stage(l), &x.params.layers[l], &x.grads.layers[l]
 	if s.h == nil {
 		if x.cfg.Kind == GCNII {
-			x.activationBackward(l, d, *s.z)
+			x.activatedGrad(l, d, *s.z)
 		}
 		return d, *s.z
 	}
 	dz = d
 	if s.dz != nil {
 		dz = *s.dz
+	}
+	if !x.cfg.normed() {
+		x.activationBackward(l, d, dz)
+		return dz, *s.z
 	}
 	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, ReLU: true,
 		Dropout: x.dropout(l), DGamma: gr.gamma, DBeta: gr.beta, DBias: gr.bias}
@@ -366,6 +387,21 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, ReLU: true})
 	x.q.EpilogueBackward(norm)
 	return dz, *s.h
+}
+
+// activationBackward turns the gradient d of ReLU and dropout of layer l, straight behind its convolution, into dz. What they made is in z already, or is made
+// there again if the next layer has read it in another type. What was dropped is 0, and what was not has the sign of what ReLU read.
+func (x *exec) activationBackward(l int, d, dz gpu.Matrix) {
+	s := x.stage(l)
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, ReLU: true, Dropout: x.dropout(l), DBias: x.grads.layers[l].bias}
+	if s.h != s.z {
+		e.H = *s.z
+	}
+	if !x.plan.Fused {
+		x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.z, DZ: d, H: e.H, Dropout: e.Dropout})
+		e.H, e.Dropout = gpu.Matrix{}, gpu.Dropout{}
+	}
+	x.q.EpilogueBackward(e)
 }
 
 // gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can (HalfProducts) round the operands of all of them.

@@ -95,7 +95,6 @@ func layout(cfg Config) []Tensor {
 			for _, t := range cfg.exampleLayout(l) {
 				add(t.Name, t.Shape...)
 			}
-			continue // there is no norm
 		case GATv2:
 			head := out
 			if !last {
@@ -111,7 +110,7 @@ func layout(cfg Config) []Tensor {
 		default:
 			panic(fmt.Sprintf("gnn: model %q", cfg.Kind))
 		}
-		if !last {
+		if !last && cfg.normed() {
 			add(fmt.Sprintf("norms.%d.weight", l), out)
 			add(fmt.Sprintf("norms.%d.bias", l), out)
 		}

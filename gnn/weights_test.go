@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,7 @@ func layoutModels() map[string]Config {
 		"sage":      {Kind: SAGE, Layers: 3, Hidden: 17, In: 5, Out: 3},
 		"gin":       {Kind: GIN, Layers: 3, Hidden: 17, In: 5, Out: 3},
 		"gat":       {Kind: GAT, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
+		"gcn bare":  {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3, NoNorm: true},
 		"gcn one":   {Kind: GCN, Layers: 1, In: 5, Out: 3},
 		"gatv2":     {Kind: GATv2, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
 		"gat one":   {Kind: GAT, Layers: 1, In: 5, Out: 3, Heads: 4},
@@ -73,6 +75,33 @@ func TestGATShapes(t *testing.T) {
 	for name, shape := range want {
 		if x := w.Tensor(name); x == nil || !slices.Equal(x.Shape, shape) {
 			t.Errorf("%s: got %+v, want shape %v", name, x, shape)
+		}
+	}
+}
+
+// Without LayerNorm, the other tensors are those of the same model with it, in name, shape and first values.
+func TestNoNorm(t *testing.T) {
+	for name, c := range layoutModels() {
+		with := NewWeights(c)
+		c.NoNorm = true
+		without := NewWeights(c)
+		with.Init(3)
+		without.Init(3)
+		same := 0
+		for _, x := range with.Tensors {
+			y := without.Tensor(x.Name)
+			if strings.HasPrefix(x.Name, "norms.") != (y == nil) {
+				t.Errorf("%s: %s is %v without LayerNorm", name, x.Name, y)
+			}
+			if y != nil {
+				same++
+				if !slices.Equal(x.Shape, y.Shape) || !slices.Equal(x.Data, y.Data) || x.Layer != y.Layer {
+					t.Errorf("%s: %s differs", name, x.Name)
+				}
+			}
+		}
+		if same != len(without.Tensors) {
+			t.Errorf("%s: %d tensors, %d of them of the model with LayerNorm", name, len(without.Tensors), same)
 		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 // ⟨A_eff x, y⟩ = ⟨x, A_effᵀ y⟩ on the devices of three parts, over the exchanges and the operands of an epoch, 5 % of the
 // vertices training; and both products are those of A_eff's definition. Rows that the layer does not read are NaN.
 func TestPrunedAdjointOnDevices(t *testing.T) {
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
+	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config)) {
 		if kind.Attends() {
 			return // no linear map; TestPrunedGradients covers it
 		}
-		p, m, _ := smallTask(t, kind, directed, loops)
+		p, m, _ := smallTask(t, kind, directed, loops, edit)
 		m.Dropout = 0
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)

@@ -116,9 +116,10 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 		if l == r.m.Layers-1 {
 			return r.score(z)
 		}
-		e := ref.Epilogue{Norm: true, ReLU: true, Eps: 1e-5, P: r.m.Dropout,
-			Gamma: w.at("norms.%d.weight", l), Beta: w.at("norms.%d.bias", l)}
-		e.Keep = r.keep(l, epoch)
+		e := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(l, epoch)}
+		if !r.m.NoNorm {
+			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
+		}
 		_, h, _ = e.Forward(z)
 	}
 	return 0

@@ -44,7 +44,7 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 
 // smallTask is a problem whose gradients central differences can give: 5 % of 100 vertices train, and no weight of the model
 // starts at a round value.
-func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*gnn.Config)) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 100, 6, 3
 	g, err := synth.Random(n, 3*n, directed, 4)
@@ -70,6 +70,9 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*learn.Proble
 		p.Labels = append(p.Labels, int32(r.IntN(classes)))
 	}
 	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.25, Multi: directed, Seed: 3}
+	for _, f := range edit {
+		f(&m)
+	}
 	w := gnn.NewWeights(m)
 	w.Init(m.Seed)
 	for _, x := range w.Tensors {
@@ -80,15 +83,15 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*learn.Proble
 	return p, m, w.StateDict()
 }
 
-// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not.
-func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool)) {
+// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without.
+func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config))) {
 	var values [][]any
 	for _, kind := range gnn.Kinds {
 		for _, directed := range []bool{false, true} {
 			for _, loops := range []bool{false, true} {
 				for _, rescale := range []bool{true, false} {
 					if !kind.Attends() || rescale { // it needs none
-						values = append(values, []any{kind, directed, loops, rescale})
+						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale})
 					}
 				}
 			}
@@ -99,9 +102,9 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		if !taken[i] {
 			continue
 		}
-		kind, directed, loops, rescale := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool)
-		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t", kind, directed, loops, rescale), func(t *testing.T) {
-			f(t, kind, directed, loops, rescale)
+		kind, directed, loops, rescale, noNorm := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool)
+		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t", kind, directed, loops, rescale, !noNorm), func(t *testing.T) {
+			f(t, kind, directed, loops, rescale, func(m *gnn.Config) { m.NoNorm = noNorm })
 		})
 	}
 }
@@ -114,8 +117,8 @@ func TestPrunedGradients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compares with sums in float64, which say nothing of races")
 	}
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
-		p, m, init := smallTask(t, kind, directed, loops)
+	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config)) {
+		p, m, init := smallTask(t, kind, directed, loops, edit)
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
 		for _, share := range []float64{0.5, 1} {

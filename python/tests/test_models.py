@@ -75,7 +75,8 @@ class ModelsTest(unittest.TestCase):
     def test_logits_of_other_shapes(self):
         data, store = self.data()
         for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"},
-                                   {"batch_size": 7, "fanout": "3,2,2"}, {"teleport": 0.7, "theta": 2, "layers": 5, "epochs": 1})):
+                                   {"batch_size": 7, "fanout": "3,2,2"}, {"teleport": 0.7, "theta": 2, "layers": 5, "epochs": 1},
+                                   {"norm": "none", "layers": 4})):
             for model in MODELS:
                 with self.subTest(model, **flags):
                     self.compare(self.train(store, f"{model}{i}", model=model, **flags), data, str(flags))
@@ -93,11 +94,11 @@ class ModelsTest(unittest.TestCase):
         import torch_geometric.nn as pyg
 
         data, store = self.data()
-        for name, kind, more in (("gcn", pyg.GCN, {}), ("sage", pyg.GraphSAGE, {}), ("gin", pyg.GIN, {"train_eps": True}), ("gat", pyg.GAT, {"heads": 4}), ("gatv2", pyg.GAT, {"heads": 4, "v2": True})):
+        for name, kind, more in (("gcn", pyg.GCN, {}), ("gcn", pyg.GCN, {"norm": None}), ("sage", pyg.GraphSAGE, {}), ("gin", pyg.GIN, {"train_eps": True}), ("gat", pyg.GAT, {"heads": 4}), ("gatv2", pyg.GAT, {"heads": 4, "v2": True})):
             with self.subTest(name):
                 torch.manual_seed(3)
-                model = kind(12, 16, 3, 3, norm=torch.nn.LayerNorm(16), **more)
-                training = capgnn.train(store, run_dir=os.path.join(self.folder, name), model=name, init=model, hidden=16, heads=4, epochs=1, dropout=0.0,
+                model = kind(12, 16, 3, 3, **{"norm": torch.nn.LayerNorm(16), **more})
+                training = capgnn.train(store, run_dir=os.path.join(self.folder, f"{name}{len(more)}"), model=name, norm="none" if "norm" in more else "layer", init=model, hidden=16, heads=4, epochs=1, dropout=0.0,
                                         devices="cpu:threads=1")
                 loss = next(iter(training))["loss"]  # before the update
                 run = training.result()

@@ -40,6 +40,7 @@ type Config struct {
 	Heads    int
 	Teleport float64 // α of APPNP and GCNII
 	Theta    float64 // of GCNII
+	Norm     string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
 	Dropout  float64
 	Init     string // weights to start from; "" = drawn from Seed
 
@@ -197,6 +198,7 @@ func (c *Config) Validate() error {
 	} else {
 		p = append(append(p, c.cacheErrors()...), c.netErrors()...)
 	}
+	c.checkBlocks(&p)
 	c.checkCounts(&p)
 	c.checkSchedule(&p)
 	c.checkCriterion(&p)
@@ -251,7 +253,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.
