@@ -114,8 +114,3 @@ func (c *gcnii) backward(x *exec, dz, dh gpu.Matrix) {
 }
 
 func (c *gcnii) weightGrad(*exec, gpu.Matrix, gpu.Matrix) {}
-
-// activatedGrad turns d, the gradient of ReLU and dropout of a layer, into that of what they read; y is what they made.
-func (x *exec) activatedGrad(l int, d, y gpu.Matrix) {
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: d, ReLU: true, Dropout: x.dropout(l)})
-}
