@@ -20,6 +20,7 @@ func (g *benchGraph) sparse(b *testing.B) {
 		}
 	}
 	g.attention(b, 4, 64)
+	g.attentionOfSums(b, 4, 64)
 }
 
 // gathered is what a sum over neighbours moves: a row for each entry, its index, and the result.
@@ -66,6 +67,29 @@ func (g *benchGraph) attention(b *testing.B, heads, channels int) {
 	dt, ds := wide(), thin()
 	g.time(b, measured{"GATBackwardSrc" + shape, "GB/s", work(3), func() {
 		g.q.GATBackwardSrc(gpu.GATGradSrc{DT: dt, DS: ds, T: t, S: s, Inner: g.a, DO: do, D: d, LSE: lse, G: sums, Slope: 0.2})
+	}})
+}
+
+// attentionOfSums times GATv2's three passes through the graph.
+func (g *benchGraph) attentionOfSums(b *testing.B, heads, channels int) {
+	defer g.free()
+	n, cols := g.a.Rows, heads*channels
+	wide := func() gpu.Matrix { return g.random(b, gpu.FP32, n, cols, cols) }
+	thin := func() gpu.Matrix { return g.random(b, gpu.FP32, n, heads, heads) }
+	t, r, o, lse, att := wide(), wide(), wide(), thin(), g.vec(b, cols)
+	shape := fmt.Sprintf("/fp32/%dx%d", heads, channels)
+	gathered := g.gathered(cols, 4)
+	g.time(b, measured{"GATv2Aggregate" + shape, "GB/s", gathered, func() {
+		g.q.GATv2Aggregate(gpu.GATv2Args{O: o, LSE: lse, Inner: g.a, T: t, R: r, Att: att, Slope: 0.2, Hi: n})
+	}})
+	do, dr, da, sums := wide(), wide(), wide(), thin()
+	g.time(b, measured{"GATv2BackwardDst" + shape, "GB/s", gathered, func() {
+		g.q.GATv2BackwardDst(gpu.GATv2GradDst{DR: dr, DA: da, G: sums, DO: do, O: o, LSE: lse, Inner: g.a, T: t, R: r, Att: att, Slope: 0.2})
+	}})
+	// Against the direction of edges two rows are read for each, and two numbers of each head.
+	work := gathered + 4*float64(g.a.Entries)*float64(cols+2*heads)
+	g.time(b, measured{"GATv2BackwardSrc" + shape, "GB/s", work, func() {
+		g.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: dr, T: t, A: g.a, DO: do, R: r, LSE: lse, G: sums, Att: att, Slope: 0.2})
 	}})
 }
 

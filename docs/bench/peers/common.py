@@ -34,7 +34,7 @@ def arguments(description, models=("gcn", "sage")):
     p.add_argument("--model", choices=models, default="gcn")
     p.add_argument("--layers", type=int, default=3)
     p.add_argument("--hidden", type=int, default=256)
-    p.add_argument("--heads", type=int, default=4, help="gat: of each layer; the last averages them")
+    p.add_argument("--heads", type=int, default=4, help="gat, gatv2: of each layer; the last averages them")
     p.add_argument("--dropout", type=float, default=0.5)
     p.add_argument("--epochs", type=int, default=7, help="epochs, warm-up included")
     p.add_argument("--warm-up", type=int, default=2, help="first epochs that the median leaves out")
@@ -49,7 +49,7 @@ def arguments(description, models=("gcn", "sage")):
 
 
 class Graph:
-    """A store as the peers use it: no self-loops (one per vertex for GCN and GAT), no edge twice.
+    """A store as the peers use it: no self-loops (one per vertex for GCN, GAT and GATv2), no edge twice.
 
     a: pattern of the adjacency, scipy CSR with int32 indices; row v lists the in-neighbours of v
     symmetric: whether a equals its transpose
@@ -178,6 +178,11 @@ def first_weights(o, g):
             c = m // o.heads if l < o.layers - 1 else m
             w[f"convs.{l}.lin.weight"], w[f"convs.{l}.bias"] = uniform(o.heads * c, k), torch.zeros(m)
             w[f"convs.{l}.att_src"], w[f"convs.{l}.att_dst"] = uniform(1, o.heads, c), uniform(1, o.heads, c)
+        elif o.model == "gatv2":
+            c = m // o.heads if l < o.layers - 1 else m
+            for side in ("lin_l", "lin_r"):
+                w[f"convs.{l}.{side}.weight"], w[f"convs.{l}.{side}.bias"] = uniform(o.heads * c, k), torch.zeros(o.heads * c)
+            w[f"convs.{l}.att"], w[f"convs.{l}.bias"] = uniform(1, o.heads, c), torch.zeros(m)
         else:
             w[f"convs.{l}.lin_l.weight"], w[f"convs.{l}.lin_l.bias"] = uniform(m, k), uniform(m)
             w[f"convs.{l}.lin_r.weight"] = uniform(m, k)

@@ -1,8 +1,9 @@
 """Epoch time of a full-batch GNN in torch_geometric.
 
-    python pyg_epoch.py --dataset STORE --model gcn|sage|gat --adj csr|sparse_tensor|edge_index|pairs ...
+    python pyg_epoch.py --dataset STORE --model gcn|sage|gat|gatv2 --adj csr|sparse_tensor|edge_index|pairs ...
 
-The model is torch_geometric.nn.models.GCN, GraphSAGE or GAT (edge_index and pairs; without dropout of attention). What it is called with, as adj_t:
+The model is torch_geometric.nn.models.GCN, GraphSAGE or GAT (v2=True for gatv2; edge_index and pairs; without dropout of attention). What it is called
+with, as adj_t:
 csr: torch.sparse CSR; sparse_tensor: torch_sparse.SparseTensor ("Memory-Efficient Aggregations"); edge_index:
 torch_geometric.EdgeIndex with its caches filled; pairs: a plain edge_index (gather and scatter).
 The weights of GCN are made once (as cached=True does). With csr GraphSAGE sums with weights 1/degree: the product takes MKL's
@@ -15,6 +16,8 @@ import torch_geometric
 from torch_geometric.nn.models import GAT, GCN, GraphSAGE
 
 import common
+
+ATTEND = ("gat", "gatv2")
 
 
 def adjacency(g, o):
@@ -40,7 +43,7 @@ def adjacency(g, o):
 
 
 def main():
-    p = common.arguments(__doc__, ("gcn", "sage", "gat"))
+    p = common.arguments(__doc__, ("gcn", "sage", *ATTEND))
     p.add_argument("--adj", choices=("csr", "sparse_tensor", "edge_index", "pairs"), default="csr")
     p.add_argument("--mean", action="store_true", help="csr, sage: aggr='mean' in place of 'sum' with weights 1/degree")
     p.add_argument("--int64", action="store_true", help="int64 indices (csr)")
@@ -48,15 +51,15 @@ def main():
     o, g, w = common.start(p)
     if o.model == "gcn":
         kind = dict(model=GCN, normalize=False, add_self_loops=False)
-    elif o.model == "gat":
+    elif o.model in ATTEND:
         if o.adj not in ("edge_index", "pairs"):
-            p.error("--model gat takes --adj edge_index or pairs")
-        kind = dict(model=GAT, heads=o.heads, add_self_loops=False)
+            p.error(f"--model {o.model} takes --adj edge_index or pairs")
+        kind = dict(model=GAT, v2=o.model == "gatv2", heads=o.heads, add_self_loops=False)
     else:
         kind = dict(model=GraphSAGE, aggr="sum" if o.adj == "csr" and not o.mean else "mean")
     m = kind.pop("model")(g.width, o.hidden, o.layers, g.classes, dropout=o.dropout, norm=torch.nn.LayerNorm(o.hidden), **kind)
     m.load_state_dict(w)
-    if o.model == "gat":
+    if o.model in ATTEND:
         for conv in m.convs:
             conv.dropout = 0.0
     m.to(o.device)
