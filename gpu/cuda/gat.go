@@ -30,10 +30,14 @@ type gatTiles struct {
 
 // gatTilesOf returns the narrowest tiles that hold a head, else the widest. m are the matrices whose rows are gathered or written.
 func gatTilesOf(heads, channels int, m ...gpu.Matrix) gatTiles {
-	prefix, list := "_", gatWidths
 	if !gatVectors(heads, channels, m) {
-		prefix, list = "_s", gatThin
+		return tilesOf("_s", gatThin, heads, channels)
 	}
+	return tilesOf("_", gatWidths, heads, channels)
+}
+
+// tilesOf returns the narrowest tiles of a rising list that hold a head, else the widest.
+func tilesOf(prefix string, list []int, heads, channels int) gatTiles {
 	width := list[len(list)-1]
 	for i := len(list) - 1; i >= 0 && list[i] >= channels; i-- {
 		width = list[i]

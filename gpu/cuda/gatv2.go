@@ -8,14 +8,16 @@ import (
 	"capgnn/gpu"
 )
 
-// gatv2TilesOf returns the narrower tiles if they hold a head, else the wider ones.
-func gatv2TilesOf(heads, channels int) gatTiles {
-	kernel, width := "_16", 16
-	if channels > width {
-		kernel, width = "_128", 128
+// gatv2Widths are the columns that the kernels for heads of four aligned columns hold, rising; gatv2Thin those of the others.
+var gatv2Widths, gatv2Thin = []int{16, 64, 256}, []int{8, 64}
+
+// gatv2TilesOf returns the narrowest tiles that hold a head, else the widest. m are the matrices whose rows are gathered or written.
+func gatv2TilesOf(heads, channels int, m ...gpu.Matrix) gatTiles {
+	unaligned := func(x gpu.Matrix) bool { return !x.Empty() && !aligned(x, 16) }
+	if channels%4 != 0 || slices.ContainsFunc(m, unaligned) {
+		return tilesOf("_s", gatv2Thin, heads, channels)
 	}
-	pieces := int(blocks(channels, width))
-	return gatTiles{kernel, pieces, heads * pieces}
+	return tilesOf("_", gatv2Widths, heads, channels)
 }
 
 // GATv2Aggregate: sum over in-edges weighted by attention to sums of rows.
@@ -26,12 +28,13 @@ func (q *queue) GATv2Aggregate(a gpu.GATv2Args) {
 	if a.Lo == a.Hi || cols == 0 {
 		return
 	}
-	t := gatv2TilesOf(heads, cols/heads)
+	t := gatv2TilesOf(heads, cols/heads, a.O, a.T, a.THalo, a.R)
+	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
 	q.begin("GATv2Aggregate", gpu.PhaseAggregation)
-	q.launch("capgnn_gatv2_sum"+t.kernel, gatGrid(0, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
+	q.launch("capgnn_gatv2_sum"+t.kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.O), i32(a.O.LD), matPtr(a.LSE), i32(a.LSE.LD)},
 		csrWords(inner), []word{matPtr(a.T), i32(a.T.LD)}, csrWords(halo), []word{matPtr(a.THalo), i32(a.THalo.LD), matPtr(a.R), i32(a.R.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(a.Lo)), i64(int64(a.Hi)), i32(cols / heads)})...)
+			vecPtr(a.Att), f32(a.Slope), i64(int64(a.Lo)), i64(int64(a.Hi)), pair(cols/heads, hubs)})...)
 	entries := inner.Entries + halo.Entries // of rows as if they were equally long, as in GATAggregate
 	q.counted((entries*int64(a.Hi)/int64(rows) - entries*int64(a.Lo)/int64(rows)) * int64(cols))
 }
@@ -44,14 +47,15 @@ func (q *queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
 	if a.DO.Empty() {
 		return
 	}
-	t := gatv2TilesOf(heads, cols/heads)
+	t := gatv2TilesOf(heads, cols/heads, a.DR, a.DA, a.DO, a.T, a.THalo, a.R)
+	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
 	q.begin("GATv2BackwardDst", gpu.PhaseAggregation)
 	q.launch("capgnn_gatv2_dots", gatGrid(0, rows, 1), blockSize, 0, matPtr(a.G), i32(a.G.LD), matPtr(a.DO), i32(a.DO.LD), matPtr(a.O), i32(a.O.LD),
 		i64(int64(rows)), pair(heads, cols/heads))
-	q.launch("capgnn_gatv2_dst"+t.kernel, gatGrid(0, rows, t.tiles), blockSize, 0, slices.Concat(
+	q.launch("capgnn_gatv2_dst"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.DR), i32(a.DR.LD), matPtr(a.DA), i32(a.DA.LD), matPtr(a.G), i32(a.G.LD), matPtr(a.DO), i32(a.DO.LD), matPtr(a.LSE), i32(a.LSE.LD)},
 		csrWords(inner), []word{matPtr(a.T), i32(a.T.LD)}, csrWords(halo), []word{matPtr(a.THalo), i32(a.THalo.LD), matPtr(a.R), i32(a.R.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), i32(cols / heads)})...)
+			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }
 
@@ -63,11 +67,12 @@ func (q *queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	if a.DT.Empty() {
 		return
 	}
-	t := gatv2TilesOf(heads, cols/heads)
+	t := gatv2TilesOf(heads, cols/heads, a.DT, a.T, a.DO, a.R)
+	hubs := q.dev.hubBlocks(edges.Entries)
 	q.begin("GATv2BackwardSrc", gpu.PhaseAggregation)
-	q.launch("capgnn_gatv2_src"+t.kernel, gatGrid(0, rows, t.tiles), blockSize, 0, slices.Concat(
+	q.launch("capgnn_gatv2_src"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.DT), i32(a.DT.LD), matPtr(a.T), i32(a.T.LD)}, csrWords(edges),
 		[]word{matPtr(a.DO), i32(a.DO.LD), matPtr(a.R), i32(a.R.LD), matPtr(a.LSE), i32(a.LSE.LD), matPtr(a.G), i32(a.G.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), i32(cols / heads)})...)
+			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
 	q.counted(edges.Entries * int64(cols))
 }

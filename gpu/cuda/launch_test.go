@@ -113,6 +113,18 @@ func TestGATTiles(t *testing.T) {
 			t.Errorf("%d heads of %d columns, rows %d apart: %+v, want %+v", c.heads, c.channels, c.ld, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		heads, channels, ld int
+		want                gatTiles
+	}{
+		{4, 64, 256, gatTiles{"_64", 1, 4}}, {8, 8, 64, gatTiles{"_16", 1, 8}}, {3, 20, 60, gatTiles{"_64", 1, 3}}, {2, 256, 512, gatTiles{"_256", 1, 2}},
+		{1, 300, 300, gatTiles{"_256", 2, 2}}, {4, 41, 164, gatTiles{"_s64", 1, 4}}, {1, 8, 9, gatTiles{"_s8", 1, 1}}, {3, 130, 392, gatTiles{"_s64", 3, 9}},
+	} {
+		m := gpu.Matrix{Buf: block, Rows: 4, Cols: c.heads * c.channels, LD: c.ld}
+		if got := gatv2TilesOf(c.heads, c.channels, m, gpu.Matrix{}); got != c.want {
+			t.Errorf("GATv2: %d heads of %d columns, rows %d apart: %+v, want %+v", c.heads, c.channels, c.ld, got, c.want)
+		}
+	}
 	last := gpu.Matrix{Buf: &buffer{size: 4 * (48 + 41)}, Rows: 2, Cols: 41, LD: 48}
 	odd := gpu.Matrix{Buf: block, Off: 2, Rows: 2, Cols: 64, LD: 64}
 	for _, m := range []gpu.Matrix{last, odd} {
