@@ -46,14 +46,14 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 		}
 		n.s = ws.matrix(name, p.rowsOf(l), in)
 	} else {
-		name := "g"
+		name := p.transformedSlab(l)
 		if keepT && p.training() {
 			name = fmt.Sprintf("t%d", l)
 		}
 		n.t = ws.typed(name, p.srcOf(l), out, p.cfg.GatherType(p.plan, l, Forward))
 	}
 	if p.training() && !n.lp.BackwardIn {
-		n.g = ws.matrix("g", p.srcOf(l), out)
+		n.g = ws.matrix(p.scatteredSlab(l), p.srcOf(l), out)
 	}
 	if p.replicated(l) || n.lp.Raw {
 		name := "thalo"

@@ -162,7 +162,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 		s.y = ws.matrix(own("y"), p.rowsOf(l), out)
 		s.h = ws.typed(own("h"), p.rowsOf(l), out, p.rowType(l))
 	default:
-		s.h = ws.typed(turn("rows"), p.rowsOf(l), out, p.rowType(l))
+		s.h = ws.typed(p.outputSlab(l, turn("rows")), p.rowsOf(l), out, p.rowType(l))
 	}
 	if !p.training() {
 		return s
@@ -263,11 +263,15 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 			continue
 		}
 		e := x.epilogue(l)
-		if p.plan.Fused {
-			s.conv.forward(x, h, *s.z, &e)
-		} else {
+		switch {
+		case !p.plan.Fused:
 			s.conv.forward(x, h, *s.z, nil)
 			x.unfused(s, e)
+		case p.apart(l):
+			s.conv.forward(x, h, *s.z, nil)
+			x.q.Epilogue(e)
+		default:
+			s.conv.forward(x, h, *s.z, &e)
 		}
 		h = *s.h
 	}
@@ -365,14 +369,4 @@ func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
 	if halo.Rows > 0 {
 		q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Halo, X: halo, RowScale: op.RowScale, ColScale: op.HaloScale, Accumulate: true})
 	}
-}
-
-// Outputs returns, after Backward, what each layer made in the Forward before it: what the next layer read, and for the last
-// layer what lies where the logits were. All are FP32.
-func (p *Pass) Outputs() []gpu.Matrix {
-	out := make([]gpu.Matrix, len(p.stages))
-	for l, s := range p.stages {
-		out[l] = *s.z
-	}
-	return out
 }

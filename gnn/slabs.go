@@ -1,0 +1,73 @@
+package gnn
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+)
+
+// tight reports whether layer l shares its slabs as closely as can be (docs/adr/0064): a layer of GCN between the first and the last that transforms first. It reads
+// H, makes T = H·Wᵀ and Z = A·T, and of that the next H.
+//
+//   - H lies where Z will: it is dead once T is there.
+//   - T lies where gradients of rows will. The last such layer puts its output in the place of T too, behind the aggregation and not in it.
+//   - Backward, G = Aᵀ·dZ lies where the last hidden layer's output was.
+//
+// A pass through L layers so has L slabs of hidden rows: those of L - 1 layers, which are kept, and one.
+func (p *Pass) tight(l int) bool {
+	return p.cfg.Kind == GCN && p.cfg.normed() && p.plan.Fused && l > 0 && l < p.cfg.Layers-1 && !p.plan.Layers[l].AggregateFirst
+}
+
+// outputSlab is where layer l's output lies, if not in the slab that is given.
+func (p *Pass) outputSlab(l int, usual string) string {
+	if p.training() && p.tight(l+1) {
+		return fmt.Sprintf("z%d", l+1)
+	}
+	return usual
+}
+
+// transformedSlab is where T of layer l lies.
+func (p *Pass) transformedSlab(l int) string {
+	switch {
+	case !p.tight(l):
+		return "g"
+	case p.training():
+		return "rows"
+	}
+	return "z1" // evaluation keeps nothing: Z and H have the other two
+}
+
+// scatteredSlab is where G of layer l lies.
+func (p *Pass) scatteredSlab(l int) string {
+	if p.tight(l) {
+		return fmt.Sprintf("z%d", p.cfg.Layers-2)
+	}
+	return "g"
+}
+
+// apart reports whether layer l's epilogue runs behind its aggregation, because it writes where that reads.
+func (p *Pass) apart(l int) bool { return p.training() && p.tight(l) && !p.tight(l+1) }
+
+// Outputs returns, after Backward, what each layer made in the Forward before it: what the next layer read, and for the last
+// layer what lies where the logits were. All are FP32. Of a layer whose output has been written over, it is the reciprocal deviations of its LayerNorm, which are
+// no numbers where its rows are not.
+func (p *Pass) Outputs() []gpu.Matrix {
+	out := make([]gpu.Matrix, len(p.stages))
+	for l, s := range p.stages {
+		out[l] = *s.z
+		if l == p.cfg.Layers-2 && p.scatters() {
+			out[l] = gpu.Matrix{Buf: s.rstd.Buf, Off: s.rstd.Off, Rows: 1, Cols: s.rstd.Len, LD: max(1, s.rstd.Len)}
+		}
+	}
+	return out
+}
+
+// scatters reports whether some layer's G takes the place of the last hidden layer's output.
+func (p *Pass) scatters() bool {
+	for l := range p.stages {
+		if p.tight(l) {
+			return true
+		}
+	}
+	return false
+}
