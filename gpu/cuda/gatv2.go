@@ -9,7 +9,7 @@ import (
 )
 
 // gatv2Widths are the columns that the kernels for heads of four aligned columns hold, rising; gatv2Thin those of the others.
-var gatv2Widths, gatv2Thin = []int{16, 64, 256}, []int{8, 64}
+var gatv2Widths, gatv2Thin = []int{16, 64, 256}, []int{8, 48, 128}
 
 // gatv2TilesOf returns the narrowest tiles that hold a head, else the widest. m are the matrices whose rows are gathered or written.
 func gatv2TilesOf(heads, channels int, m ...gpu.Matrix) gatTiles {

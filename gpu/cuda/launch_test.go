@@ -118,7 +118,7 @@ func TestGATTiles(t *testing.T) {
 		want                gatTiles
 	}{
 		{4, 64, 256, gatTiles{"_64", 1, 4}}, {8, 8, 64, gatTiles{"_16", 1, 8}}, {3, 20, 60, gatTiles{"_64", 1, 3}}, {2, 256, 512, gatTiles{"_256", 1, 2}},
-		{1, 300, 300, gatTiles{"_256", 2, 2}}, {4, 41, 164, gatTiles{"_s64", 1, 4}}, {1, 8, 9, gatTiles{"_s8", 1, 1}}, {3, 130, 392, gatTiles{"_s64", 3, 9}},
+		{1, 300, 300, gatTiles{"_256", 2, 2}}, {4, 41, 164, gatTiles{"_s48", 1, 4}}, {1, 8, 9, gatTiles{"_s8", 1, 1}}, {3, 130, 392, gatTiles{"_s128", 2, 6}},
 	} {
 		m := gpu.Matrix{Buf: block, Rows: 4, Cols: c.heads * c.channels, LD: c.ld}
 		if got := gatv2TilesOf(c.heads, c.channels, m, gpu.Matrix{}); got != c.want {

@@ -143,6 +143,10 @@ struct Wide {
 
 CAPGNN_FN Wide pick(bool second, const Wide& a, const Wide& b) { return {second ? b.at : a.at, second ? b.ld : a.ld}; }
 
+CAPGNN_FN Sparse pick(bool second, const Sparse& a, const Sparse& b) {
+  return {second ? b.begin : a.begin, second ? b.end : a.end, second ? b.indices : a.indices, second ? b.list : a.list, second ? b.stored : a.stored};
+}
+
 template <int G, int C, int V, int AHEAD, bool WIDE>
 CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inner, const Wide& t, const Sparse& halo, const Wide& t2, const Wide& r,
                    const float* att, float slope, i64 lo, i64 hi, int channels, u32 hub_blocks) {
@@ -151,7 +155,6 @@ CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inne
   const Tile<G, C, V, WIDE> tile(channels, att, slope);
   const auto length = [&](i64 i) { return inner.length(i) + halo.length(i); };
   each_row(lo, hi, hub_blocks, found, length, [&](i64 v, bool hub) {
-    const Edges a = edges(inner, v, hub), b = edges(halo, v, hub);
     Stored<float, V> own[C];
     tile.load(own, r.row(v), true);
     float top = -INFINITY, mass = 0.f, acc[C][V];
@@ -160,7 +163,7 @@ CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inne
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Wide from = pick(side, t, t2);
-      in_turn<G, AHEAD>(pick(side, a, b), [&](int index, int k, int n) {
+      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), [&](int index, int k, int n) {
         Stored<float, V> x[AHEAD][C];
         Entry entry[AHEAD];
         float e[AHEAD], now = top;
@@ -228,7 +231,6 @@ CAPGNN_FN void dst(float* dr, int ld_dr, float* da, int ld_da, const float* g, i
   const Tile<G, C, V, WIDE> tile(channels, att, slope);
   const auto length = [&](i64 i) { return inner.length(i) + halo.length(i); };
   each_row(0, rows, hub_blocks, found, length, [&](i64 v, bool hub) {
-    const Edges a = edges(inner, v, hub), b = edges(halo, v, hub);
     const float norm = lse[v * ld_lse + tile.piece.head], less = g[v * ldg + tile.piece.head];
     Stored<float, V> own[C], grad[C];
     tile.load(own, r.row(v), true);
@@ -239,7 +241,7 @@ CAPGNN_FN void dst(float* dr, int ld_dr, float* da, int ld_da, const float* g, i
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Wide from = pick(side, t, t2);
-      in_turn<G, AHEAD>(pick(side, a, b), [&](int index, int k, int n) {
+      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), [&](int index, int k, int n) {
         Stored<float, V> x[AHEAD][C];
         Entry entry[AHEAD];
 #pragma unroll
@@ -348,34 +350,51 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_gatv2_dots(flo
 }
 CAPGNN_KERNEL(capgnn_gatv2_dots)
 
-// shape holds channels and hub_blocks.
-#define GATV2(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
+// shape holds channels and hub_blocks. BLOCKS of a multiprocessor run at a time: more of them hide more than more entries AHEAD do (docs/adr/0061).
+#define GATV2_SUM(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_sum##suffix( \
       float* o, int ldo, float* lse, int ld_lse, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, int ldt, \
       const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, int ldt2, const float* r, int ldr, \
       const float* att, float slope, i64 lo, i64 hi, u64 shape) { \
-    sum<G, C, V, 2 * AHEAD, WIDE>(o, ldo, lse, ld_lse, {begin, end, indices, list, stored}, Wide{t, ldt}, {begin2, end2, indices2, list2, stored2}, \
-                                  Wide{t2, ldt2}, Wide{r, ldr}, att, slope, lo, hi, low(shape), high(shape)); \
+    sum<G, C, V, AHEAD, WIDE>(o, ldo, lse, ld_lse, {begin, end, indices, list, stored}, Wide{t, ldt}, {begin2, end2, indices2, list2, stored2}, Wide{t2, ldt2}, \
+                              Wide{r, ldr}, att, slope, lo, hi, low(shape), high(shape)); \
   } \
-  CAPGNN_KERNEL(capgnn_gatv2_sum##suffix) \
+  CAPGNN_KERNEL(capgnn_gatv2_sum##suffix)
+
+#define GATV2_DST(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_dst##suffix( \
       float* dr, int ld_dr, float* da, int ld_da, const float* g, int ldg, const float* d_o, int ld_do, const float* lse, int ld_lse, const i64* begin, \
       const i64* end, const int* indices, const int* list, i64 stored, const float* t, int ldt, const i64* begin2, const i64* end2, const int* indices2, \
       const int* list2, i64 stored2, const float* t2, int ldt2, const float* r, int ldr, const float* att, float slope, i64 rows, u64 shape) { \
     dst<G, C, V, AHEAD, WIDE>(dr, ld_dr, da, ld_da, g, ldg, Wide{d_o, ld_do}, lse, ld_lse, {begin, end, indices, list, stored}, Wide{t, ldt}, \
-                        {begin2, end2, indices2, list2, stored2}, Wide{t2, ldt2}, Wide{r, ldr}, att, slope, rows, low(shape), high(shape)); \
+                              {begin2, end2, indices2, list2, stored2}, Wide{t2, ldt2}, Wide{r, ldr}, att, slope, rows, low(shape), high(shape)); \
   } \
-  CAPGNN_KERNEL(capgnn_gatv2_dst##suffix) \
+  CAPGNN_KERNEL(capgnn_gatv2_dst##suffix)
+
+#define GATV2_SRC(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_src##suffix( \
       float* dt, int ld_dt, const float* t, int ldt, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* d_o, \
       int ld_do, const float* r, int ldr, const float* lse, int ld_lse, const float* g, int ldg, const float* att, float slope, i64 rows, u64 shape) { \
     src<G, C, V, AHEAD, WIDE>(dt, ld_dt, Wide{t, ldt}, {begin, end, indices, list, stored}, Wide{d_o, ld_do}, Wide{r, ldr}, lse, ld_lse, g, ldg, att, slope, rows, \
-                        low(shape), high(shape)); \
+                              low(shape), high(shape)); \
   } \
   CAPGNN_KERNEL(capgnn_gatv2_src##suffix)
 
-GATV2(_16, 4, 1, 4, 2, 3, false)
-GATV2(_64, 8, 2, 4, 2, 2, false)
-GATV2(_256, 32, 2, 4, 2, 2, true)
-GATV2(_s8, 8, 1, 1, 2, 3, false)
-GATV2(_s64, 16, 4, 1, 2, 2, true)
+GATV2_SUM(_16, 4, 1, 4, 2, 4, false)
+GATV2_DST(_16, 4, 1, 4, 2, 3, false)
+GATV2_SRC(_16, 4, 1, 4, 1, 4, false)
+GATV2_SUM(_64, 16, 1, 4, 2, 4, false)
+GATV2_DST(_64, 16, 1, 4, 2, 3, false)
+GATV2_SRC(_64, 8, 2, 4, 1, 3, false)
+GATV2_SUM(_256, 32, 2, 4, 1, 2, true)
+GATV2_DST(_256, 32, 2, 4, 1, 2, true)
+GATV2_SRC(_256, 32, 2, 4, 1, 2, true)
+GATV2_SUM(_s8, 8, 1, 1, 2, 4, false)
+GATV2_DST(_s8, 8, 1, 1, 2, 4, false)
+GATV2_SRC(_s8, 8, 1, 1, 2, 4, false)
+GATV2_SUM(_s48, 16, 3, 1, 2, 4, false)
+GATV2_DST(_s48, 16, 3, 1, 2, 3, false)
+GATV2_SRC(_s48, 16, 3, 1, 1, 4, false)
+GATV2_SUM(_s128, 32, 4, 1, 1, 3, true)
+GATV2_DST(_s128, 32, 4, 1, 1, 2, true)
+GATV2_SRC(_s128, 32, 4, 1, 1, 3, true)
