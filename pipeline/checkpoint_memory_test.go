@@ -15,6 +15,9 @@ import (
 // A checkpoint takes a few pieces of memory, however large the caches are whose rows it holds: when it is written and when it is
 // read.
 func TestCheckpointTakesNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes more")
+	}
 	const parts, epochs, bound = 3, 2, 3 << 20
 	p, m := task{share: 0.2, vertices: 1500}.make(t, gnn.GCN)
 	m.Hidden = 512

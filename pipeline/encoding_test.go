@@ -103,6 +103,9 @@ func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding
 
 // Encoded rows take the bytes that they must, whatever their route; evaluation and gradients travel as ever.
 func TestEncodedBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts bytes, which says nothing of races")
+	}
 	const parts = 3
 	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3}.make(t, kind)

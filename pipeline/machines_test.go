@@ -39,6 +39,9 @@ func overMachines(t *testing.T, kind gnn.Kind, parts []int, rate float64, latenc
 
 // Of machines the simulation has the bytes that ranks send each other, is equal in every rerun, and takes as long as their busiest direction at least.
 func TestSimulateMachines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts bytes and virtual time, which says nothing of races")
+	}
 	const rate, latency = 1e6, 100 * time.Microsecond // so slow that the network decides
 	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GAT} {
 		for name, parts := range map[string][]int{"2x2": {2, 2}, "3+1": {3, 1}, "4x1": {1, 1, 1, 1}} {
@@ -79,6 +82,9 @@ func TestSimulateMachines(t *testing.T) {
 
 // Machines of a simulation send each other what ranks of a run do, however rows move.
 func TestSimulatedPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts bytes, which says nothing of races")
+	}
 	p, m := task{share: 0.3}.make(t, gnn.SAGE)
 	for _, name := range []string{"none", "slots", "int8", "pruned", "pieces"} {
 		for _, group := range []string{"2x2", "3+1", "4x1"} {

@@ -21,6 +21,9 @@ import (
 // As many parts as vertices, on a graph of Cora's size: what a part takes on the host, on ledgers as before a run, does not grow with
 // the number of parts. All parts took 13 GB when pairs of parts had tables.
 func TestManyParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes more")
+	}
 	const n = 2708
 	g, err := synth.Random(n, 2*n, false, 7)
 	if err != nil {
@@ -37,7 +40,7 @@ func TestManyParts(t *testing.T) {
 	}
 	defer dev.Close()
 	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
-	if testing.Short() || !long.Wanted() {
+	if !long.Wanted() {
 		caches = caches[3:] // that of which most is kept
 	}
 	for _, c := range caches {
