@@ -88,6 +88,3 @@ func sum(kernel string, cols, tile, load int, hubs bool) string {
 	}
 	return s.String()
 }
-
-// attentionReaches come with the conformance suite's.
-func attentionReaches() []reach { return nil }

@@ -4,6 +4,7 @@ package fake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func TestReach(t *testing.T) {
 }
 
 func reaches() []reach {
-	return append(append(append(elementwiseReaches(), attentionReaches()...), productReaches()...), sumReaches()...)
+	return slices.Concat(elementwiseReaches(), productReaches(), sumReaches())
 }
 
 // elementwiseReaches are rows of two segments, aligned and not, and of few columns, on one block.
