@@ -44,6 +44,8 @@ type LayerGraph struct {
 	Rows, Src int
 	// HaloRows is the number of rows of the forward halo matrix.
 	HaloRows int
+	// Stored is the number of entries of sparse features that layer 0 reads, where training drops features.
+	Stored   int
 	Forward  Operand // Rows × Src, Rows × HaloRows
 	Backward Operand // Src × Rows, Src × halo rows; unused in evaluation
 	// HaloBack is the transpose of Forward.Halo (HaloRows × Rows), for a replicated first layer and for layers that return gradients
@@ -55,29 +57,6 @@ type LayerGraph struct {
 
 // RowRange is rows Lo to Hi, Hi excluded.
 type RowRange struct{ Lo, Hi int }
-
-// Features are input rows on a device: dense, or sparse with the transpose for the weight gradient.
-type Features struct {
-	Dense   gpu.Matrix
-	Sparse  gpu.CSR
-	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
-	Before  []int64 // entries of Sparse before each row, and at last all of them; on the host
-}
-
-func (f Features) sparse() bool { return f.Sparse.Cols > 0 }
-
-// head returns the first n rows.
-func (f Features) head(n int) Features {
-	if f.sparse() {
-		f.Sparse.Rows = n
-		f.Sparse.Begin = f.Sparse.Begin.Slice(0, n)
-		f.Sparse.End = f.Sparse.End.Slice(0, n)
-		f.Sparse.Entries = f.Before[n]
-		return f
-	}
-	f.Dense = f.Dense.RowRange(0, n)
-	return f
-}
 
 // Input is what layer 0 reads on one device. Which fields are used depends on the plan's InputMode.
 type Input struct {

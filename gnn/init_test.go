@@ -141,7 +141,7 @@ func TestInitCountersAreNotDropouts(t *testing.T) {
 			f := fnv.New64a()
 			f.Write([]byte(x.Name))
 			h := f.Sum64()
-			if uint32(h) <= originDropout {
+			if uint32(h) <= featureDropout {
 				t.Errorf("%s: hash %x collides with dropout of layer %d", x.Name, h, uint32(h))
 			}
 			if other, ok := seen[h]; ok && other != x.Name {

@@ -13,18 +13,19 @@ const originDropout = 64
 // origin makes H⁰, of which every layer of APPNP and GCNII adds a share to what it sums over neighbours, from the features of the vertices that layer 0
 // reads. All layers add their parts to its gradient.
 //
-//	APPNP: H⁰ = lin2(dropout(ReLU(lin1(X))))
-//	GCNII: H⁰ = ReLU(lins.0(X))
+//	APPNP: H⁰ = lin2(dropout(ReLU(lin1(dropout(X)))))
+//	GCNII: H⁰ = ReLU(lins.0(dropout(X)))
 type origin struct {
-	x  linear      // products with features
-	h  *gpu.Matrix // Src of layer 0 × originWidth: H⁰
-	dh *gpu.Matrix // its gradient; only training
-	y  *gpu.Matrix // APPNP: Src × hidden: behind dropout
-	dy *gpu.Matrix // its gradient
+	x  linear       // products with features
+	d  *featureDrop // what they read of them; nil: all
+	h  *gpu.Matrix  // Src of layer 0 × originWidth: H⁰
+	dh *gpu.Matrix  // its gradient; only training
+	y  *gpu.Matrix  // APPNP: Src × hidden: behind dropout
+	dy *gpu.Matrix  // its gradient
 }
 
 func (p *Pass) newOrigin(ws *Workspace) *origin {
-	o := &origin{x: linear{l: 0}}
+	o := &origin{x: linear{l: 0}, d: p.newFeatureDrop(ws)}
 	src, hidden := p.srcOf(0), p.cfg.Hidden
 	if p.in.X.sparse() {
 		o.x.wt = ws.matrix("wt", number(p.cfg.In), hidden)
@@ -59,7 +60,7 @@ func (o *origin) forward(x *exec) {
 // dense enqueues y = dropout(ReLU(X·Wᵀ + b)).
 func (o *origin) dense(x *exec, y gpu.Matrix, a affine, drop gpu.Dropout) {
 	args := gpu.LinearArgs{Z: y, Bias: a.bias, Then: &gpu.Epilogue{Z: y, H: y, ReLU: true, Dropout: drop}}
-	if f := o.x.source(x, gpu.Matrix{}); f.sparse() {
+	if f := o.d.forward(x, o.x.source(x, gpu.Matrix{})); f.sparse() {
 		o.x.project(x, y, f, a.w, 0)
 		args.X, args.W, args.Beta = gpu.Matrix{Rows: y.Rows}, gpu.Matrix{Rows: y.Cols}, 1
 	} else {
@@ -100,7 +101,7 @@ func (o *origin) backward(x *exec) {
 	}
 	// What was dropped is 0 in y, and what was not has the sign of what ReLU read.
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: y, DZ: dy, ReLU: true, Dropout: drop, DBias: gr[0].bias})
-	o.x.projectGrad(x, gr[0].w, dy, o.x.source(x, gpu.Matrix{}), gpu.Matrix{}, Features{})
+	o.x.projectGrad(x, gr[0].w, dy, o.d.backward(x, o.x.source(x, gpu.Matrix{})), gpu.Matrix{}, Features{})
 }
 
 // originRows returns rows of H⁰: those that this pass made, or those that came with the rows of the layer before.

@@ -250,6 +250,7 @@ func (d *desk) step(c Config, p Plan, t *task, s *stack) *step {
 	}
 	if t.sparse {
 		out.in.X, out.in.RootT = d.sparse(rowsOf(t.x, ids, c.In), c.In, out.layers[0].Rows)
+		d.number(out, rowsOf(t.x, ids, c.In), ids, c.In)
 	}
 	out.in.IDs = d.ints(append(slices.Clone(ids), 0, 0, 0))
 	return out
@@ -269,6 +270,26 @@ func (d *desk) sparse(x []float32, cols, rows int) (f Features, rootT gpu.CSR) {
 	head, _ := nonZero(x[:rows*cols], cols)
 	back = head.transposed()
 	return f, d.csr(&back, transposedValues(x, cols, &back))
+}
+
+// number gives the entries of a step's sparse features, which are x, their numbers.
+func (d *desk) number(s *step, x []float32, ids []int32, cols int) {
+	var numbers, numbersT []int32
+	for i, v := range ids {
+		for j := range cols {
+			if x[i*cols+j] != 0 {
+				numbers = append(numbers, EntryNumber(v, int32(j), cols))
+			}
+		}
+	}
+	for j := range cols {
+		for i, v := range ids {
+			if x[i*cols+j] != 0 {
+				numbersT = append(numbersT, EntryNumber(v, int32(j), cols))
+			}
+		}
+	}
+	s.in.X.Numbers, s.in.X.NumbersT, s.layers[0].Stored = d.ints(numbers), d.ints(numbersT), len(numbers)
 }
 
 // nonZero returns the entries of x that are not 0, and how many there are before each row.
@@ -440,6 +461,9 @@ func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch i
 	}
 	s := d.step(c, p, u, u.stack(all, hops, everyone))
 	s.in.IDs = d.ints(ids)
+	if u.sparse {
+		d.number(s, u.x, ids, c.In)
+	}
 	return d.train(c, p, w, s, true).run(u, s, all, epoch)
 }
 

@@ -180,7 +180,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
-	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
+	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
 		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 

@@ -112,5 +112,6 @@ func (e *extent) layers(aims []aim) []gnn.LayerGraph {
 			out[l] = gnn.LayerGraph{Rows: e.hops[a.hop].rows, Src: e.hops[a.hop].cols}
 		}
 	}
+	out[0].Stored = e.features
 	return out
 }

@@ -81,7 +81,9 @@ func (n *input) layer(l *layout, s *layerSpans) gnn.LayerGraph {
 func (n *input) sparse(d *draft) {
 	x := &d.layout.x
 	n.before = append(n.before[:0], x.rows.begin.on(d.mem.Bytes())[:x.rows.rows+1]...)
-	n.in.X = gnn.Features{Sparse: x.rows.in(n.buf), SparseT: x.back.in(n.buf), Before: n.before}
+	n.in.X = gnn.Features{Sparse: x.rows.in(n.buf), SparseT: x.back.in(n.buf), Before: n.before,
+		Numbers: x.numbers.in(n.buf), NumbersT: x.numbersT.in(n.buf)}
+	n.layers[0].Stored = x.rows.indices.n
 	own := d.layout.layers[0].rows
 	n.in.RootT = n.in.X.SparseT
 	if own < x.rows.rows {

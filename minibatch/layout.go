@@ -38,10 +38,12 @@ type csrSpans struct {
 	values     span[float32]
 }
 
-// sparseSpans is sparse features: of all ids, transposed, and where the entries of the first layer's own rows end in the latter.
+// sparseSpans is sparse features: of all ids, transposed, and where the entries of the first layer's own rows end in the latter. Where features are dropped,
+// also the numbers of both's entries (gnn.EntryNumber).
 type sparseSpans struct {
-	rows, back csrSpans
-	ends       span[int64]
+	rows, back        csrSpans
+	ends              span[int64]
+	numbers, numbersT span[int32]
 }
 
 // span is n elements from byte at on. n is 0 where the array is not there.

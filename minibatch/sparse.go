@@ -1,6 +1,9 @@
 package minibatch
 
-import "capgnn/internal/learn"
+import (
+	"capgnn/gnn"
+	"capgnn/internal/learn"
+)
 
 // sparse returns features that travel as they are stored, and are computed so; nil: rows are dense.
 func (g *stage) sparse() *learn.Features {
@@ -15,6 +18,10 @@ func (g *stage) laySparse(l *layout, e *extent) {
 	l.csr(&l.x.rows, e.ids, g.p.Features.Cols, e.features, true)
 	l.csr(&l.x.back, g.p.Features.Cols, e.ids, e.features, true)
 	add(l, &l.x.ends, g.p.Features.Cols)
+	if g.drops {
+		add(l, &l.x.numbers, e.features)
+		add(l, &l.x.numbersT, e.features)
+	}
 }
 
 // putSparse writes the sparse features of a draft's vertices, all of which the part has at hand.
@@ -36,10 +43,12 @@ func (g *stage) beginSparse(d *draft) {
 }
 
 // spreadSparse writes a draft's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
+// It numbers the entries of both, where features are dropped.
 func (g *stage) spreadSparse(d *draft) {
 	f, x, mem := &g.p.Features, &d.layout.x, d.mem.Bytes()
 	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
 	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)
+	numbers, numbersT := x.numbers.on(mem), x.numbersT.on(mem)
 	own, ends, n := d.layout.layers[0].rows, x.ends.on(mem), len(d.stack.IDs)
 	clear(tBegin)
 	clear(ends)
@@ -58,6 +67,10 @@ func (g *stage) spreadSparse(d *draft) {
 		for e := begin[i]; e < begin[i+1]; e++ {
 			to := &next[indices[e]]
 			tIndices[*to], tValues[*to] = int32(i), values[e]
+			if g.drops {
+				number := gnn.EntryNumber(d.stack.IDs[i], indices[e], f.Cols)
+				numbers[e], numbersT[*to] = number, number
+			}
 			*to++
 		}
 	}

@@ -38,6 +38,7 @@ type stage struct {
 	scaling  *gnn.Scaling
 	aims     []aim     // by layer
 	sums     bool      // layer 0 reads rows of ÂX
+	drops    bool      // features are dropped
 	tables   []table   // dense rows: ÂX, X, or both
 	gathers  bool      // they are gathered on the host; else the device is given their ids
 	resident *resident // of them: the device gathers those; nil: it keeps none

@@ -259,11 +259,32 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
 	rows, val := b.p.SparseFeatures(ids)
 	t, tval := transposeValues(rows, val, src)
-	return gnn.Features{
+	f := gnn.Features{
 		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
 		SparseT: b.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval),
 		Before:  rows.Indptr,
 	}
+	if b.model.DropsFeatures() {
+		n, nt := entryNumbers(ids, rows, t)
+		f.Numbers, f.NumbersT = upload(b.ld, name+" numbers", n), upload(b.ld, name+" transposed numbers", nt)
+	}
+	return f
+}
+
+// entryNumbers returns the numbers of the entries of feature rows, those that the transpose t has, and of t (gnn.EntryNumber).
+func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
+	of, ofT = make([]int32, rows.Indptr[t.Cols]), make([]int32, len(t.Indices))
+	for r, v := range ids[:t.Cols] {
+		for e := rows.Indptr[r]; e < rows.Indptr[r+1]; e++ {
+			of[e] = gnn.EntryNumber(v, rows.Indices[e], rows.Cols)
+		}
+	}
+	for c := range t.Rows() {
+		for e := t.Indptr[c]; e < t.Indptr[c+1]; e++ {
+			ofT[e] = gnn.EntryNumber(ids[t.Indices[e]], int32(c), rows.Cols)
+		}
+	}
+	return of, ofT
 }
 
 // truncated returns t, the transposed features of the first src rows, restricted to the first rows of them.

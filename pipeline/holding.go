@@ -95,6 +95,7 @@ func (h *holding) planned() []gnn.LayerGraph {
 	if h.plan.Input == gnn.Replicated {
 		layers[0].HaloRows = h.most.halo
 	}
+	layers[0].Stored = h.most.stored
 	return layers
 }
 
@@ -108,6 +109,7 @@ func (h *holding) put(p *pair) error {
 	h.coverage = p.coverage
 	layers := h.layers(p)
 	in := h.input(p)
+	layers[0].Stored = int(in.X.SparseT.Entries)
 	h.answers(p)
 	h.weight = slot(h, "weights of losses", p.weight, len(p.weight)*h.most.loss)
 	if h.ld.err != nil {
@@ -253,7 +255,12 @@ func (h *holding) sparse(name string, ids []graph.NodeID, most, entries int) gnn
 	turned, tval := transposeValues(rows, val, len(ids))
 	a, b := h.csr(name, rows, most, entries), h.csr(name+" transposed", turned, h.model.In, entries)
 	a.val, b.val = slot(h, name+" values", val, entries), slot(h, name+" transposed values", tval, entries)
-	return gnn.Features{Sparse: a.head(len(ids)), SparseT: b.head(turned.Rows()), Before: rows.Indptr}
+	f := gnn.Features{Sparse: a.head(len(ids)), SparseT: b.head(turned.Rows()), Before: rows.Indptr}
+	if h.model.DropsFeatures() {
+		n, nt := entryNumbers(ids, rows, turned)
+		f.Numbers, f.NumbersT = slot(h, name+" numbers", n, entries), slot(h, name+" transposed numbers", nt, entries)
+	}
+	return f
 }
 
 // answers puts labels or targets of the rows of the loss on the device, the others as not counted.

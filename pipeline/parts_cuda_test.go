@@ -197,3 +197,22 @@ func TestEncodedRowsCUDA(t *testing.T) {
 		}
 	}
 }
+
+// GPUs drop the features that CPU devices drop, dense and sparse ones.
+func TestDroppedFeaturesCUDA(t *testing.T) {
+	for i, kind := range []gnn.Kind{gnn.APPNP, gnn.GCNII} {
+		for _, sparse := range []bool{false, true} {
+			p, m := task{share: 0.4, sparse: sparse, vertices: cudaVertices}.make(t, kind)
+			m.Layers = 2
+			part := scatterParts(p.Vertices(), 1+i)
+			loss := func(devices []gpu.Device) float64 {
+				return run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 2 })).FinalLoss
+			}
+			devices, closeAll := gpus(t, "n=2;mem=32;p2p=01/10", numbered(2)...)
+			if got, want := loss(devices[:1+i]), loss(cpus(t, 1+i)); !(math.Abs(got-want) <= 1e-5) {
+				t.Errorf("%s, sparse %t: loss %v on GPUs, %v on CPU devices", kind, sparse, got, want)
+			}
+			closeAll()
+		}
+	}
+}

@@ -167,6 +167,7 @@ func (t placer) build(w *worker, scale weighting) error {
 		return w.ld.err
 	}
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
+	train[0].Stored = int(in.X.SparseT.Entries)
 	b.answers()
 	w.layers = train
 	return t.buildPasses(w, train, eval, in, in)

@@ -136,6 +136,17 @@ func (r *refModel) keep(l, epoch int) func(i, j int) bool {
 	}
 }
 
+// keepFeature says which features dropout keeps: as layer 65, but of sparse ones each has a counter of its own.
+func (r *refModel) keepFeature(epoch int) func(i, j int) bool {
+	if !r.p.Features.Sparse() || r.m.Dropout == 0 {
+		return r.keep(65, epoch)
+	}
+	return func(i, j int) bool {
+		words := gpu.Philox([4]uint32{0, uint32(i*r.x.Cols + j), 65, uint32(epoch)}, gpu.SeedKey(r.m.Seed))
+		return words[0] >= gpu.DropoutThreshold(r.m.Dropout)
+	}
+}
+
 // example returns the logits of SGC, APPNP or GCNII by their papers' formulas.
 func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 	linear := func(name string, x ref.Matrix) ref.Matrix {
@@ -144,6 +155,10 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 	}
 	active := func(z ref.Matrix, layer int) ref.Matrix {
 		_, h, _ := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
+		return h
+	}
+	dropped := func(x ref.Matrix, keep func(i, j int) bool) ref.Matrix {
+		_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: keep}.Forward(x)
 		return h
 	}
 	// mixed returns (1−α)·Â·h + α·first.
@@ -162,15 +177,15 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 		}
 		return linear("lin", h)
 	case gnn.APPNP:
-		first := linear("lin2", active(linear("lin1", r.x), 64))
+		first := linear("lin2", active(linear("lin1", dropped(r.x, r.keepFeature(epoch))), 64))
 		h := first
 		for l := range r.m.Layers {
 			h = mixed(l, h, first)
 		}
 		return h
 	}
-	_, first, _ := ref.Epilogue{ReLU: true}.Forward(linear("lins.0", r.x))
-	_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: r.keep(64, epoch)}.Forward(first)
+	_, first, _ := ref.Epilogue{ReLU: true}.Forward(linear("lins.0", dropped(r.x, r.keepFeature(epoch))))
+	h := dropped(first, r.keep(64, epoch))
 	for l := range r.m.Layers {
 		s := mixed(l, h, first)
 		z := ref.NewMatrix(s.Rows, s.Cols)

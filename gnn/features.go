@@ -1,0 +1,92 @@
+package gnn
+
+import "capgnn/gpu"
+
+// featureDropout is the layer number in the counters of the dropout of features.
+const featureDropout = 65
+
+// Features are input rows on a device: dense, or sparse with the transpose for the weight gradient.
+type Features struct {
+	Dense   gpu.Matrix
+	Sparse  gpu.CSR
+	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
+	Before  []int64 // entries of Sparse before each row, and at last all of them; on the host
+	// Numbers and NumbersT have the EntryNumber of every entry of Sparse and SparseT, where training drops features.
+	Numbers, NumbersT gpu.Ints
+}
+
+func (f Features) sparse() bool { return f.Sparse.Cols > 0 }
+
+// head returns the first n rows.
+func (f Features) head(n int) Features {
+	if f.sparse() {
+		f.Sparse.Rows = n
+		f.Sparse.Begin = f.Sparse.Begin.Slice(0, n)
+		f.Sparse.End = f.Sparse.End.Slice(0, n)
+		f.Sparse.Entries = f.Before[n]
+		return f
+	}
+	f.Dense = f.Dense.RowRange(0, n)
+	return f
+}
+
+// DropsFeatures reports whether training drops features.
+func (c Config) DropsFeatures() bool { return c.Kind.KeepsOrigin() && c.Dropout > 0 }
+
+// EntryNumber stands for an entry of sparse features with so many columns in the counters of dropout, as an id stands for a row:
+// vertex·cols + column, modulo 2³². Entries whose numbers are the same are dropped together.
+func EntryNumber(vertex, column int32, cols int) int32 {
+	return int32(uint32(vertex)*uint32(cols) + uint32(column))
+}
+
+// featureDrop makes what dropout leaves of features: of dense rows a copy, of sparse ones their values, of which the transpose takes the place.
+type featureDrop struct {
+	kept *gpu.Matrix // dense: Src × in; sparse: Stored × 1
+}
+
+func (p *Pass) newFeatureDrop(ws *Workspace) *featureDrop {
+	if !p.training() || !p.cfg.DropsFeatures() {
+		return nil
+	}
+	if p.in.X.sparse() {
+		stored := count{rows: func(g *LayerGraph) int { return g.Stored }}
+		return &featureDrop{kept: ws.matrix("kept features", stored, 1)}
+	}
+	return &featureDrop{kept: ws.matrix("kept features", p.srcOf(0), p.cfg.In)}
+}
+
+// forward returns the features that the first product reads. Nothing is dropped for nil.
+func (d *featureDrop) forward(x *exec, f Features) Features {
+	switch {
+	case d == nil:
+	case f.sparse():
+		f.Sparse = d.sparse(x, f.Sparse, f.Numbers)
+	default:
+		x.q.Epilogue(gpu.Epilogue{Z: f.Dense, H: *d.kept, Dropout: x.dropping(featureDropout, f.Dense.Rows)})
+		f.Dense = *d.kept
+	}
+	return f
+}
+
+// backward returns the features that forward returned, for the gradient of the weight.
+func (d *featureDrop) backward(x *exec, f Features) Features {
+	switch {
+	case d == nil:
+	case f.sparse():
+		f.SparseT = d.sparse(x, f.SparseT, f.NumbersT)
+	default:
+		f.Dense = *d.kept
+	}
+	return f
+}
+
+// sparse returns a with the values that dropout leaves, in which numbers stand for rows: its values are a column of a dense matrix.
+func (d *featureDrop) sparse(x *exec, a gpu.CSR, numbers gpu.Ints) gpu.CSR {
+	n := int(a.Entries)
+	column := func(v gpu.Vec) gpu.Matrix { return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: n, Cols: 1, LD: 1} }
+	kept := gpu.Vec{Buf: d.kept.Buf, Off: d.kept.Off, Len: n}
+	drop := gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: featureDropout, Epoch: x.epoch, IDs: numbers.Slice(0, n)}
+	x.q.Epilogue(gpu.Epilogue{Z: column(a.Val), H: column(kept), Dropout: drop})
+	a.Indices, a.Val = a.Indices.Slice(0, n), kept
+	return a
+}
