@@ -123,7 +123,7 @@ class _MLPThenAPPNP(torch.nn.Module):
         self.dropout, self.prop1 = torch.nn.Dropout(dropout), pyg.APPNP(K, alpha, add_self_loops=False, normalize=False)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        return self.prop1(self.lin2(self.dropout(self.lin1(x).relu())), edge_index, edge_weight)
+        return self.prop1(self.lin2(self.dropout(self.lin1(self.dropout(x)).relu())), edge_index, edge_weight)
 
 
 class _StackedGCN2(torch.nn.Module):
@@ -136,7 +136,7 @@ class _StackedGCN2(torch.nn.Module):
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        x = x_0 = self.lins[0](x).relu()
+        x = x_0 = self.lins[0](self.dropout(x)).relu()
         for conv in self.convs:
             x = conv(self.dropout(x), x_0, edge_index, edge_weight).relu()
         return self.lins[1](self.dropout(x))
