@@ -29,12 +29,12 @@ func (p *Pass) outputSlab(l int, usual string) string {
 // transformedSlab is where T of layer l lies.
 func (p *Pass) transformedSlab(l int) string {
 	switch {
-	case !p.tight(l):
-		return "g"
-	case p.training():
+	case !p.training() && p.someTight():
+		return "z1" // evaluation keeps nothing: Z and H have the other two
+	case p.training() && p.tight(l):
 		return "rows"
 	}
-	return "z1" // evaluation keeps nothing: Z and H have the other two
+	return "g"
 }
 
 // scatteredSlab is where G of layer l lies.
@@ -55,16 +55,16 @@ func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.stages))
 	for l, s := range p.stages {
 		out[l] = *s.z
-		if l == p.cfg.Layers-2 && p.scatters() {
+		if l == p.cfg.Layers-2 && p.someTight() {
 			out[l] = gpu.Matrix{Buf: s.rstd.Buf, Off: s.rstd.Off, Rows: 1, Cols: s.rstd.Len, LD: max(1, s.rstd.Len)}
 		}
 	}
 	return out
 }
 
-// scatters reports whether some layer's G takes the place of the last hidden layer's output.
-func (p *Pass) scatters() bool {
-	for l := range p.stages {
+// someTight reports whether a layer of the network is tight.
+func (p *Pass) someTight() bool {
+	for l := range p.cfg.Layers {
 		if p.tight(l) {
 			return true
 		}
