@@ -39,7 +39,7 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	if parts == 1 {
 		o.Part = nil
 	}
-	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse}
+	d := design{sparse: o.sparse(p)}
 	d.settle(p, &o)
 	if o.Sampling.Merged == nil { // nobody knows what will be merged
 		o.Sampling.NoMerge = true

@@ -44,7 +44,7 @@ const probes = 16
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
-	d := design{roots: r, sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
+	d := design{roots: r, sparse: o.sparse(p), reads: p.Features.Cols}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind.ScalesRows() {

@@ -170,8 +170,7 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					}
 					got := trained(t, p, Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part, Savings: s,
 						Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all}})
-					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices()),
-						Savings: pipeline.Savings{NoSparse: s.NoSparse && m.DropsFeatures()}}) // dense features have other counters
+					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
 					if err != nil {
 						t.Fatal(err)
 					}

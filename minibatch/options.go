@@ -44,7 +44,7 @@ type Sampling struct {
 type Savings struct {
 	NoPrecompute     bool // 1: layer 0 aggregates sampled rows of the features, where every neighbour is wanted too
 	NoTransformFirst bool // 2: aggregate before transforming
-	NoSparse         bool // 3: sparse features are made dense
+	NoSparse         bool // 3: sparse features are made dense, but where they are dropped
 	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
 }
 
@@ -222,4 +222,10 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
 	return errs
+}
+
+// sparse reports whether features are computed with as sparse rows. They are wherever they are dropped: what is dropped of dense rows would be something else
+// (docs/adr/0065).
+func (o *Options) sparse(p *learn.Problem) bool {
+	return p.Features.Sparse() && (!o.Savings.NoSparse || o.Model.DropsFeatures())
 }

@@ -127,7 +127,7 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 		}
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}
-	if f := &p.Features; f.Sparse() && !o.Savings.NoSparse {
+	if f := &p.Features; o.sparse(p) {
 		s.stored = make([]int64, o.chunks())
 		for v, k := range o.Part {
 			s.stored[k] += f.Indptr[v+1] - f.Indptr[v]

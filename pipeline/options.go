@@ -19,7 +19,7 @@ import (
 type Savings struct {
 	NoPrecompute     bool // 1: layer 0 exchanges halos and aggregates every epoch
 	NoTransformFirst bool // 2: aggregate before transforming, at the input width, in both directions
-	NoSparse         bool // 3: sparse features are made dense
+	NoSparse         bool // 3: sparse features are made dense, but where they are dropped
 	NoNeededRows     bool // 4: every layer computes every row
 	NoFoldScale      bool // 5: one weight per edge in place of row scales
 	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
@@ -178,4 +178,10 @@ type Result struct {
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
 	Weights     *gnn.Weights // last weights
 	BestWeights *gnn.Weights // weights at BestEpoch
+}
+
+// sparse reports whether features are computed with as sparse rows. They are wherever they are dropped: what is dropped of dense rows would be something else
+// (docs/adr/0065).
+func (o *Options) sparse(p *learn.Problem) bool {
+	return p.Features.Sparse() && (!o.Savings.NoSparse || o.Model.DropsFeatures())
 }

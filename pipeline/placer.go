@@ -153,7 +153,7 @@ func (t placer) builder(w *worker, scale weighting) *builder {
 	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale, fold: !t.o.Savings.NoFoldScale,
 		criterion: t.o.Criterion, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
-		sparse: t.p.Features.Sparse() && !t.o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
+		sparse: t.o.sparse(t.p) && t.plan.Input != gnn.Precomputed}
 }
 
 // build puts one part on its device.

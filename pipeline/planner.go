@@ -33,7 +33,7 @@ func (t planner) planRun() error {
 	if t.isolation != nil {
 		t.shape = t.isolation.shape(&p.Features)
 	} else {
-		t.shape = t.layout.shape(p.FeatureEntries(), p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+		t.shape = t.layout.shape(p.FeatureEntries(), o.sparse(p), o.Model)
 	}
 	t.chooseOrder()
 	return nil

@@ -65,7 +65,7 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 		}
 		xptr = append(xptr, int64(len(xind)))
 	}
-	y[0] = 1
+	y[0] = classes - 1
 	st["indptr"], st["indices"] = npy.Entry{Data: indptr}, npy.Entry{Data: indices}
 	if st["y"] = (npy.Entry{Data: y}); d.multi {
 		st["y"] = npy.Entry{Shape: []int{d.vertices, classes}, Data: targets}

@@ -141,7 +141,7 @@ var Options = []Option{
 	{Name: "checkpoint-every", Group: GroupTraining, usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
 	{Name: "no-precompute", Group: groupSavings, usage: "aggregate the input features every epoch", field: func(c *Config) any { return &c.Savings.NoPrecompute }},
 	{Name: "no-transform-first", Group: groupSavings, usage: "always aggregate before transforming", field: func(c *Config) any { return &c.Savings.NoTransformFirst }},
-	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense", field: func(c *Config) any { return &c.Savings.NoSparse }},
+	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense; those of appnp and gcnii, which are dropped, stay sparse", field: func(c *Config) any { return &c.Savings.NoSparse }},
 	{Name: "no-needed-rows", Group: groupSavings, usage: "compute every row of every layer", field: func(c *Config) any { return &c.Savings.NoNeededRows }},
 	{Name: noFoldScale, Group: groupSavings, usage: "one weight per edge in place of row scales", field: func(c *Config) any { return &c.Savings.NoFoldScale }},
 	{Name: "no-fuse", Group: groupSavings, usage: "LayerNorm, ReLU and dropout as separate passes", field: func(c *Config) any { return &c.Savings.NoFuse }},

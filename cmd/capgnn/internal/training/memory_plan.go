@@ -236,9 +236,10 @@ func (m *MemoryPlan) Fit() error {
 // checkSize refuses what cannot fit before anything of that size is asked for.
 func (t *Run) checkSize() error {
 	p := t.Data.Problem
-	parameters := gnn.FlatLen(t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil))
+	network := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
+	parameters := gnn.FlatLen(network)
 	features := int64(0)
-	if p.Features.Sparse() && t.Config.Savings.NoSparse && !t.Config.Sampled() {
+	if p.Features.Sparse() && t.Config.Savings.NoSparse && !network.DropsFeatures() && !t.Config.Sampled() {
 		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.Parts)
 	}
 	for _, d := range t.Devices {
