@@ -78,7 +78,7 @@ func enlarge(t *testing.T, tr *Trainer) {
 	t.Helper()
 	for _, w := range tr.workers {
 		e := tr.design.extents[w.index]
-		e.ids = tr.p.Vertices()
+		e.ids, e.features = tr.p.Vertices(), int(tr.p.FeatureEntries())
 		for h := range e.hops {
 			e.hops[h].rows, e.hops[h].cols = e.ids, e.ids
 		}
