@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"unsafe"
 
+	"gorgonia.org/cu"
+
 	"capgnn/gpu"
 )
 
@@ -156,10 +158,14 @@ func (q *queue) blasProduct(transA, transB bool, a, b gpu.Matrix, beta float32, 
 		} else {
 			r = C.capgnn_blas_sgemm(handle.h, ta, tb, m, n, inner, pa, lda, pb, ldb, C.float(beta), pc, ldc)
 		}
-		if r != 0 {
-			return fmt.Errorf("%s: status %d", call, int(r))
+		if r == 0 {
+			return nil
 		}
-		return nil
+		// cuBLAS says that it failed, the driver why: a device may be lost.
+		if err := named("cuCtxSynchronize", cu.Synchronize()); err != nil {
+			return fmt.Errorf("%s: status %d: %w", call, int(r), err)
+		}
+		return fmt.Errorf("%s: status %d", call, int(r))
 	}})
 }
 
