@@ -16,14 +16,13 @@ import (
 // Evaluate implements fit.Trainer.
 func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	start := time.Now()
-	m, loss, err := f.t.evaluate(f.ctx)
+	m, err := f.t.evaluate(f.ctx)
 	if errors.Is(err, context.Canceled) && f.ctx.Err() != nil {
 		return m, fit.ErrInterrupted
 	} else if err != nil {
 		return m, err
 	}
-	f.valLoss = loss
-	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
+	e.Epoch, e.Eval, e.Metrics, e.EvalT = epoch, true, m, time.Since(start)
 	f.t.state.Totals.EvalTime += e.EvalT
 	return m, nil
 }
@@ -35,12 +34,10 @@ func (f *fitter) SetRate(rate float64) {
 }
 
 // Watched implements fit.Trainer.
-func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched(f.valLoss) }
+func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched() }
 
-// Better implements fit.Trainer: without validation the newest weights are the best.
-func (f *fitter) Better(m, best learn.Metrics) bool {
-	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
-}
+// Better implements fit.Trainer.
+func (f *fitter) Better(m, best learn.Metrics) bool { return m.Better(best, f.t.o.BestByLoss) }
 
 // KeepBest implements fit.Trainer.
 func (f *fitter) KeepBest(epoch int) (err error) {

@@ -81,8 +81,7 @@ type fitter struct {
 	r   *Result
 	ctx context.Context // of Run
 
-	rate    *float64 // by a schedule; nil: there is none
-	valLoss *float64 // of the last evaluation
+	rate *float64 // by a schedule; nil: there is none
 }
 
 var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)

@@ -36,13 +36,13 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 }
 
 // evaluate scores each split by exact logits, and returns the loss of validation. It ends with ctx, within a chunk.
-func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error) {
+func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	w, err := t.hostWeights()
 	if err != nil {
-		return learn.Metrics{}, nil, err
+		return learn.Metrics{}, err
 	}
 	if ctx.Err() != nil { // all ranks see it here, or none does
-		return learn.Metrics{}, nil, ctx.Err()
+		return learn.Metrics{}, ctx.Err()
 	}
 	own := make([]learn.Evidence, len(t.workers))
 	both, done := context.WithCancel(t.hub.Context())
@@ -59,7 +59,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error)
 		return nil
 	})
 	if err != nil {
-		return learn.Metrics{}, nil, err
+		return learn.Metrics{}, err
 	}
 	t.received() // what travels to evaluate counts for no epoch
 	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)

@@ -50,15 +50,16 @@ type Savings struct {
 
 // Options configures a Trainer.
 type Options struct {
-	Model     gnn.Config
-	Optimizer gnn.Optimizer
-	Criterion criterion.Criterion // what the loss weighs
-	Schedule  fit.Schedule        // of the learning rate, which begins with that of Optimizer
-	Sampling  Sampling
-	Epochs    int          // ≥ 0
-	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
-	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
-	Metric    learn.Metric // by which the best weights are chosen; "" = learn.Auto
+	Model      gnn.Config
+	Optimizer  gnn.Optimizer
+	Criterion  criterion.Criterion // what the loss weighs
+	Schedule   fit.Schedule        // of the learning rate, which begins with that of Optimizer
+	Sampling   Sampling
+	Epochs     int          // ≥ 0
+	EvalEvery  int          // epochs between evaluations; 0 = only after the last epoch
+	Patience   int          // evaluations without better weights before stopping; 0 = never stop
+	Metric     learn.Metric // what is scored, and by which validation score the best weights are chosen; "" = learn.Auto
+	BestByLoss bool         // the best weights are chosen by the loss of validation instead
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Ranks   Ranks        // the processes that train together; nil: this one alone

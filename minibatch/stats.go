@@ -68,7 +68,6 @@ type EpochStats struct {
 	GradNorm *float64
 	Eval     bool // metrics were taken behind this epoch
 	Metrics  learn.Metrics
-	ValLoss  *float64      // with Eval: loss of the validation vertices, without dropout; nil: there are none, or it is not finite
 	Train    time.Duration // wall time of the epoch without evaluation and checkpoints
 	EvalT    time.Duration // wall time of the evaluation
 	Counts

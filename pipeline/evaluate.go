@@ -9,18 +9,18 @@ import (
 
 // evaluate runs a forward pass over every row on all parts, scores each split and returns the loss of validation. Logits stay on the devices; the host sees a
 // chunk at a time.
-func (t *Trainer) evaluate() (learn.Metrics, *float64, error) {
+func (t *Trainer) evaluate() (learn.Metrics, error) {
 	own := make([]learn.Evidence, len(t.workers))
 	err := t.logits(func(at int, ids []graph.NodeID, rows []float32) { t.judge.Count(&own[at], ids, rows) })
 	if err != nil {
-		return learn.Metrics{}, nil, err
+		return learn.Metrics{}, err
 	}
 	t.receivedInEpoch() // what travels to evaluate counts for no epoch
 	return t.scores(own)
 }
 
 // scores returns what is made of the evidence of all parts: that of this process is given.
-func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, *float64, error) {
+func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, error) {
 	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
 }
 

@@ -139,7 +139,7 @@ func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device, s Savings) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	if _, _, err := tr.evaluate(); err != nil {
+	if _, err := tr.evaluate(); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "logits", logitsOf(t, tr), c.Logits.Data)

@@ -28,14 +28,15 @@ type Savings struct {
 
 // Options configures a Trainer.
 type Options struct {
-	Model     gnn.Config
-	Optimizer gnn.Optimizer
-	Criterion criterion.Criterion // what the loss weighs
-	Schedule  fit.Schedule        // of the learning rate, which begins with that of Optimizer
-	Epochs    int                 // ≥ 0
-	EvalEvery int                 // epochs between evaluations; 0 = only after the last epoch
-	Patience  int                 // evaluations without a better validation metric before stopping; 0 = never stop
-	Metric    learn.Metric        // by which the best weights are chosen; "" = learn.Auto
+	Model      gnn.Config
+	Optimizer  gnn.Optimizer
+	Criterion  criterion.Criterion // what the loss weighs
+	Schedule   fit.Schedule        // of the learning rate, which begins with that of Optimizer
+	Epochs     int                 // ≥ 0
+	EvalEvery  int                 // epochs between evaluations; 0 = only after the last epoch
+	Patience   int                 // evaluations without better weights before stopping; 0 = never stop
+	Metric     learn.Metric        // what is scored, and by which validation score the best weights are chosen; "" = learn.Auto
+	BestByLoss bool                // the best weights are chosen by the loss of validation instead
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.
@@ -100,7 +101,6 @@ type EpochStats struct {
 	GradNorm *float64
 	Eval     bool // metrics were taken after this epoch's update
 	Metrics  learn.Metrics
-	ValLoss  *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
 	Train    time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
 	EvalT    time.Duration // wall time of the evaluation
 	Usage    gpu.Usage     // summed over devices, training only

@@ -313,8 +313,8 @@ func TestRecordsTravel(t *testing.T) {
 							harms = e.Rung.Harms
 						}
 						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, harms, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
-						if e.Eval && e.ValLoss != nil {
-							said = append(said, fmt.Sprint(*e.Metrics.Train, *e.ValLoss))
+						if e.Eval && e.Metrics.ValLoss != nil {
+							said = append(said, fmt.Sprint(*e.Metrics.Train, *e.Metrics.ValLoss))
 						}
 						return nil
 					}

@@ -47,10 +47,9 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 
 // fitter is a trainer in the epoch loop.
 type fitter struct {
-	t       *Trainer
-	r       *Result
-	rate    *float64 // by a schedule; nil: there is none
-	valLoss *float64 // of the last evaluation
+	t    *Trainer
+	r    *Result
+	rate *float64 // by a schedule; nil: there is none
 }
 
 var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
@@ -76,12 +75,11 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 // Evaluate implements fit.Trainer.
 func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	start := time.Now()
-	m, loss, err := f.t.evaluate()
+	m, err := f.t.evaluate()
 	if err != nil {
 		return m, err
 	}
-	f.valLoss = loss
-	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
+	e.Epoch, e.Eval, e.Metrics, e.EvalT = epoch, true, m, time.Since(start)
 	f.t.state.Totals.EvalTime += e.EvalT
 	return m, nil
 }
@@ -93,12 +91,10 @@ func (f *fitter) SetRate(rate float64) {
 }
 
 // Watched implements fit.Trainer.
-func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched(f.valLoss) }
+func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched() }
 
-// Better implements fit.Trainer: without validation the newest weights are the best.
-func (f *fitter) Better(m, best learn.Metrics) bool {
-	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
-}
+// Better implements fit.Trainer.
+func (f *fitter) Better(m, best learn.Metrics) bool { return m.Better(best, f.t.o.BestByLoss) }
 
 // trainEpoch runs forward, backward and update on all parts: of isolated ones that take turns, phase by phase.
 func (t *Trainer) trainEpoch(e *EpochStats) error {

@@ -381,7 +381,7 @@ func TestValidationLoss(t *testing.T) {
 				if last != nil && math.Abs(*last-e.Loss) > 1e-5*e.Loss { // other sums of float32
 					t.Errorf("many labels %v: loss %v in epoch %d, %v of validation before", multi, e.Loss, e.Epoch, *last)
 				}
-				if last = e.ValLoss; last == nil {
+				if last = e.Metrics.ValLoss; last == nil {
 					t.Errorf("many labels %v: no validation loss in epoch %d", multi, e.Epoch)
 				}
 				return nil
@@ -392,8 +392,8 @@ func TestValidationLoss(t *testing.T) {
 		tr = newTrainer(t, p, m, cpus(t, 1), scatterParts(p.Vertices(), 1), func(o *Options) {
 			o.Epochs = 1
 			o.OnEpoch = func(e EpochStats) error {
-				if e.ValLoss != nil {
-					t.Errorf("a loss of no vertices: %v", *e.ValLoss)
+				if e.Metrics.ValLoss != nil {
+					t.Errorf("a loss of no vertices: %v", *e.Metrics.ValLoss)
 				}
 				return nil
 			}

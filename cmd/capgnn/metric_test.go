@@ -36,5 +36,46 @@ func TestMetric(t *testing.T) {
 		t.Errorf("%v, %s", err, text)
 	}
 	s.fails(term.ExitUsage, []string{"--metric micro-f1", "accuracy"}, append([]string{"train", "--quiet"}, small("--metric", "micro-f1")...)...)
+	s.fails(term.ExitUsage, []string{"--best-by", "score", "not one of"}, append([]string{"train", "--quiet"}, small("--best-by", "score")...)...)
 	s.fails(term.ExitUsage, []string{"--metric", "f1", "not one of"}, append([]string{"train", "--quiet"}, small("--metric", "f1")...)...)
+}
+
+// --best-by loss keeps the weights of the least loss of validation, and stops by it; what is scored stays the metric.
+func TestBestByLoss(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	apart := false
+	for name, more := range map[string][]string{
+		"one part": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
+	} {
+		more = append(more, "--best-by", "loss", "--eval-every", "1", "--hidden", "8", "--lr", "0.3", "--epochs", "20", "--patience", "4")
+		dir := strings.ReplaceAll(name, " ", "-")
+		r, best, score := s.train(append(small("--run-dir", dir), more...)...), -1, -1
+		lines := metricsOf(t, s.path(dir))
+		for epoch, line := range lines {
+			if best < 0 || line["val_loss"].(float64) < lines[best]["val_loss"].(float64) {
+				best = epoch
+			}
+			if score < 0 || line["val"].(float64) > lines[score]["val"].(float64) {
+				score = epoch
+			}
+		}
+		if *r.BestEpoch != best || *r.Val != lines[best]["val"].(float64) || r.Metric != "accuracy" {
+			t.Errorf("%s: best epoch %d, %s %v; the least loss is of epoch %d, %v", name, *r.BestEpoch, r.Metric, *r.Val, best, lines[best]["val"])
+		}
+		if want := min(20, best+5); len(lines) != want {
+			t.Errorf("%s: %d epochs, want %d: the best one is %d", name, len(lines), want, best)
+		}
+		apart = apart || best != score
+		if got := s.train(append(small("--run-dir", dir+"-2"), append(more, "--checkpoint-every", "1")...)...); got.SHA256 != r.SHA256 {
+			t.Errorf("%s: other weights in a second run", name)
+		}
+		newestCheckpointGone(t, s.path(dir+"-2"))
+		if got := s.train("--resume", dir+"-2"); *got.BestEpoch != best || got.SHA256 != r.SHA256 {
+			t.Errorf("%s: resumed, the best epoch is %d, want %d", name, *got.BestEpoch, best)
+		}
+	}
+	if !apart {
+		t.Error("the loss and the accuracy choose the same epochs: nothing was compared")
+	}
 }

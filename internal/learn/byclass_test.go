@@ -32,8 +32,7 @@ func counted(p *Problem, m Metric, logits []float32, parts int, r *rand.Rand) Me
 	if parts > 1 {
 		Fold(all[:2])
 	}
-	got, _ := j.Metrics(all)
-	return got
+	return j.Metrics(all)
 }
 
 // text writes a score.
@@ -195,10 +194,10 @@ func TestByClassOfMany(t *testing.T) {
 func TestPairsOfAnotherLength(t *testing.T) {
 	p := &Problem{Graph: &graph.CSR{Indptr: make([]int64, 2), Cols: 1}, Classes: 3, Test: []bool{true}, Labels: []int32{1}}
 	for _, pairs := range [][]int{nil, {}, {1}, make([]int, 20)} {
-		if m, _ := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {}}); m.Test != nil || m.ByClass != nil {
+		if m := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {}}); m.Test != nil || m.ByClass != nil {
 			t.Errorf("%d counts: %+v", len(pairs), m)
 		}
-		if m, _ := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {Confused: make([]int, 12)}}); m.Test != nil {
+		if m := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {Confused: make([]int, 12)}}); m.Test != nil {
 			t.Errorf("%d counts and 12: %+v", len(pairs), m)
 		}
 	}

@@ -208,11 +208,10 @@ func (p *Problem) rankedLabels() int {
 
 // Metrics returns the scores of all vertices and the loss of validation: of what parts have counted, in their order. A Judge that Ranks has its scores from Rank, which
 // here is asked of what the evidence holds.
-func (j *Judge) Metrics(all []Evidence) (Metrics, *float64) {
-	m, loss := j.Counted(all)
+func (j *Judge) Metrics(all []Evidence) Metrics {
+	m := j.Counted(all)
 	if j.Ranks() {
-		by := m.ByClass
-		m, _ = j.Rank(func(split, label int) (r gnn.Ranked, err error) {
+		r, _ := j.Rank(func(split, label int) (r gnn.Ranked, err error) {
 			for i := range all {
 				if of := all[i].Ranked[split]; of != nil {
 					r.Pos, r.Neg = append(r.Pos, of[label].Pos...), append(r.Neg, of[label].Neg...)
@@ -220,13 +219,13 @@ func (j *Judge) Metrics(all []Evidence) (Metrics, *float64) {
 			}
 			return r, nil
 		})
-		m.ByClass = by
+		m.Train, m.Val, m.Test = r.Train, r.Val, r.Test
 	}
-	return m, loss
+	return m
 }
 
 // Counted is Metrics without what Rank returns.
-func (j *Judge) Counted(all []Evidence) (Metrics, *float64) {
+func (j *Judge) Counted(all []Evidence) Metrics {
 	var sum [len(splitNames)]Tally
 	for i := range all {
 		for s := range sum {
@@ -244,7 +243,7 @@ func (j *Judge) Counted(all []Evidence) (Metrics, *float64) {
 		}
 		return t.Score(j.p.Targets != nil)
 	}
-	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), j.p.byClass(sum[test], pairs)}, sum[validation].FiniteLoss()
+	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), sum[validation].FiniteLoss(), j.p.byClass(sum[test], pairs)}
 }
 
 // macroF1 returns the mean F1 of the classes that a vertex has or was given, of multi-label problems of all labels, in their order; nil if there is no vertex.

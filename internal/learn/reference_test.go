@@ -80,8 +80,7 @@ func (c *referenceCase) judged(p *Problem, row []int, m Metric, parts, chunk int
 		}
 		j.Count(&all[lo/chunk%parts], some, logits)
 	}
-	got, _ := j.Metrics(all)
-	return got.Val
+	return j.Metrics(all).Val
 }
 
 // Metrics are those of scikit-learn, whatever part has which vertices, to the bit the same.

@@ -7,21 +7,31 @@ import (
 	"capgnn/graph"
 )
 
-// Metrics are scores in [0, 1]; nil = the split is empty.
+// Metrics are scores in [0, 1], and the loss of validation without dropout; nil = the split is empty, or its loss is not finite.
 type Metrics struct {
 	Train, Val, Test *float64
+	ValLoss          *float64 `json:",omitempty"`
 	ByClass          *ByClass `json:",omitempty"` // of the test split; nil: it is empty, or there are more than MaxClasses
 }
 
-// Watched returns the score of validation and its loss, which is given, as numbers; no numbers where there are none.
-func (m Metrics) Watched(valLoss *float64) (score, loss float64) {
+// Better reports whether weights with metrics m take the place of the best ones so far: their score of validation is higher or, byLoss, their loss of validation is less. A
+// loss that is not finite is never less. Without validation the newest weights are the best.
+func (m Metrics) Better(best Metrics, byLoss bool) bool {
+	if byLoss {
+		return best.ValLoss == nil || m.ValLoss != nil && *m.ValLoss < *best.ValLoss
+	}
+	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
+}
+
+// Watched returns the score of validation and its loss as numbers; no numbers where there are none.
+func (m Metrics) Watched() (score, loss float64) {
 	number := func(x *float64) float64 {
 		if x == nil {
 			return math.NaN()
 		}
 		return *x
 	}
-	return number(m.Val), number(valLoss)
+	return number(m.Val), number(m.ValLoss)
 }
 
 // Tally is the evidence for the metric of one split.

@@ -13,23 +13,22 @@ import (
 
 // Scores returns the metrics and the loss of validation that follow from the evidence of all parts: that of this process is given. Evidence travels by one tag, scores of
 // single vertices, where a metric ranks them, by another.
-func Scores(ctx context.Context, t Talk, tag, ranked uint32, judge *learn.Judge, own []learn.Evidence) (learn.Metrics, *float64, error) {
+func Scores(ctx context.Context, t Talk, tag, ranked uint32, judge *learn.Judge, own []learn.Evidence) (learn.Metrics, error) {
 	if t.Ranks == nil {
-		m, loss := judge.Metrics(own)
-		return m, loss, nil
+		return judge.Metrics(own), nil
 	}
 	learn.Fold(own)
 	all, err := Gather(ctx, t, tag, own)
 	if err != nil {
-		return learn.Metrics{}, nil, err
+		return learn.Metrics{}, err
 	}
-	m, loss := judge.Counted(all)
+	m := judge.Counted(all)
 	if judge.Ranks() {
-		by := m.ByClass
-		m, err = rank(ctx, t, ranked, judge, own)
-		m.ByClass = by
+		var r learn.Metrics
+		r, err = rank(ctx, t, ranked, judge, own)
+		m.Train, m.Val, m.Test = r.Train, r.Val, r.Test
 	}
-	return m, loss, err
+	return m, err
 }
 
 // rank returns the metrics by ranks of scores: rank 0 gets those of all, a label at a time, and tells the others what it makes of them.

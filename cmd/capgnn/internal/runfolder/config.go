@@ -56,7 +56,8 @@ type Config struct {
 	Seed           uint64
 	EvalEvery      int
 	Patience       int
-	Metric         string // by which the best weights are chosen
+	Metric         string // what is scored
+	BestBy         string // what of validation chooses the best weights: bestByMetric or bestByLoss
 
 	BatchSize int                       // roots of a step over all parts, 0 = full batch
 	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
@@ -118,7 +119,7 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, Dropout: 0.5,
-		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto),
+		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
 	}
@@ -187,6 +188,7 @@ func (c *Config) Validate() error {
 		optimizer.Kind = gnn.Adam
 	}
 	p.oneOf(metricOption, c.Metric, Names(learn.AllMetrics)...)
+	p.oneOf(bestByOption, c.BestBy, bestByMetric, bestByLoss)
 	c.checkParts(&p)
 	p.oneOf("order", c.Order, Orders...)
 	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
@@ -246,6 +248,9 @@ func (c *Config) checkCounts(p *problems) {
 		p.add("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
 	}
 }
+
+// BestByLoss reports whether the loss of validation chooses the best weights.
+func (c *Config) BestByLoss() bool { return c.BestBy == bestByLoss }
 
 // MakesFeatures reports whether features are made of the graph, in place of those of the data set.
 func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesStored }

@@ -135,7 +135,7 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 		line.metricsHalo = m.halo(s)
 	}
 	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.ValLoss)}
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss)}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for p, u := range s.Parts {

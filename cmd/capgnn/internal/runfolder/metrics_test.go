@@ -22,8 +22,7 @@ func stats(epoch int, loss float64) pipeline.EpochStats {
 func TestMetricsLine(t *testing.T) {
 	half := 0.5
 	s := stats(3, float64(float32(1)/3))
-	s.Eval, s.Metrics = true, learn.Metrics{Train: &half}
-	s.ValLoss = &half
+	s.Eval, s.Metrics = true, learn.Metrics{Train: &half, ValLoss: &half}
 	data, err := json.Marshal(new(Metrics).line(s))
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest, Pairs: trafficOf(s.Pairs)}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.ValLoss)}
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss)}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for _, u := range s.Parts {
@@ -113,7 +113,7 @@ func (m *Metrics) AppendSampled(s minibatch.EpochStats) error {
 // AppendSampled writes the values of one epoch of sampled training, as Append does, and how many edges were sampled per second.
 func (f *Events) AppendSampled(s minibatch.EpochStats) error {
 	rate := sampledWorkOf(&s.Counts, s.Train).EdgesPerS
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate, (*lossValue)(s.GradNorm)}}, scalar("sampling/edges_per_second", rate),
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, rates{s.Rate, (*lossValue)(s.GradNorm)}}, scalar("sampling/edges_per_second", rate),
 		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_hit", float64(s.Rows.Hit)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched+s.Rows.Prefilled)))
 }
 

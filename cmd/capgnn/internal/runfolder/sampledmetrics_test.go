@@ -32,7 +32,7 @@ func TestSampledMetricsAndEvents(t *testing.T) {
 	for e := 1; e < 3; e++ { // epoch 1 is done again
 		s := sampledStats(e)
 		if s.Eval = e == 2; s.Eval {
-			s.Metrics, s.ValLoss = learn.Metrics{Val: &score}, &score
+			s.Metrics = learn.Metrics{Val: &score, ValLoss: &score}
 		}
 		if err := m.AppendSampled(s); err != nil {
 			t.Fatal(err)

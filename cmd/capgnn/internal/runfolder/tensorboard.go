@@ -27,13 +27,12 @@ type curves struct {
 	train   time.Duration
 	eval    bool
 	metrics learn.Metrics
-	valLoss *float64
 	rates
 }
 
 // Append writes the values of one epoch.
 func (f *Events) Append(s pipeline.EpochStats) error {
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate, (*lossValue)(s.GradNorm)}}, betweenRanks(s.Pairs)...)
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, rates{s.Rate, (*lossValue)(s.GradNorm)}}, betweenRanks(s.Pairs)...)
 }
 
 func (f *Events) append(s curves, more ...tfevents.Scalar) error {
@@ -61,8 +60,8 @@ func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 				values = append(values, scalar(f.Metric+"/"+split.name, *split.value))
 			}
 		}
-		if s.valLoss != nil {
-			values = append(values, scalar("val_loss", *s.valLoss))
+		if s.metrics.ValLoss != nil {
+			values = append(values, scalar("val_loss", *s.metrics.ValLoss))
 		}
 	}
 	if err := f.w.Scalars(now, int64(s.epoch), append(values, more...)); err != nil {

@@ -22,7 +22,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 	p := t.Data.Problem
 	opt := pipeline.Options{
 		Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.Config.UpdateRule(), Schedule: t.Config.Schedule.Value, Criterion: t.criterion,
-		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, Metric: t.metric(),
+		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, Metric: t.metric(), BestByLoss: t.Config.BestByLoss(),
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}
 	if i := t.Config.Isolated.Value; i != nil {
