@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -81,9 +79,8 @@ func TestDrawnRuns(t *testing.T) {
 		tryDrawn(t, k)
 	}
 	if long.Wanted() {
-		turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64) // others for every commit; a failure names its number
 		for k := range runs {
-			tryDrawn(t, runs*(1+int(turn%1000))+k)
+			tryDrawn(t, runs*(1+int(long.Turn()%1000))+k) // others for every commit; a failure names its number
 		}
 	}
 }

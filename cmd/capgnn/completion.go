@@ -143,7 +143,7 @@ func completed(cmd *cli.Command, words string) completedCommand {
 func flagChoices() map[string][]string {
 	return map[string][]string{
 		"edges":       {dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed},
-		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain},
+		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows},
 		"features":    {dataset.FeaturesStored, dataset.FeaturesDegree, dataset.FeaturesOneHot, dataset.FeaturesRandom + ":64"},
 		"self-loops":  {"auto", "add", "keep", "remove"},
 		"model":       runfolder.Names(runfolder.Models),

@@ -59,7 +59,7 @@ func dataCommand() *cli.Command {
 func readingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says"},
-		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders"},
+		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` features are scaled: train (columns are centred and scaled by the training rows), rows (each row is divided by the sum of its absolute values) or none; auto = train for GraphSAINT folders"},
 		&cli.BoolFlag{Name: "ignore-weights", Usage: runfolder.IgnoreWeightsUsage},
 		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: runfolder.FeaturesUsage},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH"},

@@ -22,14 +22,14 @@ func TestSampledKilledAndResumed(t *testing.T) {
 	t.Parallel()
 	kills := 1
 	if long.Wanted() {
-		kills = 30
+		kills = 10
 	}
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := sampledArgs("--batch-size", "2", "--epochs", "80", "--devices", "cpu:0,threads=1,cpu:1,threads=1", "--quiet")
 	want := s.train(append(args, "--run-dir", "whole")...)
-	random := rand.New(rand.NewPCG(19, uint64(kills)))
-	inside := 0 // interrupted inside an epoch
+	random := rand.New(rand.NewPCG(19, long.Turn())) // other moments for every commit
+	inside := 0                                      // interrupted inside an epoch
 	for k := range 2 * kills {
 		dir, signal := "", []syscall.Signal{syscall.SIGKILL, syscall.SIGINT}[k%2]
 		every := []string{"5steps", "30steps", "1", "0"}[random.IntN(4)]

@@ -126,3 +126,51 @@ func TestStandardizeBySplit(t *testing.T) {
 		t.Errorf("%d sets of features are remembered, want one for each seed", len(sums))
 	}
 }
+
+// Rows that are divided by their sums are so in every run of a data set, in its shards, and in what its run predicts; data sets of the other kind are refused.
+func TestStandardizeRows(t *testing.T) {
+	s := newSandbox(t)
+	plain, scaled := newStore(), newStore()
+	x := plain["x"].Data.([]float32)
+	y := slices.Clone(x)
+	for v := range 60 {
+		sum := 0.0
+		for _, a := range x[6*v:][:6] {
+			sum += math.Abs(float64(a))
+		}
+		for i := range 6 {
+			if sum > 0 {
+				y[6*v+i] = float32(float64(x[6*v+i]) / sum)
+			}
+		}
+	}
+	scaled["x"] = npy.Entry{Shape: []int{60, 6}, Data: y}
+	plain.write(s, "plain.npz")
+	scaled.write(s, "scaled.npz")
+	rows := []string{"--dataset", "plain.npz", "--standardize", "rows"}
+	want := s.train(small("--dataset", "scaled.npz", "--run-dir", "scaled")...)
+	if got := s.train(append(small("--run-dir", "rows"), rows...)...); got.SHA256 != want.SHA256 {
+		t.Errorf("rows scaled by train give weights %s, before it %s", got.SHA256, want.SHA256)
+	}
+	for name, args := range map[string][]string{"by itself": nil, "another": {"--dataset", "plain.npz"}} {
+		s.predict(append([]string{"--run", "rows", "--out", "a.npy"}, args...)...)
+		s.predict("--run", "scaled", "--out", "b.npy")
+		if a, b := s.floats("a.npy", 60, 2), s.floats("b.npy", 60, 2); !slices.Equal(a, b) {
+			t.Errorf("%s: other logits", name)
+		}
+	}
+	s.must(append([]string{"partition", "--machines", "1,1", "--shards", "cut", "--out", "cut.plan", "--quiet"}, rows...)...)
+	s.must("partition", "--machines", "1,1", "--shards", "raw", "--out", "raw.plan", "--quiet", "--dataset", "plain.npz")
+	s.predict("--run", "rows", "--dataset", "cut", "--out", "c.npy")
+	s.fails(term.ExitUsage, []string{"standardised otherwise"}, "predict", "--quiet", "--run", "rows", "--dataset", "raw", "--out", "d.npy")
+	s.fails(term.ExitUsage, []string{"standardised otherwise"}, "predict", "--quiet", "--run", "scaled", "--dataset", "cut", "--out", "d.npy")
+	s.train(small("--dataset", "cut", "--run-dir", "shards", "--devices", "cpu:0,cpu:1")...)
+	s.predict("--run", "shards", "--dataset", "plain.npz", "--out", "e.npy")
+	s.predict("--run", "shards", "--out", "f.npy")
+	for i, a := range s.floats("e.npy", 60, 2) {
+		if b := s.floats("f.npy", 60, 2)[i]; math.Abs(float64(a-b)) > 1e-5 {
+			t.Fatalf("logit %d of the data set is %g, of its shards %g", i, a, b)
+		}
+	}
+	s.fails(term.ExitUsage, []string{"--features degree", "--standardize rows"}, append(append([]string{"train", "--quiet", "--features", "degree"}, small()...), rows...)...)
+}

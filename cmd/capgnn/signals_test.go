@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,8 +35,7 @@ func TestSignals(t *testing.T) {
 	s := newSandbox(t)
 	s.must("data", "synth", "flickr-like", "--scale", "0.03", "--out", "graph", "--quiet")
 	s.must("train", "--dataset", "graph", "--epochs", "2", "--run-dir", "done", "--quiet")
-	turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64) // other moments for every commit; a failure names its own
-	r := rand.New(rand.NewPCG(15, turn))
+	r := rand.New(rand.NewPCG(15, long.Turn())) // other moments for every commit; a failure names its own
 	commands := map[string][]string{
 		"train":     {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "16", "--staleness", "2", "--checkpoint-every", "3"},
 		"slow":      {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "600", "--hidden", "16"},

@@ -23,7 +23,7 @@ const (
 type Options struct {
 	Edges         string   // Auto, Symmetric, Directed or Reversed; "" = Auto
 	IgnoreWeights bool     // read edges as if they had no weights
-	Standardize   string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
+	Standardize   string   // Auto, StandardizeNone, StandardizeTrain or StandardizeRows; "" = Auto: train for GraphSAINT folders, none for others
 	Scaling       *Scaling // standardise with these, whatever Standardize says; nil: as it says
 	Features      string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
 	Seed          uint64   // of FeaturesRandom
@@ -35,7 +35,12 @@ type Options struct {
 }
 
 // Standardises reports whether features of a format that is not standardised by default are to be.
-func (o Options) Standardises() bool { return o.Standardize == StandardizeTrain || o.Scaling != nil }
+func (o Options) Standardises() bool {
+	return o.Standardize == StandardizeTrain || o.Standardize == StandardizeRows || o.Scaling != nil
+}
+
+// ByRows reports whether each row of features is scaled by itself.
+func (o Options) ByRows() bool { return o.Standardize == StandardizeRows && o.Scaling == nil }
 
 // Watch is told how many bytes of a file, or of an array in one, have been read or written, of how many: about every MiB,
 // and at the end of each. What is read twice is told twice. An error of it ends the work and is returned.
@@ -51,15 +56,15 @@ func (o Options) Validate() error {
 	if err := CheckFeatures(o.Features); err != nil {
 		return err
 	}
-	if o.MakesFeatures() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
+	if o.MakesFeatures() && o.Standardises() {
 		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: drop one of them", o.Features)
 	}
 	if o.MaskRow < 0 {
 		return fmt.Errorf("split %d: splits are numbered from 0", o.MaskRow)
 	}
 	switch o.Standardize {
-	case "", Auto, StandardizeNone, StandardizeTrain:
+	case "", Auto, StandardizeNone, StandardizeTrain, StandardizeRows:
 		return nil
 	}
-	return fmt.Errorf("standardize %q: want %s, %s or %s", o.Standardize, Auto, StandardizeNone, StandardizeTrain)
+	return fmt.Errorf("standardize %q: want %s, %s, %s or %s", o.Standardize, Auto, StandardizeNone, StandardizeTrain, StandardizeRows)
 }

@@ -11,6 +11,8 @@ const (
 	StandardizeNone = "none"
 	// StandardizeTrain takes (x - mean) / deviation of each column, both of the training rows.
 	StandardizeTrain = "train"
+	// StandardizeRows divides each row by the sum of its absolute values, as the GCN paper's code does (Kipf & Welling, 5.2); rows of zeros stay.
+	StandardizeRows = "rows"
 )
 
 // Scaling is what standardising does to each column: (x - Mean) / Deviation, or x - Mean where the deviation is 0.

@@ -12,7 +12,7 @@ import (
 // take, and so do commits.
 func Few[T comparable](t testing.TB, list []T, n int, these ...T) []T {
 	others := slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(these, x) })
-	turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64) // others say that it is no number
+	turn := Turn()
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
 	size := uint64(len(others))
@@ -21,4 +21,11 @@ func Few[T comparable](t testing.TB, list []T, n int, these ...T) []T {
 		these = append(these, others[(at+i)%size])
 	}
 	return these
+}
+
+// Turn returns CAPGNN_TURN, which CI makes of the commit, so that commits draw other cases and a commit that is tested again draws the same; 0: there is none, or it is no number, as
+// others say.
+func Turn() uint64 {
+	turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64)
+	return turn
 }

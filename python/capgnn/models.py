@@ -45,6 +45,7 @@ class _AsTrained(torch.nn.Module):
     def use(self, cfg: Dict[str, str]) -> None:
         self.kind, self.edges, self.loops = cfg["model"], cfg["edges"], cfg["self-loops"]
         self.unweighted = cfg.get("ignore-weights") == "true"
+        self.by_rows = cfg["standardize"] == "rows"
         if self.loops == "auto":
             self.loops = "add" if self.kind in (*SYMMETRIC, *ATTENTION) else "remove"
 
@@ -85,6 +86,9 @@ class _AsTrained(torch.nn.Module):
         """Returns logits [n, classes] of x [n, features], edge_index [2, m] (source, target) and, if the run had weights, edge_weight [m]."""
         if hasattr(self, "mean"):
             x = ((x.double() - self.mean) / self.deviation).float()
+        elif self.by_rows:
+            sums = x.double().abs().sum(1, keepdim=True)
+            x = (x.double() / torch.where(sums > 0, sums, 1.0)).float()
         edges, more = self.graph(edge_index, x.size(0), edge_weight)
         return super().forward(x, edges, **more)  # type: ignore[misc]
 

@@ -73,6 +73,8 @@ func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error 
 		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+	case opt.ByRows():
+		return scaleRows(d, path)
 	case opt.Standardises() && d.Format != formatSaint: // whose reader does it
 		return standardise(d, path, opt)
 	}

@@ -33,7 +33,7 @@
 // symmetric, as Options.Edges says; loops stay as stored. Edge lists and CSV folders are directed by default, with a note.
 //
 // Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the training rows,
-// by default only for GraphSAINT folders, as in their publication, or by Options.Scaling.
+// by default only for GraphSAINT folders, as in their publication, or by Options.Scaling; or it divides every row by the sum of its absolute values.
 //
 // Equal files give equal data sets.
 //

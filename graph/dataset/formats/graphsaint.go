@@ -35,7 +35,7 @@ func isSaintFile(base string) bool { return slices.Contains(saintFiles, base) }
 // Method: the graph is adj_full; vertices, and so all that the other files may say, are counted by its row pointers.
 // adj_train is checked against graph and roles and then dropped: training is full-batch, so it sees adj_full, and a note
 // counts the edges that adj_train leaves out because they leave the training vertices. Features are standardised with the
-// training rows unless Options.Standardize says none.
+// training rows unless Options.Standardize says none or rows.
 //
 // Source: Zeng et al., GraphSAINT: Graph Sampling Based Inductive Learning Method; github.com/GraphSAINT/GraphSAINT.
 func loadSaint(dir string, opt dataset.Options) (*dataset.Dataset, error) {
@@ -108,7 +108,7 @@ func readFeats(d *dataset.Dataset, path string, opt dataset.Options, n int) erro
 	if err != nil {
 		return err
 	}
-	raw := opt.Standardize == dataset.StandardizeNone && opt.Scaling == nil
+	raw := opt.Standardize == dataset.StandardizeNone && opt.Scaling == nil || opt.ByRows()
 	if single := (npy.DType{Kind: 'f', Size: 4}); raw || a.DType == single {
 		// No folder to map from: others may write to this file.
 		if err := fields.ReadDense(d, nil, "feats", a, n); err != nil || raw {

@@ -86,3 +86,54 @@ func TestStandardizeOtherFormats(t *testing.T) {
 		}
 	}
 }
+
+// By rows, dense and sparse features, mapped or not, have rows whose absolute values add up to 1, in every format; rows of zeros stay.
+func TestStandardizeRows(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range datatest.Tiny(t) {
+		if err := stores.Write(filepath.Join(dir, d.Name), d, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(filepath.Join(dir, d.Name), dataset.Options{Standardize: dataset.StandardizeRows})
+		if !d.Features.Present() {
+			if err == nil || !strings.Contains(err.Error(), "has no features whose rows") {
+				t.Errorf("%s: %v", d.Name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Close()
+		want, is := slices.Clone(d.Features.Dense), got.Features.Dense
+		row := func(v int) (lo, hi int) { return v * d.Features.Cols, (v + 1) * d.Features.Cols }
+		if d.Features.Sparse() {
+			want, is = slices.Clone(d.Features.Data), got.Features.Data
+			row = func(v int) (lo, hi int) { return int(d.Features.Indptr[v]), int(d.Features.Indptr[v+1]) }
+		}
+		for v := range d.Graph.Rows() {
+			lo, hi := row(v)
+			sum := 0.0
+			for _, x := range want[lo:hi] {
+				sum += math.Abs(float64(x))
+			}
+			for i := lo; i < hi && sum > 0; i++ {
+				want[i] = float32(float64(want[i]) / sum)
+			}
+		}
+		if !slices.Equal(is, want) || len(got.Notes) != 1 || got.Scaling != nil || got.Features.Cols != d.Features.Cols {
+			t.Errorf("%s: got %v, %q, want %v", d.Name, is, got.Notes, want)
+		}
+	}
+	for _, values := range [][]float32{{0, 0}, {-3, 1}, {math.MaxFloat32, -math.MaxFloat32}, {1e-45, 0}, {}} {
+		out := make([]float32, len(values))
+		scaleRow(out, values)
+		sum := 0.0
+		for _, x := range out {
+			sum += math.Abs(float64(x))
+		}
+		if zero := !slices.ContainsFunc(values, func(x float32) bool { return x != 0 }); zero != (sum == 0) || !zero && math.Abs(sum-1) > 1e-6 {
+			t.Errorf("%v becomes %v", values, out)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
+	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
 	"capgnn/rapa"
@@ -82,6 +83,9 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		return nil, fault(err)
 	}
 	cfg.DatasetPath = path
+	if f.Settled["standardize"] == dataset.StandardizeRows {
+		cfg.Standardize = dataset.StandardizeRows // what the run predicts later is scaled by rows, too
+	}
 	if cfg.Sampled() {
 		if err := in.mapGraph(ctx, k); err != nil {
 			return nil, fault(err)

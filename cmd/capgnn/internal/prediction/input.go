@@ -85,7 +85,8 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 	q := in.Problem
 	d := &dataset.Dataset{Features: dataset.Features{Cols: q.Features.Cols, Dense: []float32{}}, Labels: q.Labels, Targets: q.Targets, Classes: q.Classes}
 	err := p.fits(d)
-	if err == nil && !reflect.DeepEqual(p.scaling, in.Scaling) {
+	byRows := func(how string) bool { return how == dataset.StandardizeRows }
+	if err == nil && (!reflect.DeepEqual(p.scaling, in.Scaling) || byRows(p.Config.Standardize) != byRows(in.Shards.Settled["standardize"])) {
 		err = fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.Folder)
 	}
 	if p.leads() && err != nil {

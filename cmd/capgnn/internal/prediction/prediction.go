@@ -186,6 +186,8 @@ func (p *Prediction) UseScaling() error {
 	if p.Config.Standardize == dataset.StandardizeTrain || p.Config.Standardize == dataset.Auto && datasets.LooksLike(p.Config.DatasetPath, "graphsaint") {
 		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.Folder)
 	}
-	p.Config.Standardize = dataset.StandardizeNone
+	if p.Config.Standardize != dataset.StandardizeRows { // which needs nothing of the run's data
+		p.Config.Standardize = dataset.StandardizeNone
+	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Config struct {
 	Dataset       string      // as the user wrote it
 	DatasetPath   string      // where it was found; "" before that
 	Edges         string      // direction of the file's edges; auto = the format's own default
-	Standardize   string      // features by the training rows; auto = the format's own default
+	Standardize   string      // how features are scaled; auto = the format's own default
 	Features      string      // dataset.Options.Features
 	IgnoreWeights bool        // of edges
 	Split         Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
@@ -179,7 +179,7 @@ func (c *Config) Validate() error {
 		p.add("--dataset is missing: name a data set, a store folder or a file")
 	}
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
-	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
+	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
 	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
@@ -208,8 +208,8 @@ func (c *Config) Validate() error {
 	c.checkIsolated(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
-	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
-		p.add("--features %s with --standardize train: features made from the graph are not standardised: drop one of them", c.Features)
+	} else if c.MakesFeatures() && (c.Standardize == dataset.StandardizeTrain || c.Standardize == dataset.StandardizeRows) {
+		p.add("--features %s with --standardize %s: features made from the graph are not standardised: drop one of them", c.Features, c.Standardize)
 	}
 	p = append(p, c.Split.err, model.Validate(), optimizer.Validate())
 	if err := errors.Join(p...); err != nil {

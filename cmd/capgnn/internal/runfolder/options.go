@@ -67,7 +67,7 @@ var Options = []Option{
 	{Name: "dataset", Group: GroupData, usage: "data set: a `NAME`, a store folder, an .npz or raw file or folder", field: func(c *Config) any { return &c.Dataset }},
 	{Name: "dataset-path", field: func(c *Config) any { return &c.DatasetPath }, FileOnly: true},
 	{Name: "edges", Group: GroupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *Config) any { return &c.Edges }},
-	{Name: "standardize", Group: GroupData, usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
+	{Name: "standardize", Group: GroupData, usage: "`HOW` features are scaled: train (columns are centred and scaled by the training rows), rows (each row is divided by the sum of its absolute values) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
 	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }, before: false, quiet: true},
 	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return readBy(&c.Split, parseSplit) }},
