@@ -10,7 +10,7 @@ type Features struct {
 	Dense   gpu.Matrix
 	Sparse  gpu.CSR
 	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
-	Before  []int64 // entries of Sparse before each row, and at last all of them; on the host
+	Before  []int64 // entries of Sparse before each row, then the number of all of them; on the host
 	// Numbers and NumbersT have the EntryNumber of every entry of Sparse and SparseT, where training drops features.
 	Numbers, NumbersT gpu.Ints
 }
@@ -33,13 +33,14 @@ func (f Features) head(n int) Features {
 // DropsFeatures reports whether training drops features.
 func (c Config) DropsFeatures() bool { return c.Kind.KeepsOrigin() && c.Dropout > 0 }
 
-// EntryNumber stands for an entry of sparse features with so many columns in the counters of dropout, as an id stands for a row:
-// vertex·cols + column, modulo 2³². Entries whose numbers are the same are dropped together.
+// EntryNumber returns the number of an entry of sparse features in the counters of dropout, where a row has its id:
+// vertex·cols + column, modulo 2³², for features of cols columns. Entries whose numbers are the same are dropped together.
 func EntryNumber(vertex, column int32, cols int) int32 {
 	return int32(uint32(vertex)*uint32(cols) + uint32(column))
 }
 
-// featureDrop makes what dropout leaves of features: of dense rows a copy, of sparse ones their values, of which the transpose takes the place.
+// featureDrop makes what dropout leaves of features: a copy of dense rows, or the values of sparse ones. Backward, the values of the transpose take the place
+// of those that the forward pass read.
 type featureDrop struct {
 	kept *gpu.Matrix // dense: Src × in; sparse: Stored × 1
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // gcnii is Z = S·((1−β)I + βW) with S = (1−α)·Â·H + α·H⁰ and β = log(θ/ℓ + 1) of layer ℓ = 1, 2, … (Chen et al., ICML 2020, eq. 5), ReLU and dropout behind
-// it, in place. The first layer makes H⁰ and reads what dropout leaves of it; the last one ends with a Linear.
+// it, in place. The first layer makes H⁰ and reads what dropout leaves of H⁰; the last one ends with a Linear.
 type gcnii struct {
 	l       int
 	beta    float64
@@ -19,7 +19,7 @@ type gcnii struct {
 	dy      *gpu.Matrix // the last layer: the gradient of y
 	mix     *gpu.Matrix // hidden × hidden: ((1−β)I + βW)ᵀ times a factor
 	w       *gpu.Matrix // hidden × hidden: Wᵀ, or the gradient of the mixture
-	dropped bool        // something is, before the first layer
+	dropped bool        // layer 0, in training: dropout comes before the first convolution
 }
 
 func newGCNII(p *Pass, l int, ws *Workspace) *gcnii {
@@ -44,7 +44,7 @@ func newGCNII(p *Pass, l int, ws *Workspace) *gcnii {
 	return c
 }
 
-// mixture enqueues mix = factor·((1−β)I + βW)ᵀ, of a transposed weight.
+// mixture enqueues mix = factor·((1−β)I + βW)ᵀ, where c.w holds Wᵀ.
 func (c *gcnii) mixture(x *exec, factor float64) gpu.Matrix {
 	m := *c.mix
 	diagonal := gpu.Matrix{Buf: m.Buf, Off: m.Off, Rows: m.Rows, Cols: 1, LD: m.LD + 1}

@@ -7,17 +7,17 @@ import (
 	"capgnn/gpu"
 )
 
-// originDropout is the layer number in the counters of the dropout that comes before the first convolution of APPNP and GCNII: the first that no layer has.
+// originDropout is the layer number in the counters of the dropout that comes before the first convolution of APPNP and GCNII: the first number that no layer has.
 const originDropout = 64
 
-// origin makes H⁰, of which every layer of APPNP and GCNII adds a share to what it sums over neighbours, from the features of the vertices that layer 0
-// reads. All layers add their parts to its gradient.
+// origin makes H⁰ from the features of the vertices that layer 0 reads. Every layer of APPNP and GCNII adds a share of H⁰ to its sums over neighbours, and
+// its part to the gradient of H⁰.
 //
 //	APPNP: H⁰ = lin2(dropout(ReLU(lin1(dropout(X)))))
 //	GCNII: H⁰ = ReLU(lins.0(dropout(X)))
 type origin struct {
 	x  linear       // products with features
-	d  *featureDrop // what they read of them; nil: all
+	d  *featureDrop // what dropout leaves of the features; nil: all
 	h  *gpu.Matrix  // Src of layer 0 × originWidth: H⁰
 	dh *gpu.Matrix  // its gradient; only training
 	y  *gpu.Matrix  // APPNP: Src × hidden: behind dropout
@@ -89,7 +89,7 @@ func (x *exec) originDrop() gpu.Dropout {
 	return x.dropping(originDropout, x.graph(0).Src)
 }
 
-// backward adds the gradients of what made H⁰, of which dh is complete.
+// backward adds the gradients of the weights that made H⁰. The gradient of H⁰, dh, is complete.
 func (o *origin) backward(x *exec) {
 	pr, gr := &x.params.layers[0].origin, &x.grads.layers[0].origin
 	y, dy, drop := *o.h, *o.dh, gpu.Dropout{}

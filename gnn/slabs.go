@@ -18,7 +18,7 @@ func (p *Pass) tight(l int) bool {
 	return p.cfg.Kind == GCN && p.cfg.normed() && p.plan.Fused && l > 0 && l < p.cfg.Layers-1 && !p.plan.Layers[l].AggregateFirst
 }
 
-// outputSlab is where layer l's output lies, if not in the slab that is given.
+// outputSlab returns the slab of layer l's output: the one of Z of the next layer if that layer is tight, else usual.
 func (p *Pass) outputSlab(l int, usual string) string {
 	if p.training() && p.tight(l+1) {
 		return fmt.Sprintf("z%d", l+1)
@@ -49,8 +49,8 @@ func (p *Pass) scatteredSlab(l int) string {
 func (p *Pass) apart(l int) bool { return p.training() && p.tight(l) && !p.tight(l+1) }
 
 // Outputs returns, after Backward, what each layer made in the Forward before it: what the next layer read, and for the last
-// layer what lies where the logits were. All are FP32. Of a layer whose output has been written over, it is the reciprocal deviations of its LayerNorm, which are
-// no numbers where its rows are not.
+// layer what lies where the logits were. All are FP32. For a layer whose output has been written over, these are the reciprocal deviations of its LayerNorm, which
+// are not finite where its rows are not.
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.stages))
 	for l, s := range p.stages {

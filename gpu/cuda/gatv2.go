@@ -8,10 +8,10 @@ import (
 	"capgnn/gpu"
 )
 
-// gatv2Widths are the columns that the kernels for heads of four aligned columns hold, rising; gatv2Thin those of the others.
+// gatv2Widths are the columns of a tile, rising, in kernels whose lanes read four aligned columns at once; gatv2Thin are those of kernels whose lanes read one.
 var gatv2Widths, gatv2Thin = []int{16, 64, 256}, []int{8, 48, 128}
 
-// gatv2TilesOf returns the narrowest tiles that hold a head, else the widest. m are the matrices whose rows are gathered or written.
+// gatv2TilesOf returns the narrowest tiles that hold a head, else the widest tiles. m are the matrices whose rows are gathered or written.
 func gatv2TilesOf(heads, channels int, m ...gpu.Matrix) gatTiles {
 	unaligned := func(x gpu.Matrix) bool { return !x.Empty() && !aligned(x, 16) }
 	if channels%4 != 0 || slices.ContainsFunc(m, unaligned) {
