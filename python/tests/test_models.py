@@ -74,7 +74,7 @@ class ModelsTest(unittest.TestCase):
 
     def test_logits_of_other_shapes(self):
         data, store = self.data()
-        for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"},
+        for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"}, {"standardize": "rows"},
                                    {"batch_size": 7, "fanout": "3,2,2"}, {"teleport": 0.7, "theta": 2, "layers": 5, "epochs": 1},
                                    {"norm": "none", "layers": 4})):
             for model in MODELS:
