@@ -215,6 +215,7 @@ func TestPresetSizes(t *testing.T) {
 		{"flickr-like", 89250, 899756, 500, 7, 0.50, false, false},
 		{"yelp-like", 716847, 13954818, 300, 100, 0.75, false, true},
 		{"amazonproducts-like", 1569960, 264339468, 200, 107, 0.85, false, true},
+		{"papers-like", 111059956, 3231371744, 128, 172, 0.0109, false, false},
 		{"corafull-like", 19793, 126842, 8710, 70, 0.70, true, false},
 	} {
 		p, err := FindPreset(want.name)

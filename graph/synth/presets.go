@@ -53,6 +53,10 @@ func Presets() []Preset {
 			Nested: Nested{Vertices: 1569960, Pairs: 264339468 / 2, Classes: 50, Community: 600, InCommunity: 0.40, InClass: 0.40, Tail: 0.46, Octaves: 9},
 		},
 		{
+			Name: "papers-like", Like: "ogbn-papers100M (Hu et al. 2020), both directions of each citation", Cols: 128, Signal: 0.06, Wrong: 0.30, Split: [3]float64{0.0109, 0.0011, 0.0019},
+			Nested: Nested{Vertices: 111059956, Pairs: 1615685872, Classes: 172, Community: 80, InCommunity: 0.30, InClass: 0.40, Tail: 0.46, Octaves: 12},
+		},
+		{
 			Name: "corafull-like", Like: "CoraFull (Bojchevski and Günnemann 2018)", Cols: 8710, Words: 60, Signal: 0.06, Wrong: 0.20, Split: [3]float64{0.70, 0.20, 0.10},
 			Nested: Nested{Vertices: 19793, Pairs: 126842 / 2, Classes: 70, Community: 30, InCommunity: 0.45, InClass: 0.48, Tail: 0.42, Octaves: 5},
 		},

@@ -23,7 +23,7 @@ const shapeSeed = 1
 
 // shapeScales are the scales at which the presets are measured: about 20 000 vertices each.
 var shapeScales = map[string]float64{
-	"reddit-like": 0.05, "products-like": 0.01, "flickr-like": 0.25, "yelp-like": 0.03, "amazonproducts-like": 0.01, "corafull-like": 1,
+	"reddit-like": 0.05, "products-like": 0.01, "flickr-like": 0.25, "yelp-like": 0.03, "amazonproducts-like": 0.01, "papers-like": 0.0002, "corafull-like": 1,
 }
 
 // shape is what a preset is documented and checked by.
