@@ -11,7 +11,7 @@ import (
 )
 
 // boundModels are models with every buffer that a pass can have: each order of operations, ÂX given or not, sparse features,
-// replicated rows, BF16, and LayerNorm apart from ReLU.
+// replicated rows, BF16, LayerNorm apart from ReLU, and residuals.
 func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 	t.Helper()
 	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
@@ -42,6 +42,10 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 						}
 					}
 					f(c, p, Input{})
+					if c.Residual = kind.CanAdd(); c.Residual {
+						f(c, p, Input{})
+						c.Residual = false
+					}
 					if !p.Layers[0].AggregateFirst {
 						f(c, p, Input{X: Features{Sparse: gpu.CSR{Cols: 12}}})
 					}

@@ -27,18 +27,19 @@ var Kinds = []Kind{GCN, SAGE, GIN, GAT, GATv2, SGC, APPNP, GCNII}
 
 // Config describes a model.
 type Config struct {
-	Kind    Kind
-	Layers  int     // number of convolutions; SGC and APPNP: of propagations; ≥ 1
-	Hidden  int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP and GCNII, with one layer
-	In      int     // input features per vertex
-	Out     int     // classes or labels
-	Heads   int     // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
-	Alpha   float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
-	Theta   float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
-	NoNorm  bool    // ReLU and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
-	Dropout float64 // probability of dropping, [0, 1); SGC drops nothing
-	Multi   bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
-	Seed    uint64  // initial weights and dropout
+	Kind     Kind
+	Layers   int     // number of convolutions; SGC and APPNP: of propagations; ≥ 1
+	Hidden   int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP and GCNII, with one layer
+	In       int     // input features per vertex
+	Out      int     // classes or labels
+	Heads    int     // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
+	Alpha    float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
+	Theta    float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
+	NoNorm   bool    // ReLU and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
+	Residual bool    // layers between the first and the last add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2 of ≥ 3 layers
+	Dropout  float64 // probability of dropping, [0, 1); SGC drops nothing
+	Multi    bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
+	Seed     uint64  // initial weights and dropout
 }
 
 // Validate reports everything that is wrong with c.
@@ -72,6 +73,11 @@ func (c Config) Validate() error {
 	}
 	if c.Kind == GCNII && !(c.Theta >= 0 && c.Theta <= 1e6) {
 		bad("theta %g is not in [0, 1e6]", c.Theta)
+	}
+	if c.Residual && slices.Contains(Kinds, c.Kind) && !c.Kind.CanAdd() {
+		bad("residuals: model %s has none", c.Kind)
+	} else if c.Residual && c.Layers < 3 {
+		bad("residuals: of %d layers none lies between the first and the last", c.Layers)
 	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout %g is not in [0, 1)", c.Dropout)

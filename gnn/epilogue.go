@@ -9,6 +9,9 @@ const normEps = 1e-5
 func (x *exec) epilogue(l int) gpu.Epilogue {
 	s, pr := x.stage(l), &x.params.layers[l]
 	e := gpu.Epilogue{Z: *s.z, H: *s.h, ReLU: true}
+	if x.cfg.adds(l) {
+		e.H = *s.sum
+	}
 	if x.cfg.normed() {
 		e.Norm, e.Gamma, e.Beta, e.Eps = true, pr.gamma, pr.beta, normEps
 	}
@@ -44,7 +47,7 @@ func (x *exec) unfused(s *stage, e gpu.Epilogue) {
 		x.q.Epilogue(norm)
 	}
 	x.q.Epilogue(gpu.Epilogue{Z: y, H: y, ReLU: true})
-	x.q.Epilogue(gpu.Epilogue{Z: y, H: *s.h, Dropout: e.Dropout})
+	x.q.Epilogue(gpu.Epilogue{Z: y, H: e.H, Dropout: e.Dropout})
 }
 
 // epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in
@@ -56,6 +59,9 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 			x.activatedGrad(l, d, *s.z)
 		}
 		return d, *s.z
+	}
+	if x.cfg.adds(l) {
+		return x.residualBackward(l, d)
 	}
 	dz = d
 	if s.dz != nil {

@@ -28,6 +28,8 @@ type stage struct {
 	conv conv
 	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; the last layer's are the logits
 	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where ReLU and dropout work in place; nil: there are none, as behind the last layer and in SGC, APPNP and GCNII
+	sum  *gpu.Matrix // Rows × out: h before it is stored in BF16, or h; only with residuals
+	zero *gpu.Vec    // 0, for the sum of BF16 rows
 	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused, with LayerNorm
 	rstd *gpu.Vec    // Rows; only training, with LayerNorm
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
@@ -149,6 +151,8 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	switch {
 	case !p.cfg.Kind.Norms():
 		return p.plainStage(s, l, ws, own, turn)
+	case p.cfg.Residual:
+		return p.residualStage(s, l, ws, own, turn)
 	case p.cfg.NoNorm && !p.training(): // in place, one layer's rows become those of the next
 		s.z = ws.matrix(fmt.Sprintf("z%d", l%2), p.rowsOf(l), out)
 	default:
@@ -273,6 +277,9 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 		default:
 			s.conv.forward(x, h, *s.z, &e)
 		}
+		if p.cfg.adds(l) {
+			x.addInput(l, h)
+		}
 		h = *s.h
 	}
 	return h
@@ -307,6 +314,9 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
 		s.conv.backward(x, dz, *s.dh)
+		if p.cfg.adds(l) {
+			x.q.Axpby(s.dh.RowRange(0, p.stages[l].z.Rows), 1, *p.stages[l+1].dh, 1)
+		}
 		next, h := x.epilogueBackward(l-1, *s.dh)
 		s.conv.weightGrad(x, h, dz)
 		done(l)

@@ -15,7 +15,7 @@ import (
 //
 // A pass through L layers so has L slabs of hidden rows: those of L - 1 layers, which are kept, and one.
 func (p *Pass) tight(l int) bool {
-	return p.cfg.Kind == GCN && p.cfg.normed() && p.plan.Fused && l > 0 && l < p.cfg.Layers-1 && !p.plan.Layers[l].AggregateFirst
+	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && p.plan.Fused && l > 0 && l < p.cfg.Layers-1 && !p.plan.Layers[l].AggregateFirst
 }
 
 // outputSlab returns the slab of layer l's output: the one of Z of the next layer if that layer is tight, else usual.
@@ -54,8 +54,10 @@ func (p *Pass) apart(l int) bool { return p.training() && p.tight(l) && !p.tight
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.stages))
 	for l, s := range p.stages {
-		out[l] = *s.z
-		if l == p.cfg.Layers-2 && p.someTight() {
+		if out[l] = *s.z; p.cfg.adds(l) {
+			out[l] = *s.sum
+		}
+		if l == p.cfg.Layers-2 && (p.someTight() || p.cfg.Residual && p.replacesKept()) || p.cfg.adds(l) && p.cfg.normed() && s.sum != s.h {
 			out[l] = gpu.Matrix{Buf: s.rstd.Buf, Off: s.rstd.Off, Rows: 1, Cols: s.rstd.Len, LD: max(1, s.rstd.Len)}
 		}
 	}

@@ -22,6 +22,7 @@ type task struct {
 	directed, multi, sparse bool
 	share                   float64 // of vertices that train
 	vertices                int     // 0 = taskVertices
+	residual                bool    // of models that can have them
 }
 
 const (
@@ -69,7 +70,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		p.Labels = append(p.Labels, int32(r.IntN(taskClasses+1))-1)
 	}
 	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
-		Multi: k.multi, Seed: 5}
+		Multi: k.multi, Residual: k.residual && kind.CanAdd(), Seed: 5}
 }
 
 func sparsified(f learn.Features) learn.Features {
@@ -240,6 +241,7 @@ func TestPartsAgree(t *testing.T) {
 		"directed-5%":       {directed: true, share: 0.05},
 		"sparse-multilabel": {sparse: true, multi: true, share: 0.3},
 		"sparse-directed":   {sparse: true, directed: true, share: 0.3},
+		"residual-directed": {directed: true, share: 0.1, residual: true},
 	}
 	type variant struct {
 		parts int

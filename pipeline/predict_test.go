@@ -112,7 +112,8 @@ func TestPredictEqualsEvaluation(t *testing.T) {
 // 16 + 30 terms of size about 1, so float32 leaves errors of some 1e-6. Hidden rows that are stored as bf16 are predicted as they are summed.
 func TestPredictHidden(t *testing.T) {
 	for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
-		t.Run(storage.String(), func(t *testing.T) { checkHidden(t, storage) })
+		t.Run(storage.String(), func(t *testing.T) { checkHidden(t, storage, false) })
+		t.Run(storage.String()+", residual", func(t *testing.T) { checkHidden(t, storage, true) })
 	}
 }
 
@@ -151,8 +152,8 @@ func TestPredictHiddenOfExamples(t *testing.T) {
 	}
 }
 
-func checkHidden(t *testing.T, storage gpu.DType) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+func checkHidden(t *testing.T, storage gpu.DType, residual bool) {
+	p, m := task{share: 0.3, residual: residual}.make(t, gnn.GCN)
 	o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Storage: storage}
 	o.Savings.NoTransformFirst = storage == gpu.BF16 // else products of hidden rows are stored so
 	logits := predicted(t, p, o)

@@ -120,7 +120,13 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 		if !r.m.NoNorm {
 			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
 		}
-		_, h, _ = e.Forward(z)
+		_, made, _ := e.Forward(z)
+		if r.m.Residual && l > 0 {
+			for i, x := range h.V {
+				made.V[i] += x
+			}
+		}
+		h = made
 	}
 	return 0
 }

@@ -296,15 +296,21 @@ func TestDeadline(t *testing.T) {
 // A loss that becomes NaN or infinite stops the run and says where it began; the checkpoints before it stay.
 func TestDiverged(t *testing.T) {
 	for _, kind := range kinds(t) {
-		diverges(t, kind, 0.3)
+		diverges(t, kind, 0.3, false)
+		if kind.CanAdd() {
+			diverges(t, kind, 0.3, true)
+		}
 	}
-	diverges(t, gnn.GCN, 1) // whose layer 1 keeps no output
+	diverges(t, gnn.GCN, 1, false) // whose layer 1 keeps no output
 }
 
 // diverges has training of a share of the vertices diverge.
-func diverges(t *testing.T, kind gnn.Kind, share float64) {
+func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool) {
 	t.Helper()
 	p, m := task{share: share}.make(t, kind)
+	if m.Residual = residual; residual {
+		m.Layers = 4 // of which layer 1 keeps its sum
+	}
 	dir := t.TempDir()
 	three, stop := context.WithCancel(context.Background())
 	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {

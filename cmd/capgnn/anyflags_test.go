@@ -61,6 +61,7 @@ func (d *anyFlags) draw(path string) {
 	set("model", kind)
 	set("parts", parts)
 	set("layers", layers)
+	set("residual", layers > 2 && parts%2 == 0)
 	set("hidden", 12)
 	set("heads", drawn(d, 1, 2, 3))
 	set("epochs", d.IntN(4))

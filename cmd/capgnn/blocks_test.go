@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -44,4 +45,57 @@ func TestNoNorm(t *testing.T) {
 		s.fails(term.ExitUsage, []string{"--norm layer", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--norm", "layer")
 	}
 	s.fails(term.ExitUsage, []string{"--norm", "batch", "layer, none"}, "train", "--dataset", "ok.npz", "--norm", "batch")
+}
+
+// With --residual models train and predict whole, in parts, stale, sampled, isolated, in phases and over ranks; plans take it, files of runs and weights say it, and
+// weights of a run without it are a start. What has no layer that could add is refused.
+func TestResidual(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for i, line := range []string{
+		"--model gcn --parts 3 --comm auto", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3 --pipeline off",
+		"--model gatv2 --heads 2 --parts 3 --norm none", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1", "--model sage --batch-size 30 --sampling hopgnn --parts 2 --no-fuse", "--model gcn --isolated=chunks=4,layers=all",
+	} {
+		args := strings.Fields("--dataset ok.npz --layers 4 --hidden 4 --epochs 3 " + line)
+		without := s.train(args...)
+		args = append(args, "--residual")
+		s.must(append([]string{"plan"}, args...)...)
+		r := s.train(args...)
+		if math.IsNaN(float64(r.FinalLoss)) || r.Test == nil || r.FinalLoss == without.FinalLoss {
+			t.Errorf("%s: loss %v, without residuals %v", line, r.FinalLoss, without.FinalLoss)
+		}
+		what := [][]string{{"--what", "logits"}, {"--what", "embeddings", "--layer", "1"}}[i%2]
+		s.must(append([]string{"predict", "--run", r.RunDir, "--quiet"}, what...)...)
+		for _, run := range []struct {
+			dir  string
+			says bool
+		}{{r.RunDir, true}, {without.RunDir, false}} {
+			dir := runfolder.Dir(s.path(run.dir))
+			for _, file := range []string{dir.Best(), dir.Config()} {
+				data, err := os.ReadFile(file)
+				if err != nil || strings.Contains(string(data), "residual") != run.says {
+					t.Errorf("%s: %s says that there are residuals: %t, want %t (%v)", line, file, !run.says, run.says, err)
+				}
+			}
+		}
+		if i == 0 {
+			s.must("train", "--dataset", "ok.npz", "--layers", "4", "--hidden", "4", "--epochs", "1", "--residual", "--init", runfolder.Dir(without.RunDir).Best())
+			s.fails(term.ExitUsage, []string{"--residual"}, "train", "--resume", without.RunDir, "--residual")
+		}
+	}
+	args := strings.Fields("--dataset ok.npz --hidden 8 --epochs 4 --model sage --residual")
+	want := s.train(append(args, "--devices", cpus(3))...)
+	devices := []int{1, 2}
+	for rank, e := range (rankRun{sandbox: s, args: append(args, "--quiet", "--json", "--run-dir", "ranks"), own: func(rank int) []string { return []string{"--devices", cpus(devices[rank])} }}).over(2) {
+		if e.code != 0 || rank == 0 && readResultLine(t, e.out).SHA256 != want.SHA256 {
+			t.Errorf("rank %d: exit code %d, other weights than those of one process\n%s%s", rank, e.code, e.out, e.err)
+		}
+	}
+	for _, model := range added {
+		s.fails(term.ExitUsage, []string{"--residual", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--residual")
+	}
+	for _, layers := range []string{"1", "2"} {
+		s.fails(term.ExitUsage, []string{"--residual", "--layers " + layers}, "train", "--dataset", "ok.npz", "--layers", layers, "--residual")
+	}
 }

@@ -23,6 +23,7 @@ type Case struct {
 	Name      string // file name without .npz, such as "gat_directed"
 	Kind      string // as gnn.Kind
 	SelfLoops bool   // the model adds a self-loop to every vertex before it starts
+	Residual  bool   // layers between the first and the last add what they read
 
 	Vertices int
 	Indptr   []int64   // len Vertices+1; row v lists in-neighbours
@@ -161,6 +162,7 @@ func Read(path string) (Case, error) {
 	c := Case{Name: name}
 	c.Kind, _, _ = strings.Cut(name, "_")
 	c.SelfLoops = c.Kind != "sage" && c.Kind != "gin"
+	c.Residual = strings.HasSuffix(name, "_residual")
 	z, err := npy.OpenArchive(path)
 	if err != nil {
 		return c, err

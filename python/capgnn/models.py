@@ -7,6 +7,8 @@ says, treat loops as --self-loops says, merge repeated edges. GraphSAGE and GIN 
 
 capgnn's GCN, SGC, APPNP and GCNII divide by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
 same only on symmetric graphs. So edge weights are computed here.
+
+torch_geometric's models have no residuals. Those of runs with --residual are its models with another `forward`.
 """
 from __future__ import annotations
 
@@ -46,6 +48,7 @@ class _AsTrained(torch.nn.Module):
         self.kind, self.edges, self.loops = cfg["model"], cfg["edges"], cfg["self-loops"]
         self.unweighted = cfg.get("ignore-weights") == "true"
         self.by_rows = cfg["standardize"] == "rows"
+        self.residual = cfg.get("residual") == "true"
         if self.loops == "auto":
             self.loops = "add" if self.kind in (*SYMMETRIC, *ATTENTION) else "remove"
 
@@ -93,19 +96,37 @@ class _AsTrained(torch.nn.Module):
         return super().forward(x, edges, **more)  # type: ignore[misc]
 
 
-class GCN(_AsTrained, pyg.GCN):
+class _Residuals(torch.nn.Module):
+    """A BasicGNN. If residual says so, its layers between the first and the last add what they read to what they make."""
+
+    residual = False
+
+    def forward(self, x: Tensor, edge_index: Tensor, **more: Tensor) -> Tensor:
+        if not self.residual:
+            return super().forward(x, edge_index, **more)  # type: ignore[misc]
+        for layer, conv in enumerate(self.convs):
+            made = conv(x, edge_index, **more)
+            if layer == len(self.convs) - 1:
+                return made
+            if self.norms is not None:  # None: of torch_geometric before 2.4 without norms
+                made = self.norms[layer](made)
+            made = torch.nn.functional.dropout(self.act(made), getattr(self.dropout, "p", self.dropout), self.training)
+            x = made if layer == 0 else made + x
+
+
+class GCN(_AsTrained, _Residuals, pyg.GCN):
     pass
 
 
-class GraphSAGE(_AsTrained, pyg.GraphSAGE):
+class GraphSAGE(_AsTrained, _Residuals, pyg.GraphSAGE):
     pass
 
 
-class GIN(_AsTrained, pyg.GIN):
+class GIN(_AsTrained, _Residuals, pyg.GIN):
     pass
 
 
-class GAT(_AsTrained, pyg.GAT):
+class GAT(_AsTrained, _Residuals, pyg.GAT):
     pass
 
 

@@ -48,7 +48,7 @@ class ModelsTest(unittest.TestCase):
         from capgnn import models
 
         data, store = self.data(n=200, edges=900)
-        for model, kind in zip(MODELS, (pyg.GCN, pyg.GraphSAGE, pyg.GIN, pyg.GAT, pyg.SGConv, models.APPNP, models.GCNII)):
+        for model, kind in zip(MODELS, (pyg.GCN, pyg.GraphSAGE, pyg.GIN, pyg.GAT, pyg.GAT, pyg.SGConv, models.APPNP, models.GCNII)):
             with self.subTest(model):
                 self.assertIsInstance(self.compare(self.train(store, model, model=model), data, model), kind)
 
@@ -80,6 +80,19 @@ class ModelsTest(unittest.TestCase):
             for model in MODELS:
                 with self.subTest(model, **flags):
                     self.compare(self.train(store, f"{model}{i}", model=model, **flags), data, str(flags))
+
+    def test_logits_with_residuals(self):
+        import torch
+
+        data, store = self.data()
+        for i, flags in enumerate(({"layers": 3}, {"layers": 5, "norm": "none"})):
+            for model in ("gcn", "sage", "gin", "gat", "gatv2"):
+                with self.subTest(model, **flags):
+                    made = self.compare(self.train(store, f"{model}{i}", model=model, residual=True, **flags), data, str(flags))
+                    with torch.no_grad():
+                        with_them, made.residual = made(data.x, data.edge_index), False
+                        if "norm" not in flags:  # else ReLU may leave nothing of GIN's rows
+                            self.assertGreater((made(data.x, data.edge_index) - with_them).abs().max(), 100 * TOLERANCE)
 
     def test_classes_of_which_vertices_have_several(self):
         import torch

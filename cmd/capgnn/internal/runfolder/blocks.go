@@ -16,10 +16,23 @@ const (
 	normUsage = "`NORM` between layers: layer (LayerNorm) or none (default: layer; sgc, appnp and gcnii have none)"
 )
 
+// residualOption has layers add what they read, with its help.
+const (
+	residualOption = "residual"
+	residualUsage  = "layers between the first and the last add the rows that they read to those that they make; needs --layers 3 or more (gcn, sage, gin, gat, gatv2)"
+)
+
 // checkBlocks looks at what stands between layers.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)
 	if c.Norm != "" && p.oneOf(normOption, c.Norm, normLayer, normNone) && c.Norm == normLayer && slices.Contains(Models, model) && !model.Norms() {
 		p.add("--norm layer: --model %s has no LayerNorm between its layers: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
+	}
+	switch {
+	case !c.Residual || !slices.Contains(Models, model):
+	case !model.CanAdd():
+		p.add("--residual: --model %s has no layers that add what they read: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
+	case c.Layers < 3:
+		p.add("--residual: with --layers %d no layer lies between the first and the last: drop it, or give --layers 3 or more", c.Layers)
 	}
 }

@@ -41,6 +41,7 @@ type Config struct {
 	Teleport float64 // α of APPNP and GCNII
 	Theta    float64 // of GCNII
 	Norm     string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
+	Residual bool    // layers between the first and the last add what they read
 	Dropout  float64
 	Init     string // weights to start from; "" = drawn from Seed
 
@@ -181,6 +182,7 @@ func (c *Config) Validate() error {
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
 	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
+	model.Residual = false // checkBlocks names its flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
@@ -258,7 +260,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

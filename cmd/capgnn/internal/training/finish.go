@@ -32,7 +32,11 @@ func periods(caches *jaca.Plan) map[string]int {
 
 // metadata is what a weights file says about itself.
 func (t *Run) metadata(epoch int) map[string]string {
-	return map[string]string{"format": "pt", "model": t.Config.Model, "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
+	m := map[string]string{"format": "pt", "model": t.Config.Model, "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
+	if t.Config.Residual { // the tensors do not show it
+		m["residual"] = "true"
+	}
+	return m
 }
 
 // writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed

@@ -1,0 +1,125 @@
+package gnn
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+)
+
+// CanAdd reports whether the layers of a model can have residuals (Config.Residual): those of convolutions with LayerNorm, ReLU and dropout behind them.
+func (k Kind) CanAdd() bool { return k.Norms() }
+
+// adds reports whether layer l adds what it reads to what it makes: one between the first and the last, whose rows have one width.
+func (c Config) adds(l int) bool { return c.Residual && l > 0 && l < c.Layers-1 }
+
+// residualStage requests the buffers of layer l of a network with residuals (docs/adr/0066).
+//
+//   - What layer l > 0 makes is a sum and not made again: it is kept in a slab of its own, h1, h2 and so on, for the weights of the layer behind it.
+//   - The gradient of a convolution takes the place of its normalised rows, z, as that of the sum is still to be added to that of its input.
+//   - The gradient of what a layer reads lies in z of the layer behind it, which is done. That of what the last layer reads lies in h0, and that of what the last
+//     but one reads where its own output was.
+//
+// So a pass through L layers has 2·(L - 1) slabs of hidden rows, and one for what is transformed or scattered.
+func (p *Pass) residualStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
+	in, out := p.cfg.Width(l)
+	rows := p.rowsOf(l)
+	s.z = ws.matrix(own("z"), rows, out)
+	if l < p.cfg.Layers-1 {
+		if p.cfg.normed() && !p.plan.Fused {
+			s.y = ws.matrix(own("y"), rows, out)
+		}
+		s.h = ws.typed(p.keptSlab(l), rows, out, p.rowType(l))
+		if s.sum = s.h; s.h.Type != gpu.FP32 && p.cfg.adds(l) {
+			name := "sum"
+			if p.training() && !p.cfg.normed() { // they show where training diverged (Outputs)
+				name = own(name)
+			}
+			s.sum = ws.matrix(name, rows, out)
+		}
+		if p.plan.Storage != gpu.FP32 && p.cfg.adds(l) {
+			s.zero = ws.vec("zero", number(1))
+		}
+	}
+	if !p.training() {
+		return s
+	}
+	if p.cfg.normed() {
+		s.rstd = ws.vec(own("rstd"), rows)
+	}
+	if l > 0 {
+		s.dh = ws.matrix(p.residualGradSlab(l), p.srcOf(l), in)
+	}
+	if t := p.gradType(l); t != gpu.FP32 {
+		s.dz = ws.typed(turn("dz"), rows, out, t)
+	}
+	return s
+}
+
+// keptSlab is where the output of layer l lies. Evaluation needs what a layer reads and what it makes.
+func (p *Pass) keptSlab(l int) string {
+	switch {
+	case p.training():
+		return fmt.Sprintf("h%d", l)
+	case p.alone:
+		return "h0"
+	}
+	return fmt.Sprintf("h%d", l%2)
+}
+
+// replacesKept reports whether gradients lie where outputs were. With unfused epilogues the first output is read once more, and without LayerNorm the last one
+// shows where training diverged (Outputs).
+func (p *Pass) replacesKept() bool { return p.cfg.normed() && p.plan.Fused }
+
+// residualGradSlab is where the gradient of what layer l reads lies.
+func (p *Pass) residualGradSlab(l int) string {
+	switch last := p.cfg.Layers - 1; {
+	case l < last-1:
+		return fmt.Sprintf("z%d", l+1)
+	case p.replacesKept():
+		return p.keptSlab(l % last)
+	}
+	return fmt.Sprintf("rows-%d", l%2)
+}
+
+// addInput adds h, the rows that layer l read, to what it made of them.
+func (x *exec) addInput(l int, h gpu.Matrix) {
+	s := x.stage(l)
+	h = h.RowRange(0, s.sum.Rows)
+	if h.Type == gpu.FP32 {
+		x.q.Axpby(*s.sum, 1, h, 1)
+	} else {
+		x.q.Fill(gpu.Matrix{Buf: s.zero.Buf, Off: s.zero.Off, Rows: 1, Cols: 1, LD: 1}, 0)
+		x.q.AddScaled(*s.sum, h, *s.zero)
+	}
+	if s.h != s.sum {
+		x.q.Copy(*s.h, *s.sum)
+	}
+}
+
+// residualBackward returns the gradient of layer l's convolution, of that of its output, d, which stays, and the output.
+func (x *exec) residualBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
+	s, pr, gr := x.stage(l), &x.params.layers[l], &x.grads.layers[l]
+	dz = *s.z
+	if s.dz != nil {
+		dz = *s.dz
+	}
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, ReLU: true, Dropout: x.dropout(l), DBias: gr.bias}
+	if x.cfg.normed() {
+		e.Norm, e.Gamma, e.Beta, e.Rstd, e.DGamma, e.DBeta = true, pr.gamma, pr.beta, *s.rstd, gr.gamma, gr.beta
+	}
+	if x.plan.Fused {
+		x.q.EpilogueBackward(e)
+		return dz, *s.h
+	}
+	y := *s.z // what ReLU made, in place; its mask and that of dropout have no order
+	if e.Norm {
+		y = *s.y
+	}
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: y, ReLU: true})
+	if e.DH, e.ReLU = y, false; e.Norm {
+		x.q.EpilogueBackward(gpu.EpilogueGrad{DH: y, DZ: y, Dropout: e.Dropout})
+		e.Dropout = gpu.Dropout{}
+	}
+	x.q.EpilogueBackward(e)
+	return dz, *s.h
+}
