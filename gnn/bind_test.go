@@ -21,7 +21,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 			if kind == GIN && order.AggregateFirst && !order.BackwardIn || !c.Chooses(0) && order.AggregateFirst {
 				continue
 			}
-			for _, input := range []InputMode{Precomputed, Replicated, Exchanged} {
+			for k, input := range []InputMode{Precomputed, Replicated, Exchanged} {
 				if input == Precomputed && !kind.Precomputes() || input == Replicated && kind.KeepsOrigin() {
 					continue
 				}
@@ -29,6 +29,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 					if c.NoNorm = i > 1; c.NoNorm && !kind.Norms() {
 						break
 					}
+					c.Jumping = kind.Jumps() && (i+k)%2 == 1
 					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Fused: storage == gpu.FP32, Storage: storage}
 					switch input {
 					case Precomputed:
@@ -208,7 +209,7 @@ func TestGrowOutOfMemory(t *testing.T) {
 }
 
 // Bind allocates nothing. A step allocates the same few values whatever its blocks: one for each of its two ways through the
-// layers, and the epilogues, which the queue keeps until it has run them: one behind each convolution but the last, one inside
+// layers, and the epilogues, which the queue keeps until it has run them: one behind each convolution that makes no logits, one inside
 // each of GIN's.
 func TestStepAllocations(t *testing.T) {
 	boundModels(t, func(c Config, plan Plan, in Input) {
@@ -235,7 +236,7 @@ func TestStepAllocations(t *testing.T) {
 			p.Forward(q, nil, 1)
 			p.Backward(q, nil, 1, nil)
 		})
-		most := 2 + c.Layers - 1
+		most := 2 + c.HiddenLayers()
 		switch c.Kind { // of what follows products inside layers
 		case GIN, GCNII:
 			most += c.Layers

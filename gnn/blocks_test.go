@@ -8,7 +8,7 @@ import (
 	"capgnn/gpu"
 )
 
-// blockPlans are the orders of operations that a pass over blocks may have. Models that can have LayerNorm do without in half of them, others for odd and even numbers of layers; those that can have residuals come with and without.
+// blockPlans are the orders of operations that a pass over blocks may have. Models that can have LayerNorm do without in half of them, others for odd and even numbers of layers; so it is with jumping knowledge. Those that can have residuals come with and without.
 func blockPlans(c Config, f func(Config, Plan)) {
 	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
 	for _, input := range []InputMode{Precomputed, Exchanged} {
@@ -27,6 +27,7 @@ func blockPlans(c Config, f func(Config, Plan)) {
 				p.Layers[0] = aggregateIn
 			}
 			c.NoNorm = c.Kind.Norms() && (i/2+int(input)+c.Layers)%2 == 1
+			c.Jumping = c.Kind.Jumps() && (i+int(input)/2+c.Layers/2)%2 == 1
 			f(c, p)
 			if c.Residual = c.Kind.CanAdd() && c.Layers > 2; c.Residual {
 				f(c, p)

@@ -29,14 +29,15 @@ var Kinds = []Kind{GCN, SAGE, GIN, GAT, GATv2, SGC, APPNP, GCNII}
 type Config struct {
 	Kind     Kind
 	Layers   int     // number of convolutions; SGC and APPNP: of propagations; ≥ 1
-	Hidden   int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP and GCNII, with one layer
+	Hidden   int     // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP, GCNII and with Jumping, with one layer
 	In       int     // input features per vertex
 	Out      int     // classes or labels
 	Heads    int     // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
 	Alpha    float64 // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
 	Theta    float64 // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
 	NoNorm   bool    // ReLU and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
-	Residual bool    // layers between the first and the last add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2 of ≥ 3 layers
+	Residual bool    // layers that read and make hidden rows, at least one, add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2
+	Jumping  bool    // jumping knowledge: all convolutions have Hidden outputs, and a Linear makes the logits of those of all layers side by side; not of SGC, APPNP and GCNII
 	Dropout  float64 // probability of dropping, [0, 1); SGC drops nothing
 	Multi    bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
 	Seed     uint64  // initial weights and dropout
@@ -61,10 +62,13 @@ func (c Config) Validate() error {
 	if c.Out < 1 {
 		bad("number of classes %d is below 1", c.Out)
 	}
+	if c.Jumping && !c.Kind.Jumps() {
+		bad("model %s has no jumping knowledge", c.Kind)
+	}
 	if c.Kind.Attends() {
 		if c.Heads < 1 {
 			bad("heads %d is below 1", c.Heads)
-		} else if c.Layers > 1 && c.Hidden%c.Heads != 0 {
+		} else if c.hides() && c.Hidden%c.Heads != 0 {
 			bad("hidden width %d is not a multiple of %d heads", c.Hidden, c.Heads)
 		}
 	}
@@ -76,8 +80,8 @@ func (c Config) Validate() error {
 	}
 	if c.Residual && slices.Contains(Kinds, c.Kind) && !c.Kind.CanAdd() {
 		bad("residuals: model %s has none", c.Kind)
-	} else if c.Residual && c.Layers < 3 {
-		bad("residuals: of %d layers none lies between the first and the last", c.Layers)
+	} else if c.Residual && c.HiddenLayers() < 2 {
+		bad("residuals: of %d layers none reads and makes hidden rows", c.Layers)
 	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout %g is not in [0, 1)", c.Dropout)
@@ -103,7 +107,7 @@ func (c Config) Width(layer int) (in, out int) {
 	if layer == 0 {
 		in = c.In
 	}
-	if layer == c.Layers-1 {
+	if layer == c.HiddenLayers() {
 		out = c.Out
 	}
 	return in, out

@@ -10,11 +10,11 @@ import (
 const gatSlope = 0.2
 
 // gat is graph attention (Veličković et al., ICLR 2018): per head Z_v = Σ_u α_uv T_u + b, T = H·Wᵀ, α a softmax over
-// in-edges. Heads are concatenated; the last layer averages them. The formulas across parts are in docs/mathematics.md.
+// in-edges. Heads are concatenated; a layer that makes logits averages them. The formulas across parts are in docs/mathematics.md.
 type gat struct {
 	linear            // t = T is kept
 	width, heads int  // columns of all heads together, heads
-	last         bool // average the heads
+	last         bool // average the heads: what it makes are the logits
 
 	s, d, lse     *gpu.Matrix // scores of sources (Src × heads) and destinations, log-sum-exp (Rows × heads)
 	sHalo         *gpu.Matrix // HaloRows × heads
@@ -31,7 +31,7 @@ type gat struct {
 func newGAT(p *Pass, l int, ws *Workspace) *gat {
 	width := p.cfg.gatWidth(l)
 	heads := p.cfg.Heads
-	c := &gat{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.Layers-1}
+	c := &gat{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.HiddenLayers()}
 	name := func(kind string) string {
 		if p.training() {
 			return fmt.Sprintf("%s%d", kind, l)

@@ -7,15 +7,15 @@ import (
 )
 
 // gatv2 is graph attention with scores of sums of rows (Brody, Alon, Yahav, ICLR 2022): per head Z_v = Σ_u α_uv T_u + b, α a softmax over in-edges
-// of ⟨a, LeakyReLU(T_u + R_v)⟩, T = H·W_lᵀ + b_l, R = H·W_rᵀ + b_r. Heads are concatenated; the last layer averages them. Gradients of halo
+// of ⟨a, LeakyReLU(T_u + R_v)⟩, T = H·W_lᵀ + b_l, R = H·W_rᵀ + b_r. Heads are concatenated; a layer that makes logits averages them. Gradients of halo
 // rows are returned to their owners in every layer. The formulas are in docs/mathematics.md.
 type gatv2 struct {
 	linear            // t = T is kept
 	width, heads int  // columns of all heads together, heads
-	last         bool // average the heads
+	last         bool // average the heads: what it makes are the logits
 
 	r, o, lse, g *gpu.Matrix // R, Σ α T without bias, log-sum-exp and ⟨dO, O⟩: of Rows, the first two of width columns, the others of heads
-	do           *gpu.Matrix // Rows × width: the gradient of o, of the last layer; else dz is
+	do           *gpu.Matrix // Rows × width: the gradient of o, of a layer that averages; else dz is
 	dt, dr       *gpu.Matrix // gradients of T and R
 	dtHalo       *gpu.Matrix // HaloRows × width: gradients of halo rows of T
 	dhHalo       *gpu.Matrix // HaloRows × in: those of halo rows of H, where these are exchanged
@@ -26,7 +26,7 @@ type gatv2 struct {
 
 func newGATv2(p *Pass, l int, ws *Workspace) *gatv2 {
 	width, heads := p.cfg.gatWidth(l), p.cfg.Heads
-	c := &gatv2{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.Layers-1}
+	c := &gatv2{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.HiddenLayers()}
 	name := func(kind string) string {
 		if p.training() {
 			return fmt.Sprintf("%s%d", kind, l)

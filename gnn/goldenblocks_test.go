@@ -18,15 +18,15 @@ func TestGoldenThroughBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 28 {
-		t.Fatalf("%d golden cases, want 28", len(cases))
+	if len(cases) != 33 {
+		t.Fatalf("%d golden cases, want 33", len(cases))
 	}
 	for _, g := range cases {
 		if g.Weights != nil { // entries are handed in with values
 			continue
 		}
 		d := g.Dims()
-		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Multi: g.Multi()}
+		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Multi: g.Multi(), Jumping: g.Jumping()}
 		u := goldenTask(t, &g, c)
 		w := NewWeights(c)
 		for _, x := range g.Params {

@@ -18,7 +18,7 @@ import (
 //	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight); biases of GATv2 too
 //	convs.L.eps                     GIN: 0
 //	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
-//	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII: as nn.lins.K of GIN
+//	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII, jumping knowledge: as nn.lins.K of GIN
 //	norms.L.weight, norms.L.bias    1, 0
 //
 // These are PyTorch Geometric's and torch.nn.Linear's defaults. An element is a function of (seed, tensor name, index)

@@ -13,7 +13,7 @@ import (
 // TestInitRules: every tensor of every model has the distribution that docs/mathematics.md says.
 func TestInitRules(t *testing.T) {
 	for _, kind := range Kinds {
-		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4}
+		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4, Jumping: kind.Jumps()}
 		w := NewWeights(cfg)
 		w.Init(7)
 		for _, x := range w.Tensors {
@@ -21,14 +21,14 @@ func TestInitRules(t *testing.T) {
 			constant := float32(0)
 			rows, cols := x.Shape[0], x.Shape[len(x.Shape)-1]
 			switch {
-			case x.Name == "norms.0.weight" || x.Name == "norms.1.weight":
+			case strings.HasPrefix(x.Name, "norms.") && strings.HasSuffix(x.Name, "weight"):
 				constant = 1
 			case strings.HasPrefix(x.Name, "norms."), strings.HasSuffix(x.Name, "eps"):
-			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"), kind == GATv2 && strings.HasSuffix(x.Name, ".weight"):
+			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"), kind == GATv2 && strings.HasPrefix(x.Name, "convs.") && strings.HasSuffix(x.Name, ".weight"):
 				bound = math.Sqrt(6 / float64(rows+cols))
 			case strings.Contains(x.Name, "att"):
 				bound = math.Sqrt(6 / float64(x.Shape[1]+x.Shape[2]))
-			case kind == GCN, kind == GAT, kind == GATv2 && !strings.Contains(x.Name, "lin_"): // biases
+			case strings.HasPrefix(x.Name, "convs.") && (kind == GCN || kind == GAT), kind == GATv2 && strings.HasPrefix(x.Name, "convs.") && !strings.Contains(x.Name, "lin_"): // biases
 			case strings.HasSuffix(x.Name, "weight"):
 				bound = 1 / math.Sqrt(float64(cols))
 			case strings.HasSuffix(x.Name, "bias"):

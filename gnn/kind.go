@@ -27,6 +27,9 @@ func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 // Norms reports whether LayerNorm, ReLU and dropout lie between layers, unless Config.NoNorm leaves LayerNorm out.
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
 
+// Jumps reports whether a model may have jumping knowledge (Config.Jumping).
+func (k Kind) Jumps() bool { return k.Norms() }
+
 // normed reports whether LayerNorm lies between layers.
 func (c Config) normed() bool { return c.Kind.Norms() && !c.NoNorm }
 
@@ -42,7 +45,17 @@ func (c Config) Chooses(l int) bool {
 }
 
 // hides reports whether the model has a hidden width.
-func (c Config) hides() bool { return c.Kind != SGC && (c.Layers > 1 || c.Kind.KeepsOrigin()) }
+func (c Config) hides() bool {
+	return c.Kind != SGC && (c.HiddenLayers() > 0 || c.Kind.KeepsOrigin())
+}
+
+// HiddenLayers returns how many layers make rows that are not the logits: all but the last, and with jumping knowledge all.
+func (c Config) HiddenLayers() int {
+	if c.Jumping {
+		return c.Layers
+	}
+	return c.Layers - 1
+}
 
 // originWidth returns the columns of H⁰, 0 of models without.
 func (c Config) originWidth() int {
@@ -55,14 +68,27 @@ func (c Config) originWidth() int {
 	return 0
 }
 
-// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): H⁰ travels beside what layers make.
+// besideWidth returns the columns that travel beside what layers make, where a pass has one layer alone: H⁰, or with jumping knowledge what the layers so far
+// have added to the logits.
+func (c Config) besideWidth() int {
+	if c.Jumping {
+		return c.Out
+	}
+	return c.originWidth()
+}
+
+// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): H⁰ travels beside what layers make, or what there is of the
+// logits, which are all that the last layer makes.
 func (c Config) RowWidth(l int) (in, out int) {
 	in, out = c.Width(l)
 	if l > 0 {
-		in += c.originWidth()
+		in += c.besideWidth()
 	}
-	if l < c.Layers-1 {
-		out += c.originWidth()
+	switch {
+	case l < c.Layers-1:
+		out += c.besideWidth()
+	case c.Jumping:
+		out = c.Out
 	}
 	return in, out
 }

@@ -14,8 +14,10 @@ func TestLayerPass(t *testing.T) {
 	for _, kind := range Kinds {
 		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
 		u := newTask(c, 160, 1)
+		i := 0
 		blockPlans(c, func(c Config, p Plan) {
-			c.NoNorm = c.Kind.Norms() && p.Fused == (p.Input == Exchanged)
+			c.NoNorm, c.Jumping = c.Kind.Norms() && p.Fused == (p.Input == Exchanged), c.Kind.Jumps() && i%2 == 0
+			i++
 			w := NewWeights(c)
 			w.Init(3)
 			for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {

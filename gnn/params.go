@@ -26,6 +26,7 @@ type layerParams struct {
 	att        gpu.Vec    // GATv2
 	gamma      gpu.Vec    // norms.weight
 	beta       gpu.Vec    // norms.bias
+	jump       affine     // jumping knowledge: the layer's columns of lin.weight; the bias in layer 0
 }
 
 // affine is a Linear of torch.nn.
@@ -61,6 +62,12 @@ func Bind(c Config, w *Weights, flat gpu.Vec) *Params {
 	for l := range p.layers {
 		lp := &p.layers[l]
 		lp.gamma, lp.beta = vec("norms.%d.weight", l), vec("norms.%d.bias", l)
+		if c.Jumping {
+			lp.jump.w = mat("lin.weight").ColRange(l*c.Hidden, (l+1)*c.Hidden)
+			if l == 0 {
+				lp.jump.bias = vec("lin.bias")
+			}
+		}
 		switch c.Kind {
 		case SAGE:
 			lp.w, lp.w2 = mat("convs.%d.lin_l.weight", l), mat("convs.%d.lin_r.weight", l)

@@ -16,9 +16,10 @@ type Pass struct {
 	layers []LayerGraph
 	in     Input
 	params *Params
-	grads  *Params // nil: evaluation
-	stages []stage // of layers, as layers
-	origin *origin // of APPNP and GCNII; nil: of others, and where H⁰ comes with the rows of the layer before
+	grads  *Params  // nil: evaluation
+	stages []stage  // of layers, as layers
+	origin *origin  // of APPNP and GCNII; nil: of others, and where H⁰ comes with the rows of the layer before
+	jump   *jumping // nil: without jumping knowledge, and in a pass that does not reach the logits
 	ws     *Workspace
 	views  []view // of ws
 }
@@ -26,8 +27,8 @@ type Pass struct {
 // stage is one layer: its convolution and the buffers between it and the next.
 type stage struct {
 	conv conv
-	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; the last layer's are the logits
-	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where ReLU and dropout work in place; nil: there are none, as behind the last layer and in SGC, APPNP and GCNII
+	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; those of a layer without hidden rows are the logits
+	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where ReLU and dropout work in place; nil: there are none, as behind a layer that makes logits and in SGC, APPNP and GCNII
 	sum  *gpu.Matrix // Rows × out: h before it is stored in BF16, or h; only with residuals
 	zero *gpu.Vec    // 0, for the sum of BF16 rows
 	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused, with LayerNorm
@@ -65,8 +66,8 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 
 // NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole evaluation, on CPU
 // devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them.
-// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and ReLU but for the last layer, in BF16 where the plan stores these
-// rows so.
+// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and ReLU but for logits, in BF16 where the plan stores these
+// rows so; with jumping knowledge in FP32 and behind them what there is of the logits (Config.RowWidth).
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
 	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
 }
@@ -79,6 +80,7 @@ func newPass(p *Pass) *Pass {
 	for i := range p.layers {
 		p.stages = append(p.stages, p.newStage(p.first+i, p.ws))
 	}
+	p.jump = p.newJumping(p.ws)
 	p.views = p.ws.views[from:len(p.ws.views):len(p.ws.views)]
 	p.ws.plan(p.views, p.layers)
 	return p
@@ -132,16 +134,9 @@ func (p *Pass) haloOf(l int) count {
 
 func (p *Pass) newStage(l int, ws *Workspace) stage {
 	in, out := p.cfg.Width(l)
-	last := l == p.cfg.Layers-1
 	s := stage{conv: p.newConv(l, ws)}
-	// What a layer made lives until the next one has read it, and so does its gradient: slabs take turns. In the backward
-	// pass h is made again, in the place of z. Evaluation writes to training's slabs, which are dead between epochs.
-	turn := func(kind string) string {
-		if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
-			return kind // a layer alone has nobody to take turns with
-		}
-		return fmt.Sprintf("%s-%d", kind, l%2)
-	}
+	// In the backward pass h is made again, in the place of z. Evaluation writes to training's slabs, which are dead between epochs.
+	turn := func(kind string) string { return p.turn(l, kind) }
 	own := func(kind string) string {
 		if p.training() {
 			return fmt.Sprintf("%s%d", kind, l)
@@ -159,7 +154,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 		s.z = ws.matrix(own("z"), p.rowsOf(l), out)
 	}
 	switch normed := p.cfg.normed(); {
-	case last:
+	case l == p.cfg.HiddenLayers(): // it makes the logits
 	case !normed && p.rowType(l) == gpu.FP32:
 		s.h = s.z
 	case normed && !p.plan.Fused:
@@ -183,6 +178,14 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	return s
 }
 
+// turn is the slab of a kind for what layer l made, or for the gradient of what it reads: they live until the next layer has read them, so two slabs take turns.
+func (p *Pass) turn(l int, kind string) string {
+	if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
+		return kind // a layer alone has nobody to take turns with
+	}
+	return fmt.Sprintf("%s-%d", kind, l%2)
+}
+
 // plainStage requests the buffers of a layer of SGC, APPNP or GCNII: the next layer reads what it makes, which activations have changed in place. A
 // layer alone makes H⁰ of its rows beside it, for the layer that comes next.
 func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
@@ -204,6 +207,9 @@ func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind str
 // rowType returns the element type of layer l's output: the next layer's GatherType, if that layer gathers these rows. Otherwise only products read
 // the rows; on a device whose products round their operands (HalfProducts) they have the same type, so that they are rounded once.
 func (p *Pass) rowType(l int) gpu.DType {
+	if l+1 == p.cfg.Layers { // jumping knowledge: no layer gathers them
+		return gpu.FP32
+	}
 	if p.plan.Layers[l+1].AggregateFirst || p.ws.device.HalfProducts {
 		return p.cfg.GatherType(p.plan, l+1, Forward)
 	}
@@ -220,6 +226,9 @@ func (p *Pass) gradType(l int) gpu.DType {
 
 // LossGrad returns where the gradient of the logits is to be put before Backward; it may be the logits' own place.
 func (p *Pass) LossGrad() gpu.Matrix {
+	if p.jump != nil {
+		return *p.jump.y
+	}
 	s := &p.stages[len(p.stages)-1]
 	if s.dz != nil {
 		return *s.dz
@@ -252,7 +261,7 @@ func (p *Pass) newConv(l int, ws *Workspace) conv {
 	panic("gnn: no layer of kind " + string(p.cfg.Kind))
 }
 
-// Forward enqueues the network and returns the logits: Rows × Out of the last layer. epoch, or the step, feeds dropout.
+// Forward enqueues the network and returns the logits: Rows × Out of the last layer. A pass through the first layers alone returns what the next one reads. epoch, or the step, feeds dropout.
 func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	var h gpu.Matrix
@@ -281,8 +290,23 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 			x.addInput(l, h)
 		}
 		h = *s.h
+		if p.jump != nil {
+			p.jump.forward(x, l, h)
+		}
+	}
+	if p.jump != nil {
+		return *p.jump.y
 	}
 	return h
+}
+
+// LastRows returns, after Forward of an evaluation, what the last layer of the pass made; with jumping knowledge these are not the logits.
+func (p *Pass) LastRows() gpu.Matrix {
+	s := &p.stages[len(p.stages)-1]
+	if s.h == nil {
+		return *s.z
+	}
+	return *s.h
 }
 
 // plain enqueues a layer whose output is that of its convolution, and returns it, behind it H⁰ if the pass is the layer alone.
@@ -308,16 +332,18 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	}
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	dz := p.LossGrad()
-	if b := x.grads.layers[len(p.stages)-1].bias; !b.Empty() {
+	if p.jump != nil {
+		dz, _ = x.outputBackward(len(p.stages)-1, *p.jump.last)
+	} else if b := x.grads.layers[len(p.stages)-1].bias; !b.Empty() {
 		q.ColSum(b, dz, 1)
 	}
 	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
 		s.conv.backward(x, dz, *s.dh)
 		if p.cfg.adds(l) {
-			x.q.Axpby(s.dh.RowRange(0, p.stages[l].z.Rows), 1, *p.stages[l+1].dh, 1)
+			x.q.Axpby(s.dh.RowRange(0, s.z.Rows), 1, x.outputGrad(l), 1)
 		}
-		next, h := x.epilogueBackward(l-1, *s.dh)
+		next, h := x.outputBackward(l-1, *s.dh)
 		s.conv.weightGrad(x, h, dz)
 		done(l)
 		dz = next
@@ -325,6 +351,25 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
 	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
 	done(0)
+}
+
+// outputGrad returns where the gradient of layer l's output lies.
+func (x *exec) outputGrad(l int) gpu.Matrix {
+	if l+1 < len(x.stages) {
+		return *x.stages[l+1].dh
+	}
+	return *x.jump.last
+}
+
+// outputBackward is epilogueBackward, with what jumping knowledge makes of layer l's output.
+func (x *exec) outputBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
+	if x.jump == nil {
+		return x.epilogueBackward(l, d)
+	}
+	x.jump.backward(x, l, d)
+	dz, h = x.epilogueBackward(l, d)
+	x.jump.weightGrad(x, l, h)
+	return dz, h
 }
 
 // gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can (HalfProducts) round the operands of all of them.

@@ -261,7 +261,7 @@ func (c Config) ScoreColumns(p Plan, layer int, dir Direction) int {
 // gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.
 func (c Config) gatWidth(layer int) int {
 	_, out := c.Width(layer)
-	if layer == c.Layers-1 {
+	if layer == c.HiddenLayers() {
 		return c.Heads * out
 	}
 	return out

@@ -9,8 +9,8 @@ import (
 // CanAdd reports whether the layers of a model can have residuals (Config.Residual): those of convolutions with LayerNorm, ReLU and dropout behind them.
 func (k Kind) CanAdd() bool { return k.Norms() }
 
-// adds reports whether layer l adds what it reads to what it makes: one between the first and the last, whose rows have one width.
-func (c Config) adds(l int) bool { return c.Residual && l > 0 && l < c.Layers-1 }
+// adds reports whether layer l adds what it reads to what it makes: both are hidden rows, of one width.
+func (c Config) adds(l int) bool { return c.Residual && l > 0 && l < c.HiddenLayers() }
 
 // residualStage requests the buffers of layer l of a network with residuals (docs/adr/0066).
 //
@@ -24,7 +24,7 @@ func (p *Pass) residualStage(s stage, l int, ws *Workspace, own, turn func(kind 
 	in, out := p.cfg.Width(l)
 	rows := p.rowsOf(l)
 	s.z = ws.matrix(own("z"), rows, out)
-	if l < p.cfg.Layers-1 {
+	if l < p.cfg.HiddenLayers() {
 		if p.cfg.normed() && !p.plan.Fused {
 			s.y = ws.matrix(own("y"), rows, out)
 		}
@@ -72,7 +72,7 @@ func (p *Pass) replacesKept() bool { return p.cfg.normed() && p.plan.Fused }
 
 // residualGradSlab is where the gradient of what layer l reads lies.
 func (p *Pass) residualGradSlab(l int) string {
-	switch last := p.cfg.Layers - 1; {
+	switch last := p.cfg.HiddenLayers(); {
 	case l < last-1:
 		return fmt.Sprintf("z%d", l+1)
 	case p.replacesKept():

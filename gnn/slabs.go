@@ -6,16 +6,16 @@ import (
 	"capgnn/gpu"
 )
 
-// tight reports whether layer l shares its slabs as closely as can be (docs/adr/0064): a layer of GCN between the first and the last that transforms first. It reads
+// tight reports whether layer l shares its slabs as closely as can be (docs/adr/0064): a layer of GCN behind the first that transforms first and makes no logits. It reads
 // H, makes T = H·Wᵀ and Z = A·T, and of that the next H.
 //
 //   - H lies where Z will: it is dead once T is there.
 //   - T lies where gradients of rows will. The last such layer puts its output in the place of T too, behind the aggregation and not in it.
 //   - Backward, G = Aᵀ·dZ lies where the last hidden layer's output was.
 //
-// A pass through L layers so has L slabs of hidden rows: those of L - 1 layers, which are kept, and one.
+// A pass with n hidden layers so has n + 1 slabs of hidden rows: those of the layers, which are kept, and one.
 func (p *Pass) tight(l int) bool {
-	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && p.plan.Fused && l > 0 && l < p.cfg.Layers-1 && !p.plan.Layers[l].AggregateFirst
+	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && p.plan.Fused && l > 0 && l < p.cfg.HiddenLayers() && !p.plan.Layers[l].AggregateFirst
 }
 
 // outputSlab returns the slab of layer l's output: the one of Z of the next layer if that layer is tight, else usual.
@@ -40,7 +40,7 @@ func (p *Pass) transformedSlab(l int) string {
 // scatteredSlab is where G of layer l lies.
 func (p *Pass) scatteredSlab(l int) string {
 	if p.tight(l) {
-		return fmt.Sprintf("z%d", p.cfg.Layers-2)
+		return fmt.Sprintf("z%d", p.cfg.HiddenLayers()-1)
 	}
 	return "g"
 }
@@ -57,7 +57,7 @@ func (p *Pass) Outputs() []gpu.Matrix {
 		if out[l] = *s.z; p.cfg.adds(l) {
 			out[l] = *s.sum
 		}
-		if l == p.cfg.Layers-2 && (p.someTight() || p.cfg.Residual && p.replacesKept()) || p.cfg.adds(l) && p.cfg.normed() && s.sum != s.h {
+		if l == p.cfg.HiddenLayers()-1 && (p.someTight() || p.cfg.Residual && p.replacesKept()) || p.cfg.adds(l) && p.cfg.normed() && s.sum != s.h {
 			out[l] = gpu.Matrix{Buf: s.rstd.Buf, Off: s.rstd.Off, Rows: 1, Cols: s.rstd.Len, LD: max(1, s.rstd.Len)}
 		}
 	}

@@ -16,7 +16,7 @@ type Tensor struct {
 	Shape []int  // [out, in] for matrices; [1] for eps
 	Data  []float32
 	Off   int // first element in Weights.Flat, a multiple of 16 (64 bytes)
-	Layer int // that it belongs to: of norms.l, layer l
+	Layer int // that it belongs to: of norms.l, layer l; of jumping knowledge's lin, layer 0, whose backward pass completes its gradient
 }
 
 // Weights is the parameters of a model on the host: tensors laid one after another in one flat array, so that a
@@ -66,7 +66,7 @@ func layout(cfg Config) []Tensor {
 	for l := range cfg.Layers {
 		add := func(name string, shape ...int) { ts = append(ts, Tensor{Name: name, Shape: shape, Layer: l}) }
 		in, out := cfg.Width(l)
-		last := l == cfg.Layers-1
+		last := l == cfg.HiddenLayers() // it makes the logits
 		conv := fmt.Sprintf("convs.%d.", l)
 		switch cfg.Kind {
 		case GCN:
@@ -83,7 +83,7 @@ func layout(cfg Config) []Tensor {
 			add(conv+"nn.lins.1.weight", out, out)
 			add(conv+"nn.lins.1.bias", out)
 		case GAT:
-			head := out // the last layer averages its heads, each of the output width
+			head := out // a layer that makes logits averages its heads, each of the output width
 			if !last {
 				head = out / cfg.Heads
 			}
@@ -113,6 +113,10 @@ func layout(cfg Config) []Tensor {
 		if !last && cfg.normed() {
 			add(fmt.Sprintf("norms.%d.weight", l), out)
 			add(fmt.Sprintf("norms.%d.bias", l), out)
+		}
+		if cfg.Jumping && l == 0 {
+			add("lin.weight", cfg.Out, saturatingMul(cfg.Layers, cfg.Hidden))
+			add("lin.bias", cfg.Out)
 		}
 	}
 	return ts

@@ -14,20 +14,22 @@ import (
 // layoutModels are one configuration per family with odd widths, and the shallow ones.
 func layoutModels() map[string]Config {
 	return map[string]Config{
-		"gcn":       {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3},
-		"sage":      {Kind: SAGE, Layers: 3, Hidden: 17, In: 5, Out: 3},
-		"gin":       {Kind: GIN, Layers: 3, Hidden: 17, In: 5, Out: 3},
-		"gat":       {Kind: GAT, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
-		"gcn bare":  {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3, NoNorm: true},
-		"gcn one":   {Kind: GCN, Layers: 1, In: 5, Out: 3},
-		"gatv2":     {Kind: GATv2, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
-		"gat one":   {Kind: GAT, Layers: 1, In: 5, Out: 3, Heads: 4},
-		"sgc":       {Kind: SGC, Layers: 3, In: 5, Out: 3},
-		"sgc one":   {Kind: SGC, Layers: 1, In: 5, Out: 3},
-		"appnp":     {Kind: APPNP, Layers: 3, Hidden: 17, In: 5, Out: 3},
-		"gcnii":     {Kind: GCNII, Layers: 3, Hidden: 17, In: 5, Out: 3},
-		"gcnii one": {Kind: GCNII, Layers: 1, Hidden: 17, In: 5, Out: 3},
-		"gin deep":  {Kind: GIN, Layers: 12, Hidden: 4, In: 5, Out: 1},
+		"gcn":             {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"sage":            {Kind: SAGE, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gin":             {Kind: GIN, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gat":             {Kind: GAT, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
+		"gcn bare":        {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3, NoNorm: true},
+		"gcn jumping":     {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3, Jumping: true},
+		"gat jumping one": {Kind: GAT, Layers: 1, Hidden: 18, In: 5, Out: 3, Heads: 2, Jumping: true},
+		"gcn one":         {Kind: GCN, Layers: 1, In: 5, Out: 3},
+		"gatv2":           {Kind: GATv2, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
+		"gat one":         {Kind: GAT, Layers: 1, In: 5, Out: 3, Heads: 4},
+		"sgc":             {Kind: SGC, Layers: 3, In: 5, Out: 3},
+		"sgc one":         {Kind: SGC, Layers: 1, In: 5, Out: 3},
+		"appnp":           {Kind: APPNP, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gcnii":           {Kind: GCNII, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gcnii one":       {Kind: GCNII, Layers: 1, Hidden: 17, In: 5, Out: 3},
+		"gin deep":        {Kind: GIN, Layers: 12, Hidden: 4, In: 5, Out: 1},
 	}
 }
 

@@ -170,6 +170,9 @@ func (x *sizing) scratch() (n gpu.Bytes) {
 			if x.o.Model.Kind == gnn.GIN { // has a second product
 				most[dev] = max(most[dev], s.Scratch(g.Rows, out, out))
 			}
+			if m := &x.o.Model; m.Jumping {
+				most[dev] = max(most[dev], s.Scratch(g.Rows, m.Hidden, m.Out))
+			}
 		}
 	}
 	for _, b := range most {

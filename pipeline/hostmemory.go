@@ -77,6 +77,9 @@ func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
 			in, out := t.o.Model.Width(l)
 			most[real[i]] = max(most[real[i]], dev.Scratch(w.hold.most.rows, in, out))
 		}
+		if m := &t.o.Model; m.Jumping {
+			most[real[i]] = max(most[real[i]], dev.Scratch(w.hold.most.rows, m.Hidden, m.Out))
+		}
 	}
 	for _, b := range most {
 		n += b

@@ -143,9 +143,10 @@ func TestIsolatedDefinition(t *testing.T) {
 			continue
 		}
 		kind, layers, c, form := v[0].(gnn.Kind), v[3].(int), v[4].(int), v[5].(string)
+		jumping := kind.Jumps() && (layers+c)%2 == 0
 		how := Isolated{Correction: v[1].(chunks.Correction), Targets: v[2].(chunks.Targets), AllLayers: form == "all layers"}
-		t.Run(fmt.Sprintf("%s/%s/%s/%d layers/%d chunks/%s", kind, how.Correction, how.Targets, layers, c, form), func(t *testing.T) {
-			p, m, init := deepTask(t, kind, layers, form == "directed", form == "loops")
+		t.Run(fmt.Sprintf("%s/%s/%s/%d layers/%d chunks/%s/jumping=%t", kind, how.Correction, how.Targets, layers, c, form, jumping), func(t *testing.T) {
+			p, m, init := deepTask(t, kind, layers, form == "directed", form == "loops", func(m *gnn.Config) { m.Jumping = jumping })
 			shift := 1 + i%(c-1)
 			compareDefinition(t, p, m, init, how, c, shift)
 		})
@@ -153,9 +154,9 @@ func TestIsolatedDefinition(t *testing.T) {
 }
 
 // deepTask is smallTask with so many layers. Biases are moved off 0 as there: of a row without neighbours they are all that is normalised.
-func deepTask(t *testing.T, kind gnn.Kind, layers int, directed, loops bool) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func deepTask(t *testing.T, kind gnn.Kind, layers int, directed, loops bool, edit ...func(*gnn.Config)) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
-	p, m, _ := smallTask(t, kind, directed, loops)
+	p, m, _ := smallTask(t, kind, directed, loops, edit...)
 	m.Layers = layers
 	w, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(23, uint64(layers)))
 	for i := range w.Flat {

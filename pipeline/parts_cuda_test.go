@@ -151,25 +151,26 @@ func TestSchedulesCUDA(t *testing.T) {
 }
 
 // Rows of a pass begin at sectors on a GPU. Kernels that load several elements read the gaps behind rows that are not as long, which the
-// fake driver would report if nobody had written there. With LayerNorm and without it, with residuals and without them.
+// fake driver would report if nobody had written there. With LayerNorm and without it, with residuals and without them, and with jumping knowledge, whose products read and write columns of matrices.
 func TestGapsCUDA(t *testing.T) {
 	for _, c := range []struct {
 		storage  gpu.DType
 		noNorm   bool
 		residual bool
+		jumping  bool
 		within   float64 // the GPUs' products of bf16 rows round what they read; on CPU devices they do not
-	}{{gpu.FP32, false, false, 1e-5}, {gpu.FP32, true, false, 1e-5}, {gpu.BF16, false, false, 0.02}, {gpu.BF16, true, false, 0.02}, {gpu.FP32, false, true, 1e-5}, {gpu.BF16, false, true, 0.02},
-		{gpu.BF16, true, true, 0.02}} {
+	}{{gpu.FP32, false, false, false, 1e-5}, {gpu.FP32, true, false, false, 1e-5}, {gpu.BF16, false, false, false, 0.02}, {gpu.BF16, true, false, false, 0.02}, {gpu.FP32, false, true, false, 1e-5},
+		{gpu.BF16, false, true, false, 0.02}, {gpu.BF16, true, true, false, 0.02}, {gpu.FP32, true, false, true, 1e-5}, {gpu.BF16, false, false, true, 0.02}, {gpu.FP32, false, true, true, 1e-5}} {
 		p, m := task{share: 0.4, vertices: cudaVertices}.make(t, gnn.SAGE)
 		p.Classes = 11
-		m.Out, m.Hidden, m.Dropout, m.NoNorm, m.Residual = p.Classes, 41, 0, c.noNorm, c.residual
+		m.Out, m.Hidden, m.Dropout, m.NoNorm, m.Residual, m.Jumping = p.Classes, 41, 0, c.noNorm, c.residual, c.jumping
 		part := scatterParts(p.Vertices(), 2)
 		result := func(devices []gpu.Device) float64 {
 			return run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.EvalEvery, o.Storage = 2, 1, c.storage })).FinalLoss
 		}
 		devices, closeAll := gpus(t, "n=2;mem=32;p2p=01/10", numbered(2)...)
 		if got, want := result(devices), result(cpus(t, 2)); math.Abs(got-want) > c.within {
-			t.Errorf("%v, without LayerNorm %t, residuals %t: loss %g, on CPU devices %g", c.storage, c.noNorm, c.residual, got, want)
+			t.Errorf("%v, without LayerNorm %t, residuals %t, jumping %t: loss %g, on CPU devices %g", c.storage, c.noNorm, c.residual, c.jumping, got, want)
 		}
 		closeAll()
 	}

@@ -26,7 +26,8 @@ type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
 	// Layers is how many layers are run: 0 = all, which gives logits; k with 1 ≤ k < Model.Layers gives what layer k reads:
-	// the rows of hidden layer k−1 after LayerNorm and ReLU; of SGC and APPNP, which are as wide as the logits, after k propagations.
+	// the rows of hidden layer k−1 after LayerNorm and ReLU; of SGC and APPNP, which are as wide as the logits, after k propagations. With jumping knowledge
+	// k = Model.Layers gives the rows of the last layer.
 	Layers int
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
@@ -47,8 +48,17 @@ func (o *PredictOptions) width() int {
 	if o.Layers == 0 {
 		return o.Model.Out
 	}
-	in, _ := o.Model.Width(o.Layers)
-	return in
+	_, out := o.Model.Width(o.Layers - 1)
+	return out
+}
+
+// rows enqueues a worker's forward pass, and returns what is predicted.
+func (o *PredictOptions) rows(w *worker) gpu.Matrix {
+	out := w.eval.Forward(w.compute, w.evalHalo, 0)
+	if o.Layers > 0 && o.Layers == o.Model.Layers {
+		return w.eval.LastRows()
+	}
+	return out
 }
 
 // emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
@@ -94,7 +104,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	defer t.Close()
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
-		if err := meet.Guard(func() { out[t.at(w)] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := meet.Guard(func() { out[t.at(w)] = o.rows(w) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -125,8 +135,8 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
-	if o.Layers < 0 || o.Layers > 0 && o.Layers >= o.Model.Layers {
-		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.Layers-1)
+	if o.Layers < 0 || o.Layers > o.Model.HiddenLayers() {
+		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.HiddenLayers())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

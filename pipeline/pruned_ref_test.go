@@ -111,24 +111,39 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 	if slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind) {
 		return r.score(r.example(w, epoch))
 	}
+	var made []ref.Matrix // by layers
 	for l := range r.m.Layers {
 		z := r.conv(w, l, h)
-		if l == r.m.Layers-1 {
+		if l == r.m.Layers-1 && !r.m.Jumping {
 			return r.score(z)
 		}
 		e := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(l, epoch)}
 		if !r.m.NoNorm {
 			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
 		}
-		_, made, _ := e.Forward(z)
+		_, out, _ := e.Forward(z)
 		if r.m.Residual && l > 0 {
 			for i, x := range h.V {
-				made.V[i] += x
+				out.V[i] += x
 			}
 		}
-		h = made
+		h = out
+		made = append(made, h)
 	}
-	return 0
+	x := beside(made)
+	return r.score(ref.Linear{X: x, W: ref.Matrix{Rows: r.m.Out, Cols: x.Cols, V: w.at("lin.weight")}, Bias: w.at("lin.bias")}.Run())
+}
+
+// beside returns the columns of matrices side by side.
+func beside(ms []ref.Matrix) ref.Matrix {
+	out := ref.Matrix{Rows: ms[0].Rows}
+	for i := range out.Rows {
+		for _, m := range ms {
+			out.V = append(out.V, m.Row(i)...)
+		}
+	}
+	out.Cols = len(out.V) / out.Rows
+	return out
 }
 
 // keep says which elements dropout keeps, by the counters of a layer; nil: all.
@@ -234,7 +249,7 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 // attend is conv of a model with attention.
 func (r *refModel) attend(w *refWeights, l int, h ref.Matrix) (o ref.Matrix) {
 	in, out := r.m.Width(l)
-	last, width := l == r.m.Layers-1, out
+	last, width := l == r.m.Layers-1 && !r.m.Jumping, out
 	if last {
 		width *= r.m.Heads
 	}

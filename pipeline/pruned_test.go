@@ -83,7 +83,7 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*
 	return p, m, w.StateDict()
 }
 
-// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without, and half of those that can have residuals have them.
+// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without, and half of those that can have residuals have them, and half have jumping knowledge.
 func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config))) {
 	var values [][]any
 	for i, kind := range gnn.Kinds {
@@ -91,7 +91,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 			for _, loops := range []bool{false, true} {
 				for _, rescale := range []bool{true, false} {
 					if !kind.Attends() || rescale { // it needs none
-						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale, kind.CanAdd() && directed == (rescale == (i%2 == 0))})
+						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale, kind.CanAdd() && directed == (rescale == (i%2 == 0)), kind.Jumps() && directed == rescale})
 					}
 				}
 			}
@@ -102,10 +102,10 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		if !taken[i] {
 			continue
 		}
-		kind, directed, loops, rescale, noNorm, residual := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool)
-		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t/residual=%t", kind, directed, loops, rescale, !noNorm, residual), func(t *testing.T) {
+		kind, directed, loops, rescale, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool), v[6].(bool)
+		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, rescale, !noNorm, residual, jumping), func(t *testing.T) {
 			f(t, kind, directed, loops, rescale, func(m *gnn.Config) {
-				if m.NoNorm, m.Residual = noNorm, residual; residual && !noNorm {
+				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
 				}
 			})

@@ -19,6 +19,7 @@ func TestPlanEqualsRun(t *testing.T) {
 		{"--devices", "cpu:threads=1"},
 		{"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3", "--model", "sage"},
 		{"--devices", "cpu:threads=1,cpu:threads=1", "--model", "gat", "--hidden", "8"},
+		{"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3", "--model", "gcn", "--jk", "cat"},
 	} {
 		args := small(more...)
 		var m training.MemoryPlan

@@ -23,7 +23,7 @@ type Case struct {
 	Name      string // file name without .npz, such as "gat_directed"
 	Kind      string // as gnn.Kind
 	SelfLoops bool   // the model adds a self-loop to every vertex before it starts
-	Residual  bool   // layers between the first and the last add what they read
+	Residual  bool   // layers that read and make hidden rows add what they read
 
 	Vertices int
 	Indptr   []int64   // len Vertices+1; row v lists in-neighbours
@@ -54,6 +54,9 @@ type Dims struct {
 
 // Multi reports whether the case is multi-label.
 func (c *Case) Multi() bool { return c.Targets != nil }
+
+// Jumping reports whether the logits are a Linear of the rows of all layers.
+func (c *Case) Jumping() bool { return c.Kind != "sgc" && c.Param("lin.weight") != nil }
 
 // Float32Weights returns the weights of the edges, which float32 holds exactly; nil: all are 1.
 func (c *Case) Float32Weights() []float32 {

@@ -49,7 +49,7 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 		if l > 0 {
 			t.inType = tasks[len(tasks)-1].outType
 		}
-		if l+1 < o.Model.Layers && plan.Layers[l+1].AggregateFirst {
+		if l+1 < o.Model.Layers && plan.Layers[l+1].AggregateFirst && !o.Model.Jumping { // with it, sums travel in rows
 			t.outType = o.Model.GatherType(plan, l+1, gnn.Forward)
 		}
 		var in gnn.Input

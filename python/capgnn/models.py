@@ -97,21 +97,24 @@ class _AsTrained(torch.nn.Module):
 
 
 class _Residuals(torch.nn.Module):
-    """A BasicGNN. If residual says so, its layers between the first and the last add what they read to what they make."""
+    """A BasicGNN. If residual says so, its layers that read and make hidden rows add what they read to what they make."""
 
     residual = False
 
     def forward(self, x: Tensor, edge_index: Tensor, **more: Tensor) -> Tensor:
         if not self.residual:
             return super().forward(x, edge_index, **more)  # type: ignore[misc]
+        rows = []
         for layer, conv in enumerate(self.convs):
             made = conv(x, edge_index, **more)
-            if layer == len(self.convs) - 1:
+            if self.jk_mode is None and layer == len(self.convs) - 1:
                 return made
             if self.norms is not None:  # None: of torch_geometric before 2.4 without norms
                 made = self.norms[layer](made)
             made = torch.nn.functional.dropout(self.act(made), getattr(self.dropout, "p", self.dropout), self.training)
             x = made if layer == 0 else made + x
+            rows.append(x)
+        return self.lin(self.jk(rows))
 
 
 class GCN(_AsTrained, _Residuals, pyg.GCN):
@@ -208,7 +211,8 @@ def from_run(path: Path, weights: str = "best") -> Any:
 def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     hidden, layers = int(cfg["hidden"]), int(cfg["layers"])
     first, last = WIDTHS[cfg["model"]]
-    last = last.format(layers - 1)
+    jumping = cfg.get("jk") == "cat"
+    last = "lin.bias" if jumping else last.format(layers - 1)
     if first not in state or last not in state:
         raise RuntimeError(f"no tensors {first} and {last}: these are not weights of a {cfg['model']} with {layers} layers")
     sizes = dict(in_channels=state[first].size(1), out_channels=state[last].size(0))
@@ -220,7 +224,7 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
         return APPNP(**args, K=layers, alpha=alpha)
     if cfg["model"] == "gcnii":
         return GCNII(**args, num_layers=layers, alpha=alpha, theta=theta)
-    args.update(num_layers=layers, norm=None if cfg.get("norm") == "none" else torch.nn.LayerNorm(hidden))
+    args.update(num_layers=layers, norm=None if cfg.get("norm") == "none" else torch.nn.LayerNorm(hidden), jk="cat" if jumping else None)
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] in ATTENTION:

@@ -122,6 +122,9 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 	case gnn.GCNII:
 		weight, bias = "lins.0.weight", "lins.1.bias"
 	}
+	if m.Jumping {
+		bias = "lin.bias"
+	}
 	w, b := tensors[weight], tensors[bias]
 	if w == nil || b == nil || w.Dims() != 2 || b.Dims() != 1 {
 		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)

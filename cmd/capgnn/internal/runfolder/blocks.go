@@ -19,7 +19,7 @@ const (
 // residualOption has layers add what they read, with its help.
 const (
 	residualOption = "residual"
-	residualUsage  = "layers between the first and the last add the rows that they read to those that they make; needs --layers 3 or more (gcn, sage, gin, gat, gatv2)"
+	residualUsage  = "layers that read and make hidden rows, all but the first and the last (with --jk cat but the first), add what they read to what they make (gcn, sage, gin, gat, gatv2)"
 )
 
 // checkBlocks looks at what stands between layers.
@@ -32,7 +32,7 @@ func (c *Config) checkBlocks(p *problems) {
 	case !c.Residual || !slices.Contains(Models, model):
 	case !model.CanAdd():
 		p.add("--residual: --model %s has no layers that add what they read: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
-	case c.Layers < 3:
-		p.add("--residual: with --layers %d no layer lies between the first and the last: drop it, or give --layers 3 or more", c.Layers)
+	case c.Layers < 2 || c.Layers < 3 && c.JK != jkCat:
+		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers 3 or more", c.Layers)
 	}
 }

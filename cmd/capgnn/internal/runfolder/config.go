@@ -41,7 +41,8 @@ type Config struct {
 	Teleport float64 // α of APPNP and GCNII
 	Theta    float64 // of GCNII
 	Norm     string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
-	Residual bool    // layers between the first and the last add what they read
+	Residual bool    // layers that read and make hidden rows add what they read
+	JK       string  // jumping knowledge: jkNone or jkCat
 	Dropout  float64
 	Init     string // weights to start from; "" = drawn from Seed
 
@@ -119,7 +120,7 @@ type Config struct {
 // Default returns the settings of a run where nothing is said.
 func Default() Config {
 	c := Config{
-		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
@@ -203,6 +204,7 @@ func (c *Config) Validate() error {
 		p = append(append(p, c.cacheErrors()...), c.netErrors()...)
 	}
 	c.checkBlocks(&p)
+	c.checkJumping(&p)
 	c.checkCounts(&p)
 	c.checkSchedule(&p)
 	c.checkCriterion(&p)
@@ -260,7 +262,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

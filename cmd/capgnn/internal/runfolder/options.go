@@ -80,6 +80,7 @@ var Options = []Option{
 	{Name: "theta", Group: GroupModel, usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight with the identity", field: func(c *Config) any { return &c.Theta }, before: 0.5, quiet: true},
 	{Name: normOption, Group: GroupModel, usage: normUsage, field: func(c *Config) any { return &c.Norm }, before: "", quiet: true},
 	{Name: residualOption, Group: GroupModel, usage: residualUsage, field: func(c *Config) any { return &c.Residual }, before: false, quiet: true},
+	{Name: jkOption, Group: GroupModel, usage: jkUsage, field: func(c *Config) any { return &c.JK }, before: jkNone, quiet: true},
 	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation, in appnp and gcnii a feature too; sgc drops none", field: func(c *Config) any { return &c.Dropout }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size the default is 30", field: func(c *Config) any { return &c.Epochs }},

@@ -127,6 +127,9 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 	c := t.Config
 	all := []any{"capgnn fitted 4", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
 		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.KeyOf(&c, runfolder.CacheOptions)}
+	if how, ok := c.Jumps(); ok {
+		all = append(all, "jk", how)
+	}
 	if machines, _, _ := t.machinesOfForecast(); machines != nil {
 		all = append(all, machines, c.Net.String())
 	}

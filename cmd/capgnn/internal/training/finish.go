@@ -36,6 +36,9 @@ func (t *Run) metadata(epoch int) map[string]string {
 	if t.Config.Residual { // the tensors do not show it
 		m["residual"] = "true"
 	}
+	if how, ok := t.Config.Jumps(); ok {
+		m["jk"] = how
+	}
 	return m
 }
 
