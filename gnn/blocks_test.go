@@ -28,6 +28,7 @@ func blockPlans(c Config, f func(Config, Plan)) {
 			}
 			c.NoNorm = c.Kind.Norms() && (i/2+int(input)+c.Layers)%2 == 1
 			c.Jumping = c.Kind.Jumps() && (i+int(input)/2+c.Layers/2)%2 == 1
+			c.Activation = Activations[(i+int(input)+c.Layers)%len(Activations)]
 			f(c, p)
 			if c.Residual = c.Kind.CanAdd() && c.Layers > 2; c.Residual {
 				f(c, p)

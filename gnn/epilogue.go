@@ -5,10 +5,10 @@ import "capgnn/gpu"
 // normEps is LayerNorm's epsilon, PyTorch's default (docs/mathematics.md).
 const normEps = 1e-5
 
-// epilogue returns LayerNorm → ReLU → dropout of layer l.
+// epilogue returns LayerNorm → activation → dropout of layer l.
 func (x *exec) epilogue(l int) gpu.Epilogue {
 	s, pr := x.stage(l), &x.params.layers[l]
-	e := gpu.Epilogue{Z: *s.z, H: *s.h, ReLU: true}
+	e := gpu.Epilogue{Z: *s.z, H: *s.h, Act: x.cfg.act()}
 	if x.cfg.adds(l) {
 		e.H = *s.sum
 	}
@@ -43,10 +43,10 @@ func (x *exec) unfused(s *stage, e gpu.Epilogue) {
 	if e.Norm {
 		y = *s.y
 		norm := e
-		norm.H, norm.ReLU, norm.Dropout = y, false, gpu.Dropout{}
+		norm.H, norm.Act, norm.Dropout = y, gpu.NoActivation, gpu.Dropout{}
 		x.q.Epilogue(norm)
 	}
-	x.q.Epilogue(gpu.Epilogue{Z: y, H: y, ReLU: true})
+	x.q.Epilogue(gpu.Epilogue{Z: y, H: y, Act: x.cfg.act()})
 	x.q.Epilogue(gpu.Epilogue{Z: y, H: e.H, Dropout: e.Dropout})
 }
 
@@ -71,36 +71,46 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 		x.activationBackward(l, d, dz)
 		return dz, *s.z
 	}
-	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, ReLU: true,
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, Act: x.cfg.act(),
 		Dropout: x.dropout(l), DGamma: gr.gamma, DBeta: gr.beta, DBias: gr.bias}
 	if x.plan.Fused {
 		x.q.EpilogueBackward(e)
 		return dz, *s.z
 	}
 	norm := e
-	norm.H, norm.ReLU, norm.Dropout = gpu.Matrix{}, false, gpu.Dropout{}
+	norm.H, norm.Act, norm.Dropout = gpu.Matrix{}, gpu.NoActivation, gpu.Dropout{}
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, Dropout: e.Dropout})
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, ReLU: true})
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, Act: x.cfg.act()})
 	x.q.EpilogueBackward(norm)
 	return dz, *s.h
 }
 
-// activationBackward turns the gradient d of ReLU and dropout of layer l, straight behind its convolution, into dz. What they made is in z already, or is made
+// activationBackward turns the gradient d of activation and dropout of layer l, straight behind its convolution, into dz. What they made is in z already, or is made
 // there again if the next layer has read it in another type. What was dropped is 0, and what was not has the sign of what ReLU read.
 func (x *exec) activationBackward(l int, d, dz gpu.Matrix) {
 	s := x.stage(l)
-	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, ReLU: true, Dropout: x.dropout(l), DBias: x.grads.layers[l].bias}
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, Act: x.cfg.act(), Dropout: x.dropout(l), DBias: x.grads.layers[l].bias}
 	if s.h != s.z {
 		e.H = *s.z
 	}
-	if !x.plan.Fused {
-		x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.z, DZ: d, H: e.H, Dropout: e.Dropout})
-		e.H, e.Dropout = gpu.Matrix{}, gpu.Dropout{}
+	if x.plan.Fused || s.h == s.z && e.Act.Curved() { // in z, dropout's factor lies on a curved activation
+		x.q.EpilogueBackward(e)
+		return
 	}
+	again := gpu.Epilogue{Z: *s.z, H: e.H, Dropout: e.Dropout}
+	drop := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: d, Dropout: e.Dropout}
+	if !e.Act.Curved() {
+		drop.H = e.H
+	}
+	x.q.EpilogueBackward(drop)
+	e.H, e.Dropout = gpu.Matrix{}, gpu.Dropout{}
 	x.q.EpilogueBackward(e)
+	if e.Act.Curved() {
+		x.q.Epilogue(again)
+	}
 }
 
-// activatedGrad turns d, the gradient of ReLU and dropout of a layer, into that of what they read; y is what they made.
+// activatedGrad turns d, the gradient of activation and dropout of a layer, into that of what they read; y is what they made.
 func (x *exec) activatedGrad(l int, d, y gpu.Matrix) {
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: d, ReLU: true, Dropout: x.dropout(l)})
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: d, Act: x.cfg.act(), Dropout: x.dropout(l)})
 }

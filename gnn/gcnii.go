@@ -71,7 +71,7 @@ func (c *gcnii) forward(x *exec, h, z gpu.Matrix, _ *gpu.Epilogue) {
 	if c.y != nil {
 		y = *c.y
 	}
-	then := gpu.Epilogue{Z: y, H: y, ReLU: true}
+	then := gpu.Epilogue{Z: y, H: y, Act: x.cfg.act()}
 	if x.training() {
 		then.Dropout = x.dropout(c.l)
 	}

@@ -6,11 +6,11 @@ import (
 	"capgnn/gpu"
 )
 
-// gin is Z = MLP((1+ε)H + Σ_{N(v)} H), MLP = Linear, ReLU, Linear (Xu et al., ICLR 2019). The first weight is moved before
+// gin is Z = MLP((1+ε)H + Σ_{N(v)} H), MLP = Linear, activation, Linear (Xu et al., ICLR 2019). The first weight is moved before
 // the aggregation where that is cheaper: the sum is linear.
 type gin struct {
 	linear
-	y    *gpu.Matrix // Rows × out: after the first Linear and ReLU
+	y    *gpu.Matrix // Rows × out: after the first Linear and activation
 	dy   *gpu.Matrix // Rows × out: its gradient
 	du   *gpu.Matrix // Rows × out: that of the first Linear's output; dy unless it is stored in BF16
 	self *gpu.Matrix // Rows × in: (1+ε)X + ΣX of a precomputed first layer
@@ -42,7 +42,7 @@ func newGIN(p *Pass, l int, ws *Workspace) *gin {
 func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	pr := &x.params.layers[c.l]
 	rows := x.graph(c.l).Rows
-	relu := &gpu.Epilogue{Z: *c.y, H: *c.y, ReLU: true}
+	relu := &gpu.Epilogue{Z: *c.y, H: *c.y, Act: x.cfg.act()}
 	switch {
 	case c.precomputed(x):
 		x.q.Copy(*c.self, c.aggregated(x))
@@ -70,7 +70,7 @@ func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	du := *c.du
 	x.gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
 	x.gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *c.dy, X: *c.y, DZ: du, ReLU: true, DBias: gr.innerBias})
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *c.dy, X: *c.y, DZ: du, Act: x.cfg.act(), DBias: gr.innerBias})
 	if !c.keepsAggregate(x) {
 		g := c.scatter(x, du)
 		x.q.AddScaled(g.RowRange(0, rows), du, pr.eps)

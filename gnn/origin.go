@@ -59,7 +59,7 @@ func (o *origin) forward(x *exec) {
 
 // dense enqueues y = dropout(ReLU(X·Wᵀ + b)).
 func (o *origin) dense(x *exec, y gpu.Matrix, a affine, drop gpu.Dropout) {
-	args := gpu.LinearArgs{Z: y, Bias: a.bias, Then: &gpu.Epilogue{Z: y, H: y, ReLU: true, Dropout: drop}}
+	args := gpu.LinearArgs{Z: y, Bias: a.bias, Then: &gpu.Epilogue{Z: y, H: y, Act: x.cfg.act(), Dropout: drop}}
 	if f := o.d.forward(x, o.x.source(x, gpu.Matrix{})); f.sparse() {
 		o.x.project(x, y, f, a.w, 0)
 		args.X, args.W, args.Beta = gpu.Matrix{Rows: y.Rows}, gpu.Matrix{Rows: y.Cols}, 1
@@ -100,7 +100,7 @@ func (o *origin) backward(x *exec) {
 		x.gemm(gpu.GemmArgs{C: dy, A: *o.dh, B: pr[1].w})
 	}
 	// What was dropped is 0 in y, and what was not has the sign of what ReLU read.
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: y, DZ: dy, ReLU: true, Dropout: drop, DBias: gr[0].bias})
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: y, DZ: dy, Act: x.cfg.act(), Dropout: drop, DBias: gr[0].bias})
 	o.x.projectGrad(x, gr[0].w, dy, o.d.backward(x, o.x.source(x, gpu.Matrix{})), gpu.Matrix{}, Features{})
 }
 

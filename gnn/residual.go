@@ -103,20 +103,23 @@ func (x *exec) residualBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	if s.dz != nil {
 		dz = *s.dz
 	}
-	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, ReLU: true, Dropout: x.dropout(l), DBias: gr.bias}
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, Act: x.cfg.act(), Dropout: x.dropout(l), DBias: gr.bias}
 	if x.cfg.normed() {
 		e.Norm, e.Gamma, e.Beta, e.Rstd, e.DGamma, e.DBeta = true, pr.gamma, pr.beta, *s.rstd, gr.gamma, gr.beta
 	}
 	if x.plan.Fused {
+		if !e.Norm && e.Act.Curved() { // its gradient is made of the output
+			x.q.Epilogue(gpu.Epilogue{Z: *s.z, H: *s.z, Act: e.Act, Dropout: e.Dropout})
+		}
 		x.q.EpilogueBackward(e)
 		return dz, *s.h
 	}
-	y := *s.z // what ReLU made, in place; its mask and that of dropout have no order
+	y := *s.z // what the activation made, in place; its factor and that of dropout have no order
 	if e.Norm {
 		y = *s.y
 	}
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: y, ReLU: true})
-	if e.DH, e.ReLU = y, false; e.Norm {
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: y, Act: e.Act})
+	if e.DH, e.Act = y, gpu.NoActivation; e.Norm {
 		x.q.EpilogueBackward(gpu.EpilogueGrad{DH: y, DZ: y, Dropout: e.Dropout})
 		e.Dropout = gpu.Dropout{}
 	}

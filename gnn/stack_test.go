@@ -468,5 +468,5 @@ func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch i
 }
 
 func name(c Config, p Plan) string {
-	return fmt.Sprintf("%s, %d layers, norm %t, residual %t, jumping %t, %v, multi %t, fused %t, %v, %+v", c.Kind, c.Layers, !c.NoNorm, c.Residual, c.Jumping, p.Input, c.Multi, p.Fused, p.Storage, p.Layers)
+	return fmt.Sprintf("%s, %d layers, norm %t, residual %t, jumping %t, %s, %v, multi %t, fused %t, %v, %+v", c.Kind, c.Layers, !c.NoNorm, c.Residual, c.Jumping, c.Activation, p.Input, c.Multi, p.Fused, p.Storage, p.Layers)
 }

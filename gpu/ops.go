@@ -160,11 +160,29 @@ type Dropout struct {
 	IDs   Ints // original vertex id of each row
 }
 
-// Epilogue is what follows a convolution: LayerNorm, ReLU and dropout, each of them optional, in this order.
+// Activation is a function that an Epilogue applies to every element.
+type Activation uint8
+
+// The activations. All but NoActivation keep the sign, or give 0; NaN stays NaN.
+const (
+	NoActivation Activation = iota
+	ReLU                    // max(y, 0)
+	LeakyReLU               // y > 0 ? y : LeakySlope·y
+	ELU                     // y > 0 ? y : e^y - 1
+	Tanh                    // tanh y
+)
+
+// LeakySlope is LeakyReLU's negative slope, PyTorch's default.
+const LeakySlope = 0.01
+
+// Curved reports whether an activation is another than ReLU. Backends have kernels of their own for these, so that ReLU costs no more for them.
+func (a Activation) Curved() bool { return a > ReLU }
+
+// Epilogue is what follows a convolution: LayerNorm, an activation and dropout, each of them optional, in this order.
 //
 //	mu = Σ_j Z[i][j] / n;  var = Σ_j (Z[i][j]-mu)² / n;  Rstd[i] = 1/√(var + Eps);  x = (Z[i][j]-mu)·Rstd[i]
 //	Z[i][j] = x;  y = Gamma[j]·x + Beta[j]                  (Norm; otherwise y = Z[i][j] and Z is left alone)
-//	y = max(y, 0), NaN stays NaN                            (ReLU)
+//	y = f(y), f the activation                              (Act)
 //	y = keep(i, j) ? y/(1-P) : 0                            (Dropout.P > 0)
 //	H[i][j] = y
 //
@@ -176,16 +194,17 @@ type Epilogue struct {
 	Gamma, Beta Vec
 	Eps         float32
 	Rstd        Vec
-	ReLU        bool
+	Act         Activation
 	Dropout     Dropout
 }
 
 // EpilogueGrad is the gradient through an Epilogue with the same settings. With x, y as there, recomputed from X (the
-// normalised rows that Epilogue left in Z) or, without Norm, from X = the input Z or the output H (ReLU's mask is the
-// same for both if no element was dropped; with dropout X is the input):
+// normalised rows that Epilogue left in Z) or, without Norm, from X = the input Z or the output H. X is the input where H is given, else the output; with
+// ReLU it may always be either, whose signs agree where nothing was dropped.
 //
 //	g = keep ? DH[i][j]/(1-P) : 0                 (Dropout.P > 0)
-//	g = y > 0 ? g : 0                             (ReLU)
+//	g = f'(y)·g                                   (Act), made of h = f(y), which is the output without dropout's factor:
+//	    ReLU: h > 0 ? g : 0;  LeakyReLU: h > 0 ? g : LeakySlope·g;  ELU: h > 0 ? g : (h + 1)·g;  Tanh: (1 - h²)·g
 //	DGamma[j] += Σ_i g·x;  DBeta[j] += Σ_i g      (Norm)
 //	g' = g·Gamma[j];  g = Rstd[i]·(g' - mean_j g' - x·mean_j(g'·x))       (Norm)
 //	DZ[i][j] = g;  DBias[j] += Σ_i g
@@ -198,7 +217,7 @@ type EpilogueGrad struct {
 	Norm          bool
 	Gamma, Beta   Vec
 	Rstd          Vec
-	ReLU          bool
+	Act           Activation
 	Dropout       Dropout
 	DGamma, DBeta Vec
 	DBias         Vec

@@ -60,7 +60,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gn
 		init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
 	}
 	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
-		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Multi: c.Multi(), Jumping: c.Jumping()}, init
+		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping()}, init
 }
 
 func float32s(x []float64) []float32 {
@@ -89,15 +89,15 @@ func near(t *testing.T, name string, got []float32, want []float64) {
 	}
 }
 
-// The 33 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
+// The 40 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 33 {
-		t.Fatalf("%d golden cases, want 33", len(cases))
+	if len(cases) != 40 {
+		t.Fatalf("%d golden cases, want 40", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -219,3 +219,24 @@ func TestDroppedFeaturesCUDA(t *testing.T) {
 		}
 	}
 }
+
+// GPUs have the activations of CPU devices, with LayerNorm and without, fused and not, and of rows in BF16.
+func TestActivationsCUDA(t *testing.T) {
+	for i, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT, gnn.GATv2, gnn.APPNP, gnn.GCNII, gnn.SAGE, gnn.GCN} {
+		p, m := task{share: 0.4, vertices: cudaVertices}.make(t, kind)
+		m.Layers, m.Dropout, m.Activation, m.NoNorm = 3, 0.3, gnn.Activations[1+i%3], i%2 == 1
+		part, storage := scatterParts(p.Vertices(), 2), gpu.FP32
+		within := 1e-5
+		if i > 6 { // products of bf16 rows round what they read
+			storage, within = gpu.BF16, 0.02
+		}
+		loss := func(devices []gpu.Device) float64 {
+			return run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Storage, o.Savings.NoFuse = 2, storage, i%4 == 3 })).FinalLoss
+		}
+		devices, closeAll := gpus(t, "n=2;mem=32;p2p=01/10", numbered(2)...)
+		if got, want := loss(devices), loss(cpus(t, 2)); !(math.Abs(got-want) <= within) {
+			t.Errorf("%s, %s, without LayerNorm %t, %v: loss %v on GPUs, %v on CPU devices", kind, m.Activation, m.NoNorm, storage, got, want)
+		}
+		closeAll()
+	}
+}

@@ -117,7 +117,7 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 		if l == r.m.Layers-1 && !r.m.Jumping {
 			return r.score(z)
 		}
-		e := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(l, epoch)}
+		e := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(l, epoch)}
 		if !r.m.NoNorm {
 			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
 		}
@@ -144,6 +144,11 @@ func beside(ms []ref.Matrix) ref.Matrix {
 	}
 	out.Cols = len(out.V) / out.Rows
 	return out
+}
+
+// act is the model's activation.
+func (r *refModel) act() ref.Activation {
+	return map[gnn.Activation]ref.Activation{"": ref.ReLU, gnn.ReLU: ref.ReLU, gnn.LeakyReLU: ref.LeakyReLU, gnn.ELU: ref.ELU, gnn.Tanh: ref.Tanh}[r.m.Activation]
 }
 
 // keep says which elements dropout keeps, by the counters of a layer; nil: all.
@@ -175,7 +180,7 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 		return ref.Linear{X: x, W: ref.Matrix{Rows: len(b), Cols: x.Cols, V: w.at("%s.weight", name)}, Bias: b}.Run()
 	}
 	active := func(z ref.Matrix, layer int) ref.Matrix {
-		_, h, _ := ref.Epilogue{ReLU: true, P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
+		_, h, _ := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
 		return h
 	}
 	dropped := func(x ref.Matrix, keep func(i, j int) bool) ref.Matrix {
@@ -205,7 +210,7 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 		}
 		return h
 	}
-	_, first, _ := ref.Epilogue{ReLU: true}.Forward(linear("lins.0", dropped(r.x, r.keepFeature(epoch))))
+	_, first, _ := ref.Epilogue{Act: r.act()}.Forward(linear("lins.0", dropped(r.x, r.keepFeature(epoch))))
 	h := dropped(first, r.keep(64, epoch))
 	for l := range r.m.Layers {
 		s := mixed(l, h, first)
@@ -239,7 +244,7 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 		s := ref.AddScaled(sum(r.adj[l], h), h, w.at("convs.%d.eps", l)[0])
 		y := ref.Linear{X: s, W: mat("convs.%d.nn.lins.0.weight", out, in), Bias: w.at("convs.%d.nn.lins.0.bias", l)}.Run()
 		for i, x := range y.V {
-			y.V[i] = max(x, 0)
+			y.V[i], _ = r.act().At(x)
 		}
 		return ref.Linear{X: y, W: mat("convs.%d.nn.lins.1.weight", out, out), Bias: w.at("convs.%d.nn.lins.1.bias", l)}.Run()
 	}

@@ -105,6 +105,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		kind, directed, loops, rescale, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool), v[6].(bool)
 		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, rescale, !noNorm, residual, jumping), func(t *testing.T) {
 			f(t, kind, directed, loops, rescale, func(m *gnn.Config) {
+				m.Activation = gnn.Activations[(i+i/4)%len(gnn.Activations)]
 				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
 				}

@@ -213,12 +213,12 @@ func (c *calibration) rowwise(k OpTime) func() {
 	drop := gpu.Dropout{P: 0.5, IDs: place(c, randomRows(k.Rows, k.Rows))}
 	if k.Op == "epilogue" {
 		return func() {
-			c.q.Epilogue(gpu.Epilogue{Z: z, H: h, Norm: true, Gamma: gamma, Beta: beta, Eps: 1e-5, Rstd: rstd, ReLU: true, Dropout: drop})
+			c.q.Epilogue(gpu.Epilogue{Z: z, H: h, Norm: true, Gamma: gamma, Beta: beta, Eps: 1e-5, Rstd: rstd, Act: gpu.ReLU, Dropout: drop})
 		}
 	}
 	dgamma, dbeta, dbias := c.vec(k.Out), c.vec(k.Out), c.vec(k.Out)
 	return func() {
-		c.q.EpilogueBackward(gpu.EpilogueGrad{DH: h, X: z, DZ: h, H: z, Norm: true, Gamma: gamma, Beta: beta, Rstd: rstd, ReLU: true,
+		c.q.EpilogueBackward(gpu.EpilogueGrad{DH: h, X: z, DZ: h, H: z, Norm: true, Gamma: gamma, Beta: beta, Rstd: rstd, Act: gpu.ReLU,
 			Dropout: drop, DGamma: dgamma, DBeta: dbeta, DBias: dbias})
 	}
 }

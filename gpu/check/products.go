@@ -113,7 +113,7 @@ func (c Operands) EpilogueBackward(e gpu.EpilogueGrad) {
 	c.anyShaped("DZ", e.DZ, rows, cols)
 	c.dropout(e.Dropout, rows)
 	c.optional("DBias", e.DBias, cols)
-	if e.Norm || e.ReLU || !e.H.Empty() {
+	if e.Norm || e.Act != gpu.NoActivation || !e.H.Empty() {
 		c.shaped("X", e.X, rows, cols)
 	}
 	if e.Norm {

@@ -139,7 +139,7 @@ func (g *benchGraph) packing(b *testing.B, t gpu.DType) {
 	g.time(b, measured{shaped("UnpackInt8", t, cols, cols), "GB/s", work, func() { g.q.UnpackInt8(x, packed) }})
 }
 
-// epilogues times LayerNorm, ReLU and dropout, and their gradient.
+// epilogues times LayerNorm, dropout and between them ReLU or a curved activation, and their gradient.
 func (g *benchGraph) epilogues(b *testing.B, cols int) {
 	defer g.free()
 	n := g.a.Rows
@@ -147,11 +147,14 @@ func (g *benchGraph) epilogues(b *testing.B, cols int) {
 	gamma, beta, rstd, sums := g.vec(b, cols), g.vec(b, cols), g.vec(b, n), g.vec(b, 3*cols)
 	drop := gpu.Dropout{P: 0.5, Seed: 1, IDs: g.rows}
 	work := 3 * float64(n*cols*4)
-	g.time(b, measured{shaped("Epilogue", gpu.FP32, cols, cols), "GB/s", work, func() {
-		g.q.Epilogue(gpu.Epilogue{Z: z, H: h, Norm: true, Gamma: gamma, Beta: beta, Eps: 1e-5, Rstd: rstd, ReLU: true, Dropout: drop})
-	}})
-	g.time(b, measured{shaped("EpilogueBackward", gpu.FP32, cols, cols), "GB/s", work, func() {
-		g.q.EpilogueBackward(gpu.EpilogueGrad{DH: dh, X: z, DZ: h, Norm: true, Gamma: gamma, Beta: beta, Rstd: rstd, ReLU: true, Dropout: drop,
-			DGamma: sums.Slice(0, cols), DBeta: sums.Slice(cols, 2*cols), DBias: sums.Slice(2*cols, 3*cols)})
-	}})
+	for i, f := range []gpu.Activation{gpu.ReLU, gpu.Tanh} {
+		name := []string{"", "Tanh"}[i]
+		g.time(b, measured{shaped("Epilogue"+name, gpu.FP32, cols, cols), "GB/s", work, func() {
+			g.q.Epilogue(gpu.Epilogue{Z: z, H: h, Norm: true, Gamma: gamma, Beta: beta, Eps: 1e-5, Rstd: rstd, Act: f, Dropout: drop})
+		}})
+		g.time(b, measured{shaped("EpilogueBackward"+name, gpu.FP32, cols, cols), "GB/s", work, func() {
+			g.q.EpilogueBackward(gpu.EpilogueGrad{DH: dh, X: z, DZ: h, Norm: true, Gamma: gamma, Beta: beta, Rstd: rstd, Act: f, Dropout: drop,
+				DGamma: sums.Slice(0, cols), DBeta: sums.Slice(cols, 2*cols), DBias: sums.Slice(2*cols, 3*cols)})
+		}})
+	}
 }

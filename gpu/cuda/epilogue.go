@@ -11,6 +11,7 @@ const (
 	epilogueDrop
 	epilogueHalf
 	epilogueOn
+	epilogueCurve // times 1, 2, 3: LeakyReLU, ELU, Tanh
 )
 
 // dropoutWords are the arguments that say what is dropped: ids, threshold, scale, key, layer and epoch.
@@ -24,14 +25,25 @@ func dropoutWords(d gpu.Dropout) []word {
 }
 
 // flags returns the bits that a kernel takes.
-func flags(norm, relu bool, d gpu.Dropout, half bool) int {
+func flags(norm bool, act gpu.Activation, d gpu.Dropout, half bool) int {
 	f := 0
-	for i, on := range []bool{norm, relu, d.P > 0, half} {
+	for i, on := range []bool{norm, act == gpu.ReLU, d.P > 0, half} {
 		if on {
 			f |= 1 << i
 		}
 	}
+	if act.Curved() {
+		f |= epilogueCurve * int(act-gpu.ReLU)
+	}
 	return f
+}
+
+// forActivation returns the symbol of an epilogue's kernel: those of curved activations are kernels of their own.
+func forActivation(symbol string, act gpu.Activation) string {
+	if act.Curved() {
+		return symbol + "_curved"
+	}
+	return symbol
 }
 
 // epilogueWords are the arguments of EPILOGUE_PARAMS; all off for nil.
@@ -39,7 +51,7 @@ func epilogueWords(e *gpu.Epilogue) []word {
 	if e == nil {
 		return make([]word, 12)
 	}
-	f := flags(e.Norm, e.ReLU, e.Dropout, e.H.Type == gpu.BF16) | epilogueOn
+	f := flags(e.Norm, e.Act, e.Dropout, e.H.Type == gpu.BF16) | epilogueOn
 	w := []word{i32(f), matPtr(e.H), ld(e.H), 0, 0, 0, f32(e.Eps)}
 	if e.Norm {
 		w[3], w[4], w[5] = vecPtr(e.Gamma), vecPtr(e.Beta), vecPtr(e.Rstd)
@@ -60,7 +72,7 @@ func (q *queue) epilogue(e *gpu.Epilogue, z gpu.Matrix, bias gpu.Vec) {
 		return
 	}
 	args := append([]word{i64(int64(z.Rows)), i32(z.Cols), matPtr(z), ld(z), vecPtr(bias)}, epilogueWords(e)...)
-	q.launch("capgnn_epilogue", rowWarps(z.Rows), blockSize, 0, args...)
+	q.launch(forActivation("capgnn_epilogue", e.Act), rowWarps(z.Rows), blockSize, 0, args...)
 }
 
 // Limits of EpilogueBackward: blocks, each with its own partial sums; rows that a warp has at least; bytes of shared memory
@@ -98,9 +110,9 @@ func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	if e.Norm || !e.DBias.Empty() {
 		want = 1
 	}
-	q.launch("capgnn_epilogue_backward", dim{uint32(count), 1}, uint32(32*n), uint32(shared), append([]word{
+	q.launch(forActivation("capgnn_epilogue_backward", e.Act), dim{uint32(count), 1}, uint32(32*n), uint32(shared), append([]word{
 		i64(int64(rows)), i32(cols), matPtr(e.DH), ld(e.DH), matPtr(e.X), ld(e.X), matPtr(e.DZ), ld(e.DZ), vecPtr(e.Rstd),
-		matPtr(e.H), part, sums, i32(want), i32(flags(e.Norm, e.ReLU, e.Dropout, e.DZ.Type == gpu.BF16)), ld(e.H),
+		matPtr(e.H), part, sums, i32(want), i32(flags(e.Norm, e.Act, e.Dropout, e.DZ.Type == gpu.BF16)), ld(e.H),
 		vecPtr(e.Gamma), vecPtr(e.Beta)}, dropoutWords(e.Dropout)...)...)
 	for i, v := range []gpu.Vec{e.DGamma, e.DBeta, e.DBias} {
 		if !v.Empty() && (e.Norm || i == 2) {

@@ -116,7 +116,7 @@ func (l *large) elementwise() {
 	l.see("Copy", l.y, 0, level)
 	l.q.Axpby(l.y, 2, l.x, 1)
 	l.see("Axpby", l.y, 0, func(i int) float64 { return 3 * level(i) })
-	l.q.Epilogue(gpu.Epilogue{Z: l.y, H: l.y, ReLU: true})
+	l.q.Epilogue(gpu.Epilogue{Z: l.y, H: l.y, Act: gpu.ReLU})
 	l.see("Epilogue", l.y, 0, func(i int) float64 { return 3 * level(i) })
 	all := func(m gpu.Matrix) gpu.Vec { return gpu.Vec{Buf: m.Buf, Len: m.Rows * m.Cols} }
 	l.q.SGD(all(l.y), all(l.x), 2, 0)

@@ -61,7 +61,7 @@ func (q *queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 func (q *queue) spmm(s spmmArgs) {
 	vector := s.vectors()
 	width, tile := s.tiles(vector, q.dev.l2)
-	fused := s.then != nil && vector && tile >= s.y.Cols && s.y.Cols%s.loaded() == 0
+	fused := s.then != nil && !s.then.Act.Curved() && vector && tile >= s.y.Cols && s.y.Cols%s.loaded() == 0
 	f, units := 0, s.a.Stored()
 	if s.byRow() {
 		f, units = spmmByRow, s.a.Rows

@@ -10,14 +10,28 @@ import (
 
 // epilogueCase is a combination of the epilogue's parts.
 type epilogueCase struct {
-	norm, relu bool
-	p          float64
+	norm bool
+	act  gpu.Activation
+	p    float64
 }
 
 // epilogues are all combinations.
 var epilogues = []epilogueCase{
-	{false, false, 0}, {false, true, 0}, {false, false, 0.5}, {false, true, 0.3},
-	{true, false, 0}, {true, true, 0}, {true, false, 0.5}, {true, true, 0.3},
+	{false, gpu.NoActivation, 0}, {false, gpu.ReLU, 0}, {false, gpu.NoActivation, 0.5}, {false, gpu.ReLU, 0.3},
+	{true, gpu.NoActivation, 0}, {true, gpu.ReLU, 0}, {true, gpu.NoActivation, 0.5}, {true, gpu.ReLU, 0.3},
+	{false, gpu.LeakyReLU, 0}, {false, gpu.ELU, 0}, {false, gpu.Tanh, 0}, {false, gpu.LeakyReLU, 0.3}, {false, gpu.ELU, 0.3}, {false, gpu.Tanh, 0.3},
+	{true, gpu.LeakyReLU, 0}, {true, gpu.ELU, 0}, {true, gpu.Tanh, 0}, {true, gpu.LeakyReLU, 0.3}, {true, gpu.ELU, 0.3}, {true, gpu.Tanh, 0.3},
+}
+
+// curveTerms is the error of a curved activation, of its derivative and of an output without dropout's factor, in roundings of their size.
+const curveTerms = 8
+
+// terms adds to k roundings those of a curved activation.
+func (c epilogueCase) terms(k int) int {
+	if c.act.Curved() {
+		return k + curveTerms
+	}
+	return k
 }
 
 // combinations runs f for each of them.
@@ -27,13 +41,16 @@ func (b *bench) combinations(f func(b *bench, c epilogueCase)) {
 	}
 }
 
-func (c epilogueCase) String() string { return fmt.Sprintf("norm%v_relu%v_p%g", c.norm, c.relu, c.p) }
+func (c epilogueCase) String() string {
+	name := []string{"none", "relu", "leaky", "elu", "tanh"}[c.act]
+	return fmt.Sprintf("norm%v_%s_p%g", c.norm, name, c.p)
+}
 
 // settings makes one epilogue for the device and for ref. Parameters lie on a grid: see bench.grid.
 func (b *bench) settings(c epilogueCase, rows, cols int) (gpu.Epilogue, ref.Epilogue) {
 	b.Helper()
-	d := gpu.Epilogue{Norm: c.norm, ReLU: c.relu, Eps: 1e-5}
-	r := ref.Epilogue{Norm: c.norm, ReLU: c.relu, Eps: float64(float32(1e-5)), P: c.p}
+	d := gpu.Epilogue{Norm: c.norm, Act: c.act, Eps: 1e-5}
+	r := ref.Epilogue{Norm: c.norm, Act: ref.Activation(c.act), Eps: float64(float32(1e-5)), P: c.p}
 	if c.norm {
 		r.Gamma, r.Beta = b.grid(1, cols).V, b.grid(1, cols).V
 		d.Gamma, d.Beta = b.vec(r.Gamma), b.vec(r.Beta)
@@ -74,7 +91,7 @@ func (b *bench) epilogueForward(c epilogueCase, s shape, l layout) {
 		e.H = e.Z
 		b.q.Epilogue(e)
 		_, h, _ := r.Forward(z)
-		b.near("H in place", b.get(e.H), h, 1, func(i, j int) float64 { return math.Abs(h.At(i, j)) })
+		b.near("H in place", b.get(e.H), h, c.terms(1), func(i, j int) float64 { return math.Abs(h.At(i, j)) })
 	}
 }
 
@@ -82,15 +99,18 @@ func (b *bench) epilogueForward(c epilogueCase, s shape, l layout) {
 //
 // x = (z - mu)·rstd: an error δ in z - mu, of the size of a rounding of the row's largest element, becomes δ·rstd; rstd is
 // a sum of n squares, of relative error 1/2 of that sum's. Without Norm only the scale is rounded.
+//
+// No activation is steeper than 1, and none adds more than curveTerms roundings of its own result.
 func (b *bench) epilogue(e gpu.Epilogue, r ref.Epilogue, z ref.Matrix, k int) {
 	b.Helper()
+	c := epilogueCase{act: e.Act}
 	x, h, rstd := r.Forward(z)
 	top := rowTops(z)
 	if !e.Norm {
 		if k == 0 {
 			b.equal("Z", b.get(e.Z), z)
 		}
-		b.nearStored("H", e.H, h, k+1, func(i, j int) float64 { return top[i] / (1 - r.P) })
+		b.nearStored("H", e.H, h, c.terms(k+1), func(i, j int) float64 { return top[i] / (1 - r.P) })
 		return
 	}
 	spread := rowTops(x)
@@ -99,7 +119,7 @@ func (b *bench) epilogue(e gpu.Epilogue, r ref.Epilogue, z ref.Matrix, k int) {
 	}
 	terms := k + z.Cols + 4
 	b.near("Z", b.get(e.Z), x, terms, func(i, j int) float64 { return spread[i] })
-	b.nearStored("H", e.H, h, terms, func(i, j int) float64 {
+	b.nearStored("H", e.H, h, c.terms(terms), func(i, j int) float64 {
 		return (math.Abs(r.Gamma[j])*spread[i] + math.Abs(r.Beta[j])) / (1 - r.P)
 	})
 	if !e.Rstd.Empty() {
@@ -130,7 +150,7 @@ func (b *bench) then(z ref.Matrix, k int, l layout, run func(dst gpu.Matrix, the
 	}
 }
 
-// testEpilogueNaN demands that ReLU and dropout show a number that is none where it is, and LayerNorm in its whole row.
+// testEpilogueNaN demands that activations and dropout show a number that is none where it is, and LayerNorm in its whole row.
 func testEpilogueNaN(b *bench) {
 	b.combinations(func(b *bench, c epilogueCase) {
 		const rows, cols = 5, 45
@@ -171,8 +191,12 @@ func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) 
 	rstd := absVec(b.normal(1, s.rows).V)
 	e, r := b.settings(c, s.rows, s.cols)
 	start := b.normal(3, s.cols)
+	given := x // of which a gradient without LayerNorm and H is made: the output, or with ReLU the input as well
+	if !c.norm && c.act.Curved() {
+		_, given, _ = r.Forward(x)
+	}
 	g := gpu.EpilogueGrad{
-		DH: b.put(dh, l), X: b.put(x, l), Norm: c.norm, ReLU: c.relu, Gamma: e.Gamma, Beta: e.Beta, Dropout: e.Dropout,
+		DH: b.put(dh, l), X: b.put(given, l), Norm: c.norm, Act: c.act, Gamma: e.Gamma, Beta: e.Beta, Dropout: e.Dropout,
 	}
 	switch own {
 	case "DZ is DH":
@@ -193,7 +217,7 @@ func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) 
 	b.q.EpilogueBackward(g)
 	want := r.Backward(dh, x, rstd)
 	size := gradSizes(r, dh, x, rstd)
-	b.nearStored(own, g.DZ, want.DZ, s.cols+4, size.DZ.At)
+	b.nearStored(own, g.DZ, want.DZ, c.terms(s.cols+4), size.DZ.At)
 	add := func(what string, v gpu.Vec, want, size, start []float64, k int) {
 		for j := range want {
 			want[j] += start[j]
@@ -202,11 +226,11 @@ func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) 
 		b.nearVec(what, b.getVec(v), want, k, func(j int) float64 { return size[j] })
 	}
 	if c.norm {
-		add("DGamma", g.DGamma, want.DGamma, size.DGamma, start.Row(0), s.rows+1)
-		add("DBeta", g.DBeta, want.DBeta, size.DBeta, start.Row(1), s.rows+1)
+		add("DGamma", g.DGamma, want.DGamma, size.DGamma, start.Row(0), c.terms(s.rows+1))
+		add("DBeta", g.DBeta, want.DBeta, size.DBeta, start.Row(1), c.terms(s.rows+1))
 	}
 	if !g.DBias.Empty() {
-		add("DBias", g.DBias, want.DBias, size.DBias, start.Row(2), s.rows+s.cols+4)
+		add("DBias", g.DBias, want.DBias, size.DBias, start.Row(2), c.terms(s.rows+s.cols+4))
 	}
 }
 

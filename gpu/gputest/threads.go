@@ -110,12 +110,18 @@ func (p program) rows(graph gpu.CSR, x, half gpu.Matrix, l layout) {
 // epilogues runs an epilogue on its own, its gradient, and one that follows an aggregation.
 func (p program) epilogues(graph gpu.CSR, x gpu.Matrix, l layout) {
 	b, n, cols := p.bench, x.Rows, x.Cols
-	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)
+	e, _ := b.settings(epilogueCase{true, gpu.ReLU, 0.5}, n, cols)
 	e.Z, e.H, e.Rstd = p.keep("Z", b.put(b.normal(n, cols), l)), p.keep("H", b.blank(n, cols, l)), p.sum("Rstd", n)
 	b.q.Epilogue(e)
 	b.q.EpilogueBackward(gpu.EpilogueGrad{
 		DH: x, X: e.Z, DZ: p.keep("DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
-		ReLU: true, Dropout: e.Dropout, DGamma: p.sum("DGamma", cols), DBeta: p.sum("DBeta", cols), DBias: p.sum("DBias", cols),
+		Act: gpu.ReLU, Dropout: e.Dropout, DGamma: p.sum("DGamma", cols), DBeta: p.sum("DBeta", cols), DBias: p.sum("DBias", cols),
+	})
+	e.Act, e.Z, e.H = gpu.ELU, p.keep("curved Z", b.put(b.normal(n, cols), l)), p.keep("curved H", b.blank(n, cols, l))
+	b.q.Epilogue(e)
+	b.q.EpilogueBackward(gpu.EpilogueGrad{
+		DH: x, X: e.Z, DZ: p.keep("curved DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
+		Act: gpu.ELU, Dropout: e.Dropout, DGamma: p.sum("curved DGamma", cols), DBeta: p.sum("curved DBeta", cols), DBias: p.sum("curved DBias", cols),
 	})
 	e.Z, e.H = p.keep("Aggregate then", b.blank(n, cols, l)), p.keep("H of Aggregate", b.blankOf(n, cols, l, gpu.BF16))
 	b.q.Aggregate(gpu.AggregateArgs{Y: e.Z, A: graph, X: x, Bias: b.vec(b.normal(1, cols).V), Then: &e})

@@ -82,7 +82,7 @@ func (f *fixture) operations(n int) []operation {
 	w := f.matrix(cols, cols)
 	drop := gpu.Dropout{P: 0.5, Seed: 1, IDs: ids}
 	then := &gpu.Epilogue{
-		Z: z, H: y, Norm: true, Gamma: vec, Beta: vec, Eps: 1e-5, Rstd: gpu.Vec{Buf: lse.Buf, Len: n}, ReLU: true, Dropout: drop,
+		Z: z, H: y, Norm: true, Gamma: vec, Beta: vec, Eps: 1e-5, Rstd: gpu.Vec{Buf: lse.Buf, Len: n}, Act: gpu.ReLU, Dropout: drop,
 	}
 	grads := f.vec(cols)
 	dense, edges := 4*n*cols, 4*n*cols*degree
@@ -98,7 +98,7 @@ func (f *fixture) operations(n int) []operation {
 		{"Epilogue", 3 * dense, func(q *Queue) { q.Epilogue(*then) }},
 		{"EpilogueBackward", 3 * dense, func(q *Queue) {
 			q.EpilogueBackward(gpu.EpilogueGrad{
-				DH: y, X: x, DZ: z, Norm: true, Gamma: vec, Beta: vec, Rstd: then.Rstd, ReLU: true, Dropout: drop,
+				DH: y, X: x, DZ: z, Norm: true, Gamma: vec, Beta: vec, Rstd: then.Rstd, Act: gpu.ReLU, Dropout: drop,
 				DGamma: grads, DBeta: grads, DBias: grads,
 			})
 		}},

@@ -52,7 +52,8 @@ func (d dropout) mask(masks []uint32, worker, i, cols int) []uint32 {
 type epilogue struct {
 	z                 kernel.Dense
 	h                 kernel.Either
-	norm, relu        bool
+	norm              bool
+	act               gpu.Activation
 	gamma, beta, rstd []float32
 	eps               float32
 	drop              dropout
@@ -63,7 +64,7 @@ func epilogueOf(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 	if e == nil {
 		return nil
 	}
-	r := &epilogue{z: denseOf(z), h: eitherOf(e.H), norm: e.Norm, relu: e.ReLU, eps: e.Eps, drop: dropoutOf(e.Dropout)}
+	r := &epilogue{z: denseOf(z), h: eitherOf(e.H), norm: e.Norm, act: e.Act, eps: e.Eps, drop: dropoutOf(e.Dropout)}
 	if e.Norm {
 		r.gamma, r.beta, r.rstd = values(e.Gamma), values(e.Beta), values(e.Rstd)
 	}
@@ -73,13 +74,21 @@ func epilogueOf(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 // forward runs the epilogue on row i, which is z; keep is its dropout mask or nil, room holds H's spare floats.
 func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
 	h := e.h.DraftRow(i, room)
+	y, later := z, keep // what a curved activation reads, and what it drops
 	if e.norm {
-		rstd := kernel.NormForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
+		if e.act.Curved() {
+			y, keep = h, nil
+		}
+		rstd := kernel.NormForward(z, h, e.gamma, e.beta, e.eps, e.act == gpu.ReLU, keep, e.drop.scale)
 		if e.rstd != nil {
 			e.rstd[i] = rstd
 		}
-	} else {
-		kernel.PlainForward(h, z, e.relu, keep, e.drop.scale)
+	}
+	switch {
+	case e.act.Curved():
+		kernel.Activate(e.act, h, y, later, e.drop.scale)
+	case !e.norm:
+		kernel.PlainForward(h, z, e.act == gpu.ReLU, keep, e.drop.scale)
 	}
 	e.h.StoreRow(i, h)
 }

@@ -10,7 +10,8 @@ import (
 type epilogueGrad struct {
 	dh, x, h             kernel.Dense
 	dz                   kernel.Either
-	norm, relu           bool
+	norm                 bool
+	act                  gpu.Activation
 	gamma, beta, rstd    []float32
 	drop                 dropout
 	dGamma, dBeta, dBias []float32
@@ -21,9 +22,9 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	q.check("EpilogueBackward").EpilogueBackward(e)
 	g := &epilogueGrad{
 		dh: denseOf(e.DH), dz: eitherOf(e.DZ),
-		norm: e.Norm, relu: e.ReLU, drop: dropoutOf(e.Dropout), dBias: values(e.DBias),
+		norm: e.Norm, act: e.Act, drop: dropoutOf(e.Dropout), dBias: values(e.DBias),
 	}
-	if e.Norm || e.ReLU || !e.H.Empty() {
+	if e.Norm || e.Act != gpu.NoActivation || !e.H.Empty() {
 		g.x = denseOf(e.X)
 	}
 	if e.Norm {
@@ -45,6 +46,7 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 	masks := g.drop.masks(d, cols)
 	part := workers.Zeros(&d.work.f32, workers.BlockCount(rows)*3*cols)
 	room := d.pool.Own(&d.work.row, g.dz.Spare())
+	curve := d.pool.Own(&d.work.curve, g.curveRoom(cols))
 	n := d.pool.Blocks(rows, func(w, block, lo, hi int) {
 		p := part[block*3*cols:]
 		pGamma, pBeta, pBias := p[:cols:cols], p[cols:2*cols:2*cols], p[2*cols:3*cols:3*cols]
@@ -53,14 +55,15 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 		}
 		for i := lo; i < hi; i++ {
 			keep, dz := g.drop.mask(masks, w, i, cols), g.dz.DraftRow(i, room.Of(w))
-			if g.norm {
+			switch {
+			case g.act.Curved():
+				g.curved(dz, i, keep, curve.Of(w), pGamma, pBeta, pBias)
+			case g.norm:
 				kernel.NormBackward(dz, g.dh.Row(i), g.x.Row(i), g.gamma, g.beta, g.rstd[i],
-					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias, g.output(i))
-			} else {
+					g.act == gpu.ReLU, keep, g.drop.scale, pGamma, pBeta, pBias, g.output(i))
+			default:
 				g.plain(dz, i, keep)
-				if pBias != nil {
-					kernel.Axpby(pBias, 1, dz, 1)
-				}
+				g.addBias(pBias, dz)
 			}
 			g.dz.StoreRow(i, dz)
 		}
@@ -86,11 +89,54 @@ func (g *epilogueGrad) output(i int) []float32 {
 // positive where X is or the element is dropped.
 func (g *epilogueGrad) plain(dz []float32, i int, keep []uint32) {
 	var x []float32
-	if g.relu {
+	if g.act == gpu.ReLU {
 		x = g.x.Row(i)
 	}
 	if h := g.output(i); h != nil {
-		kernel.PlainForward(h, g.x.Row(i), g.relu, keep, g.drop.scale)
+		kernel.PlainForward(h, g.x.Row(i), g.act == gpu.ReLU, keep, g.drop.scale)
 	}
 	kernel.PlainBackward(dz, g.dh.Row(i), x, keep, g.drop.scale)
+}
+
+// addBias adds the gradient of a row to the sum for the bias, if it is wanted.
+func (g *epilogueGrad) addBias(sum, dz []float32) {
+	if sum != nil {
+		kernel.Axpby(sum, 1, dz, 1)
+	}
+}
+
+// curveRoom is how many floats curved takes for itself: an output and, with LayerNorm, the gradient behind it.
+func (g *epilogueGrad) curveRoom(cols int) int {
+	switch {
+	case !g.act.Curved() || !g.norm && g.h.Empty():
+		return 0
+	case g.norm:
+		return 2 * cols
+	}
+	return cols
+}
+
+// curved is the gradient of row i with a curved activation, whose derivative is made of the output. Without LayerNorm and H that is X. Otherwise it is made again in
+// room, since H may be X.
+func (g *epilogueGrad) curved(dz []float32, i int, keep []uint32, room, pGamma, pBeta, pBias []float32) {
+	dh, x, out := g.dh.Row(i), g.x.Row(i), g.output(i)
+	n := len(x)
+	switch {
+	case g.norm:
+		h, grad := room[:n], room[n:2*n]
+		kernel.Affine(h, x, g.gamma, g.beta)
+		kernel.Activate(g.act, h, h, keep, g.drop.scale)
+		kernel.ActivateBackward(g.act, grad, dh, h, keep, g.drop.scale)
+		kernel.NormBackward(dz, grad, x, g.gamma, g.beta, g.rstd[i], false, nil, 1, pGamma, pBeta, pBias, nil)
+		copy(out, h)
+		return
+	case out != nil:
+		h := room[:n]
+		kernel.Activate(g.act, h, x, keep, g.drop.scale)
+		kernel.ActivateBackward(g.act, dz, dh, h, keep, g.drop.scale)
+		copy(out, h)
+	default:
+		kernel.ActivateBackward(g.act, dz, dh, x, keep, g.drop.scale)
+	}
+	g.addBias(pBias, dz)
 }

@@ -12,4 +12,5 @@ type workspace struct {
 	// Divided among workers.
 	blocks []float32 // rows of operands and results
 	row    []float32 // one row
+	curve  []float32 // of a curved activation: a row's output, and its gradient
 }

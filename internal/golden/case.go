@@ -33,6 +33,7 @@ type Case struct {
 
 	Layers       int     // of models whose tensors do not show them; 0: they do
 	Alpha, Theta float64 // of models that have them
+	Activation   string  // as gnn.Activation; "": ReLU
 
 	Labels    []int32 // class per vertex; nil for multi-label cases
 	Targets   []uint8 // Vertices × Out, 0 or 1; nil for single-label cases
@@ -159,6 +160,9 @@ func folder() (string, error) {
 	}
 }
 
+// activations are the names by the numbers that testdata/activation_reference.py writes.
+var activations = []string{"relu", "leaky_relu", "elu", "tanh"}
+
 // Read returns the case of one file.
 func Read(path string) (Case, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".npz")
@@ -180,6 +184,13 @@ func Read(path string) (Case, error) {
 	c.Vertices = len(c.TrainMask)
 	if z.Has("layers") {
 		c.Layers, c.Alpha, c.Theta = int(r.tensor("layers").Data[0]), r.tensor("alpha").Data[0], r.tensor("theta").Data[0]
+	}
+	if z.Has("activation") {
+		n := r.tensor("activation").Data
+		if len(n) != 1 || n[0] < 0 || int(n[0]) >= len(activations) {
+			return c, fmt.Errorf("%s: activation %v is not a number below %d", path, n, len(activations))
+		}
+		c.Activation = activations[int(n[0])]
 	}
 	if r.rank("y") == 2 {
 		for _, v := range r.tensor("y").Data {

@@ -139,9 +139,9 @@ func draw(t testing.TB, k int) drawn {
 		t.Fatal(err)
 	}
 	m := gnn.Config{Kind: gnn.Kinds[k%len(gnn.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Alpha: float64(r.IntN(5)) / 4, Theta: r.Float64(), Seed: uint64(k)}
-	m.NoNorm = m.Kind.Norms() && k/len(gnn.Kinds)%2 == 1
+	m.NoNorm, m.Activation = m.Kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
 	m.Residual = m.Kind.CanAdd() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
-	m.Jumping = m.Kind.Jumps() && k/len(gnn.Kinds)/2%2 == 1
+	m.Jumping = m.Kind.Jumps() && k/len(gnn.Kinds)/3%2 == 1
 	p := &learn.Problem{Graph: g, Loops: []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)], Classes: m.Out}
 	p.Features = learn.Features{Cols: m.In, Dense: make([]float32, n*m.In)}
 	sparse := r.IntN(3) == 0
@@ -244,7 +244,7 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Confi
 		if c.SelfLoops {
 			p.Loops = graph.LoopsAdded
 		}
-		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Multi: c.Multi(), Jumping: c.Jumping()}
+		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping()}
 		init := gnn.StateDict{}
 		for _, w := range c.Params {
 			init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))

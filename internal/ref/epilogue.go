@@ -2,12 +2,49 @@ package ref
 
 import "math"
 
+// Activation is a gpu.Activation, by the same numbers.
+type Activation uint8
+
+// The activations, in the order of package gpu.
+const (
+	NoActivation Activation = iota
+	ReLU
+	LeakyReLU
+	ELU
+	Tanh
+)
+
+// leakySlope is float32's number next to 0.01.
+const leakySlope = float64(float32(0.01))
+
+// At returns f(y) and f'(y). Behind the corner of ReLU and LeakyReLU at 0 comes their left side.
+func (a Activation) At(y float64) (h, slope float64) {
+	switch a {
+	case ReLU:
+		if !(y > 0) {
+			return math.Max(y, 0), 0
+		}
+	case LeakyReLU:
+		if !(y > 0) {
+			return leakySlope * y, leakySlope
+		}
+	case ELU:
+		if !(y > 0) {
+			return math.Expm1(y), math.Exp(y)
+		}
+	case Tanh:
+		h = math.Tanh(y)
+		return h, 1 - h*h
+	}
+	return y, 1
+}
+
 // Epilogue holds the settings of gpu.Epilogue. Keep tells which elements dropout keeps; nil: no dropout.
 type Epilogue struct {
 	Norm        bool
 	Gamma, Beta []float64
 	Eps         float64
-	ReLU        bool
+	Act         Activation
 	Keep        func(i, j int) bool
 	P           float64
 }
@@ -31,17 +68,14 @@ func (e Epilogue) Forward(z Matrix) (x, h Matrix, rstd []float64) {
 			}
 		}
 		for j := range z.Cols {
-			y := e.Activation(j, x.At(i, j))
-			if e.ReLU {
-				y = math.Max(y, 0)
-			}
+			y, _ := e.Act.At(e.Activation(j, x.At(i, j)))
 			h.Row(i)[j] = y * e.factor(i, j)
 		}
 	}
 	return x, h, rstd
 }
 
-// Activation returns y before the ReLU: Gamma[j]·x + Beta[j], or x without Norm.
+// Activation returns y before the activation: Gamma[j]·x + Beta[j], or x without Norm.
 func (e Epilogue) Activation(j int, x float64) float64 {
 	if !e.Norm {
 		return x
@@ -73,10 +107,8 @@ func (e Epilogue) Backward(dh, x Matrix, rstd []float64) EpilogueGrad {
 	for i := range dh.Rows {
 		g := r.DZ.Row(i)
 		for j := range g {
-			g[j] = dh.At(i, j) * e.factor(i, j)
-			if e.ReLU && !(e.Activation(j, x.At(i, j)) > 0) {
-				g[j] = 0
-			}
+			_, slope := e.Act.At(e.Activation(j, x.At(i, j)))
+			g[j] = dh.At(i, j) * e.factor(i, j) * slope
 		}
 		if e.Norm {
 			for j := range g {

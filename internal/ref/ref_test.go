@@ -38,13 +38,13 @@ func derivative(t *testing.T, what string, v, grad []float64, f func() float64) 
 
 func TestEpilogueBackward(t *testing.T) {
 	for _, norm := range []bool{false, true} {
-		for _, relu := range []bool{false, true} {
-			t.Run(fmt.Sprintf("norm=%v,relu=%v", norm, relu), func(t *testing.T) {
+		for act := NoActivation; act <= Tanh; act++ {
+			t.Run(fmt.Sprintf("norm=%v,activation=%d", norm, act), func(t *testing.T) {
 				const rows, cols = 4, 7
 				z, dh := normal(rows, cols), normal(rows, cols)
 				bias := make([]float64, cols)
 				e := Epilogue{
-					Norm: norm, ReLU: relu, Gamma: normal(1, cols).V, Beta: normal(1, cols).V, Eps: 1e-5,
+					Norm: norm, Act: act, Gamma: normal(1, cols).V, Beta: normal(1, cols).V, Eps: 1e-5,
 					P: 0.25, Keep: func(i, j int) bool { return (i+j)%3 != 0 },
 				}
 				f := func() float64 {

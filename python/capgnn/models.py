@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import nn as pyg
+from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops, scatter
 
 from .runs import Run
@@ -35,7 +36,7 @@ SYMMETRIC = ("gcn", "sgc", "appnp", "gcnii")
 ATTENTION = ("gat", "gatv2")
 
 # What configurations that do not say it have.
-TELEPORT, THETA = 0.1, 0.5
+TELEPORT, THETA, ACTIVATION = 0.1, 0.5, "relu"
 
 
 class _AsTrained(torch.nn.Module):
@@ -145,28 +146,29 @@ class _Propagations(pyg.SGConv):
 class _MLPThenAPPNP(torch.nn.Module):
     """Two Linears, then propagations towards what they made."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, K: int, alpha: float, dropout: float) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, K: int, alpha: float, dropout: float, act: str = ACTIVATION) -> None:
         super().__init__()
         self.lin1, self.lin2 = torch.nn.Linear(in_channels, hidden_channels), torch.nn.Linear(hidden_channels, out_channels)
         self.dropout, self.prop1 = torch.nn.Dropout(dropout), pyg.APPNP(K, alpha, add_self_loops=False, normalize=False)
+        self.act = activation_resolver(act)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        return self.prop1(self.lin2(self.dropout(self.lin1(self.dropout(x)).relu())), edge_index, edge_weight)
+        return self.prop1(self.lin2(self.dropout(self.act(self.lin1(self.dropout(x))))), edge_index, edge_weight)
 
 
 class _StackedGCN2(torch.nn.Module):
     """A Linear, GCN2Convs that all read what it made, and a Linear."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int, alpha: float, theta: float, dropout: float) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int, alpha: float, theta: float, dropout: float, act: str = ACTIVATION) -> None:
         super().__init__()
         self.lins = torch.nn.ModuleList([torch.nn.Linear(in_channels, hidden_channels), torch.nn.Linear(hidden_channels, out_channels)])
         self.convs = torch.nn.ModuleList([pyg.GCN2Conv(hidden_channels, alpha, theta, layer + 1, add_self_loops=False, normalize=False) for layer in range(num_layers)])
-        self.dropout = torch.nn.Dropout(dropout)
+        self.dropout, self.act = torch.nn.Dropout(dropout), activation_resolver(act)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        x = x_0 = self.lins[0](self.dropout(x)).relu()
+        x = x_0 = self.act(self.lins[0](self.dropout(x)))
         for conv in self.convs:
-            x = conv(self.dropout(x), x_0, edge_index, edge_weight).relu()
+            x = self.act(conv(self.dropout(x), x_0, edge_index, edge_weight))
         return self.lins[1](self.dropout(x))
 
 
@@ -187,7 +189,7 @@ def from_run(path: Path, weights: str = "best") -> Any:
 
     path: the run folder
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
-    returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP or GCNII, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms and state_dict
+    returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP or GCNII, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms, activations and state_dict
         of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
     raises: ValueError for a model that torch_geometric does not have, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """
@@ -218,7 +220,7 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     sizes = dict(in_channels=state[first].size(1), out_channels=state[last].size(0))
     if cfg["model"] == "sgc":
         return SGC(**sizes, K=layers)
-    args = dict(**sizes, hidden_channels=hidden, dropout=float(cfg["dropout"]))
+    args = dict(**sizes, hidden_channels=hidden, dropout=float(cfg["dropout"]), act=cfg.get("activation", ACTIVATION))
     alpha, theta = float(cfg.get("teleport", TELEPORT)), float(cfg.get("theta", THETA))
     if cfg["model"] == "appnp":
         return APPNP(**args, K=layers, alpha=alpha)

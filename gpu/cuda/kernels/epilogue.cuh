@@ -3,7 +3,9 @@
 #include "device.cuh"
 
 // Bits of Epilogue.flags; gpu/cuda/epilogue.go has the same.
-enum { EPILOGUE_NORM = 1, EPILOGUE_RELU = 2, EPILOGUE_DROP = 4, EPILOGUE_HALF = 8, EPILOGUE_ON = 16 };
+enum { EPILOGUE_NORM = 1, EPILOGUE_RELU = 2, EPILOGUE_DROP = 4, EPILOGUE_HALF = 8, EPILOGUE_ON = 16, EPILOGUE_CURVE = 5 };
+// Bits EPILOGUE_CURVE and the next are a number: the activation of kernels of curved ones.
+enum { CURVE_LEAKY = 1, CURVE_ELU = 2, CURVE_TANH = 3 };
 
 struct Epilogue {
   int flags;

@@ -2,6 +2,8 @@
 
 package kernel
 
+import "capgnn/gpu"
+
 // detect returns generic: there is no assembly in this build. What follows are the kernels that the assembly replaces.
 func detect() Level { return generic }
 
@@ -46,6 +48,16 @@ func (r *normRow) forward(eps float32) float32 { return r.forwardGo(eps) }
 func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias, out []float32) {
 	r.backwardGo(rstd, dz, dgamma, dbeta, dbias, out)
 }
+
+func activate(f gpu.Activation, h, z []float32, keep []uint32, keepScale float32) {
+	activateGo(f, h, z, keep, keepScale)
+}
+
+func activateBackward(f gpu.Activation, dz, dh, h []float32, keep []uint32, keepScale float32) {
+	activateBackwardGo(f, dz, dh, h, keep, keepScale)
+}
+
+func affine(y, x, gamma, beta []float32) { affineGo(y, x, gamma, beta) }
 
 func topBits(src []float32) uint32 { return topBitsGo(src) }
 

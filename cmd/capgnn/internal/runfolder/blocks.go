@@ -22,6 +22,14 @@ const (
 	residualUsage  = "layers that read and make hidden rows, all but the first and the last (with --jk cat but the first), add what they read to what they make (gcn, sage, gin, gat, gatv2)"
 )
 
+// activationOption says what lies behind LayerNorm, or behind a convolution without.
+const activationOption = "activation"
+
+// activationReLU is what --activation is by default.
+const activationReLU = string(gnn.ReLU)
+
+const activationUsage = "`FUNCTION` behind hidden convolutions and in the dense products of gin, appnp and gcnii: relu, leaky_relu (slope 0.01), elu or tanh (default: relu; sgc has none)"
+
 // checkBlocks looks at what stands between layers.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)
@@ -34,5 +42,8 @@ func (c *Config) checkBlocks(p *problems) {
 		p.add("--residual: --model %s has no layers that add what they read: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
 	case c.Layers < 2 || c.Layers < 3 && c.JK != jkCat:
 		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers 3 or more", c.Layers)
+	}
+	if c.Activation != "" && p.oneOf(activationOption, c.Activation, Names(gnn.Activations)...) && model == gnn.SGC {
+		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)
 	}
 }

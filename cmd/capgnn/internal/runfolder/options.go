@@ -81,6 +81,7 @@ var Options = []Option{
 	{Name: normOption, Group: GroupModel, usage: normUsage, field: func(c *Config) any { return &c.Norm }, before: "", quiet: true},
 	{Name: residualOption, Group: GroupModel, usage: residualUsage, field: func(c *Config) any { return &c.Residual }, before: false, quiet: true},
 	{Name: jkOption, Group: GroupModel, usage: jkUsage, field: func(c *Config) any { return &c.JK }, before: jkNone, quiet: true},
+	{Name: activationOption, Group: GroupModel, usage: activationUsage, field: func(c *Config) any { return &c.Activation }, before: "", quiet: true},
 	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation, in appnp and gcnii a feature too; sgc drops none", field: func(c *Config) any { return &c.Dropout }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size the default is 30", field: func(c *Config) any { return &c.Epochs }},
@@ -243,7 +244,7 @@ func (o Option) Says(c *Config) bool {
 func (o Option) Identity(c *Config) (value any, decides bool) {
 	value = o.Value(c)
 	switch {
-	case !o.Says(c), o.before != nil && value == o.before, o.Name == normOption && value == normLayer, (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
+	case !o.Says(c), o.before != nil && value == o.before, o.Name == normOption && value == normLayer, o.Name == activationOption && value == activationReLU, (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
 		return nil, false
 	case o.Name == comm: // what it stands for decides
 		return nil, false

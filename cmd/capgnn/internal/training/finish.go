@@ -39,6 +39,9 @@ func (t *Run) metadata(epoch int) map[string]string {
 	if how, ok := t.Config.Jumps(); ok {
 		m["jk"] = how
 	}
+	if f := gnn.Activation(t.Config.Activation); f != "" && f != gnn.ReLU {
+		m["activation"] = string(f)
+	}
 	return m
 }
 

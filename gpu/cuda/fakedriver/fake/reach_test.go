@@ -120,17 +120,25 @@ func elementwiseReaches() []reach {
 			add("head_mean_backward", true, []any{rows, cols / 4, 4, "@y", ld, "@x", ld}, []any{rows, cols, 1, "@y", ld, "@x", ld})
 			add("gat_scores", true, []any{rows, 4, cols / 4, "@x", ld, "@vec", "@vec", "@y", 8, "@yb", 8}, []any{rows, 1, cols, "@x", ld, "@vec", 0, "@y", 8, 0, 0})
 		}
-		for _, flags := range []int{1, 3, 7, 8, 15, 6} { // 1 norm, 2 ReLU, 4 dropout, 8 bf16
-			h := "@y"
+		for _, flags := range []int{1, 3, 7, 8, 15, 6, 32 + 1, 64 + 4 + 1, 96 + 1, 32 + 8, 64 + 8 + 4 + 1, 96 + 4} { // 1 norm, 2 ReLU, 4 dropout, 8 bf16; 32 LeakyReLU, 64 ELU, 96 Tanh
+			kernel, h := forActivation("epilogue", flags), "@y"
 			if flags&8 != 0 {
 				h = "@yb"
 			}
 			for _, bias := range []any{0, "@vec"} {
-				add("epilogue", true, []any{rows, cols, "@x", ld, bias, flags, h, ld, "@vec", "@vec", "@out", "0.00001", "@list", 2147483648, "2.0", 99, 3})
+				add(kernel, true, []any{rows, cols, "@x", ld, bias, flags, h, ld, "@vec", "@vec", "@out", "0.00001", "@list", 2147483648, "2.0", 99, 3})
 			}
 		}
 	}
 	return append(append(list, gradientReaches()...), optimiserReaches()...)
+}
+
+// forActivation returns the kernel for these flags.
+func forActivation(kernel string, flags int) string {
+	if flags >= 32 {
+		return kernel + "_curved"
+	}
+	return kernel
 }
 
 // gradientReaches are gradients through an epilogue with all that it may have, of rows whose sums lie in shared memory and beside it,
@@ -154,7 +162,7 @@ func gradientReaches() []reach {
 		if shared > 48<<10 {
 			shared, sums = 0, "@sums"
 		}
-		for n, flags := range []int{1, 3, 7, 15, 2, 6} { // 1 norm, 2 ReLU, 4 dropout, 8 bf16
+		for n, flags := range []int{1, 3, 7, 15, 2, 6, 32 + 1, 64 + 4 + 1, 96 + 8 + 4 + 1, 64, 96 + 4, 96} { // as in elementwiseReaches
 			h, dz, want := any(0), "@y", 1
 			if n%2 == 1 {
 				h = "@h"
@@ -162,10 +170,10 @@ func gradientReaches() []reach {
 			if flags&8 != 0 {
 				dz = "@yb"
 			}
-			if flags == 2 {
+			if flags == 2 || flags == 96 {
 				want = 0
 			}
-			s.line("launch", "capgnn_epilogue_backward", 1, 1, 256, shared, rows, cols, "@dh", ld, "@x", ld, dz, ld, "@rstd", h, "@part", sums, want, flags, ld,
+			s.line("launch", "capgnn_"+forActivation("epilogue_backward", flags), 1, 1, 256, shared, rows, cols, "@dh", ld, "@x", ld, dz, ld, "@rstd", h, "@part", sums, want, flags, ld,
 				"@vec", "@vec", "@list", 2147483648, "2.0", 99, 3)
 		}
 		list = append(list, reach{fmt.Sprintf("epilogue_backward_%dof%d", cols, ld), "epilogue_backward", s.String(), true})

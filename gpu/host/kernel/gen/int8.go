@@ -184,7 +184,7 @@ func (p *packing) rounded(words vec, high bool, from int) vec {
 }
 
 // or computes v |= m.
-func (w *writer) or(m mem, v vec) {
+func (w *writer) or(m operand.Op, v vec) {
 	if w.wide {
 		w.VPORD(m, v, v)
 	} else {

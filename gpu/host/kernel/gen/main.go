@@ -32,6 +32,7 @@ var families = []struct {
 	{"gat", gatKernels},
 	{"gatv2", gatv2Kernels},
 	{"plain", plainKernels},
+	{"activation", activationKernels},
 	{"elementwise", elementwiseKernels},
 	{"bf16", bf16Kernels},
 	{"int8", int8Kernels},
