@@ -7,7 +7,7 @@ import (
 	"capgnn/gpu"
 )
 
-// gcnii is Z = S·((1−β)I + βW) with S = (1−α)·Â·H + α·H⁰ and β = log(θ/ℓ + 1) of layer ℓ = 1, 2, … (Chen et al., ICML 2020, eq. 5), ReLU and dropout behind
+// gcnii is Z = S·((1−β)I + βW) with S = (1−α)·Â·H + α·H⁰ and β = log(θ/ℓ + 1) of layer ℓ = 1, 2, … (Chen et al., ICML 2020, eq. 5), activation and dropout behind
 // it, in place. The first layer makes H⁰ and reads what dropout leaves of H⁰; the last one ends with a Linear.
 type gcnii struct {
 	l       int

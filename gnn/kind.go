@@ -24,7 +24,7 @@ func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
 // KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products alone.
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
-// Norms reports whether LayerNorm, ReLU and dropout lie between layers, unless Config.NoNorm leaves LayerNorm out.
+// Norms reports whether LayerNorm, activation and dropout lie between layers, unless Config.NoNorm leaves LayerNorm out.
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
 
 // Jumps reports whether a model may have jumping knowledge (Config.Jumping).

@@ -11,10 +11,10 @@ import (
 const originDropout = 64
 
 // origin makes H⁰ from the features of the vertices that layer 0 reads. Every layer of APPNP and GCNII adds a share of H⁰ to its sums over neighbours, and
-// its part to the gradient of H⁰.
+// its part to the gradient of H⁰. f is the activation.
 //
-//	APPNP: H⁰ = lin2(dropout(ReLU(lin1(dropout(X)))))
-//	GCNII: H⁰ = ReLU(lins.0(dropout(X)))
+//	APPNP: H⁰ = lin2(dropout(f(lin1(dropout(X)))))
+//	GCNII: H⁰ = f(lins.0(dropout(X)))
 type origin struct {
 	x  linear       // products with features
 	d  *featureDrop // what dropout leaves of the features; nil: all
@@ -57,7 +57,7 @@ func (o *origin) forward(x *exec) {
 	x.linear(gpu.LinearArgs{Z: *o.h, X: *o.y, W: pr[1].w, Bias: pr[1].bias})
 }
 
-// dense enqueues y = dropout(ReLU(X·Wᵀ + b)).
+// dense enqueues y = dropout(f(X·Wᵀ + b)).
 func (o *origin) dense(x *exec, y gpu.Matrix, a affine, drop gpu.Dropout) {
 	args := gpu.LinearArgs{Z: y, Bias: a.bias, Then: &gpu.Epilogue{Z: y, H: y, Act: x.cfg.act(), Dropout: drop}}
 	if f := o.d.forward(x, o.x.source(x, gpu.Matrix{})); f.sparse() {
@@ -99,7 +99,7 @@ func (o *origin) backward(x *exec) {
 		y, dy, drop = *o.y, *o.dy, x.originDrop()
 		x.gemm(gpu.GemmArgs{C: dy, A: *o.dh, B: pr[1].w})
 	}
-	// What was dropped is 0 in y, and what was not has the sign of what ReLU read.
+	// What was dropped is 0 in y, and what was not has the sign of what f read.
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: y, DZ: dy, Act: x.cfg.act(), Dropout: drop, DBias: gr[0].bias})
 	o.x.projectGrad(x, gr[0].w, dy, o.d.backward(x, o.x.source(x, gpu.Matrix{})), gpu.Matrix{}, Features{})
 }

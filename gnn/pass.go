@@ -28,10 +28,10 @@ type Pass struct {
 type stage struct {
 	conv conv
 	z    *gpu.Matrix // Rows × out: convolution output, then the normalised rows; those of a layer without hidden rows are the logits
-	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where ReLU and dropout work in place; nil: there are none, as behind a layer that makes logits and in SGC, APPNP and GCNII
+	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where activation and dropout work in place; nil: there are none, as behind a layer that makes logits and in SGC, APPNP and GCNII
 	sum  *gpu.Matrix // Rows × out: h before it is stored in BF16, or h; only with residuals
 	zero *gpu.Vec    // 0, for the sum of BF16 rows
-	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused, with LayerNorm
+	y    *gpu.Matrix // Rows × out: after LayerNorm and activation; only unfused, with LayerNorm
 	rstd *gpu.Vec    // Rows; only training, with LayerNorm
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
 	dz   *gpu.Matrix // Rows × out: gradient of z, where it is stored in BF16; else nil: it takes the place of the gradient of h
@@ -66,7 +66,7 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 
 // NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole evaluation, on CPU
 // devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them.
-// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and ReLU but for logits, in BF16 where the plan stores these
+// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and activation but for logits, in BF16 where the plan stores these
 // rows so; with jumping knowledge in FP32 and behind them what there is of the logits (Config.RowWidth).
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
 	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params, ws: ws})

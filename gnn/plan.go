@@ -45,7 +45,7 @@ func (p Plan) Ages(layer int) bool { return layer > 0 && !p.Layers[layer].Fresh 
 type Plan struct {
 	Input  InputMode
 	Layers []LayerPlan
-	Fused  bool // LayerNorm, ReLU and dropout in one pass (saving 6)
+	Fused  bool // LayerNorm, activation and dropout in one pass (saving 6)
 	// Storage is the element type of the rows that aggregations gather and parts exchange. Sums, weights and what LayerNorm
 	// keeps are FP32 all the same. Models but GCN, GraphSAGE and GIN gather FP32 whatever this is.
 	Storage gpu.DType

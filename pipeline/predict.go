@@ -26,7 +26,7 @@ type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
 	// Layers is how many layers are run: 0 = all, which gives logits; k with 1 ≤ k < Model.Layers gives what layer k reads:
-	// the rows of hidden layer k−1 after LayerNorm and ReLU; of SGC and APPNP, which are as wide as the logits, after k propagations. With jumping knowledge
+	// the rows of hidden layer k−1 after LayerNorm and activation; of SGC and APPNP, which are as wide as the logits, after k propagations. With jumping knowledge
 	// k = Model.Layers gives the rows of the last layer.
 	Layers int
 

@@ -21,7 +21,7 @@ const (
 	gatv2Forward // whose scores are sums over columns
 	gatv2ByDst
 	gatv2BySrc
-	epilogue      // LayerNorm, ReLU, dropout
+	epilogue      // LayerNorm, activation, dropout
 	fusedEpilogue // of rows that are in the cache; bytes: what it would read and write if they were not
 	epilogueBackward
 	softmax

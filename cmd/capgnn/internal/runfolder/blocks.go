@@ -6,7 +6,7 @@ import (
 	"capgnn/gnn"
 )
 
-// normOption says what lies between a convolution and its ReLU.
+// normOption says what lies between a convolution and its activation.
 const normOption = "norm"
 
 // What --norm may be, and its help.
