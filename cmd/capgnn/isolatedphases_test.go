@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -40,6 +41,22 @@ func TestIsolatedPhases(t *testing.T) {
 		}
 		if got := readResultLine(t, all[0].out); got.SHA256 != want.SHA256 || *got.Test != *want.Test {
 			t.Errorf("%d ranks: weights %s, test %g; one process %s, %g", ranks, got.SHA256, *got.Test, want.SHA256, *want.Test)
+		}
+	}
+}
+
+// The weights of parts that are isolated by --parts, or by devices, predict on one device too, with all edges.
+func TestIsolatedPredicts(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for folder, args := range map[string]string{"parts": "--isolated --parts 3 --devices " + cpus(1), "devices": "--isolated --devices " + cpus(2)} {
+		s.train(append(strings.Fields(args), "--dataset", "ok.npz", "--hidden", "8", "--epochs", "2", "--run-dir", folder)...)
+		one, two := s.logits(folder, "--devices", cpus(1)), s.logits(folder, "--devices", cpus(2))
+		for i, x := range one {
+			if math.Abs(float64(x-two[i])) > 1e-5 {
+				t.Fatalf("%s: logit %d is %g on one device, %g on two", args, i, x, two[i])
+			}
 		}
 	}
 }
