@@ -31,7 +31,7 @@ func predictCommand() *cli.Command {
 		Name:  "predict",
 		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
 		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. " +
-			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm, if there is one, and the activation; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
+			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
 			"pca is a small file, pca.json in the run folder: the first two principal components of the embeddings (of the logits, where the model has one layer) of up to 2000 vertices, which `capgnn report RUN` then draws.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},

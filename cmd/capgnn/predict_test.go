@@ -198,7 +198,7 @@ func TestPredictGenerated(t *testing.T) {
 	}
 }
 
-// A run that stored rows as bf16 is predicted with such rows, as it was evaluated.
+// A run that stored rows as bf16 is predicted with such rows.
 func TestPredictStorage(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

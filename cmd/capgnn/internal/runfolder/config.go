@@ -184,7 +184,7 @@ func (c *Config) Validate() error {
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
 	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
-	model.Residual = false // checkBlocks names its flags
+	model.Residual, model.Jumping = false, model.Jumping && model.Kind.Jumps() // checkBlocks and checkJumping name their flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}

@@ -13,7 +13,7 @@ const jkOption = "jk"
 const (
 	jkNone  = "none"
 	jkCat   = "cat"
-	jkUsage = "jumping knowledge, `HOW` logits are made: none (by the last layer) or cat (all layers are hidden ones, and a Linear reads the rows of all side by side; not of sgc, appnp and gcnii)"
+	jkUsage = "jumping knowledge, `HOW` logits are made: none (by the last layer) or cat (all layers have --hidden columns, and one more Linear reads the rows of all, side by side; gcn, sage, gin, gat, gatv2)"
 )
 
 // checkJumping looks at jumping knowledge.
