@@ -98,16 +98,52 @@ func safetensorsHeader(w *Weights, metadata map[string]string) ([]byte, error) {
 // nearest). What the format forbids is a *FormatError: tensors that overlap, leave gaps or do not end with the file, sizes
 // that contradict shapes, names given twice. Memory use is bounded by twice the file's size.
 func ReadSafetensors(path string) (StateDict, error) {
+	return openSafetensors(path, readSafetensors)
+}
+
+// ReadMetadata returns what a safetensors file says of itself, empty if it says nothing. Errors are those of ReadSafetensors.
+func ReadMetadata(path string) (map[string]string, error) {
+	return openSafetensors(path, func(r io.Reader, size int64, path string) (map[string]string, error) {
+		_, meta, _, err := readSafetensorsHeader(r, size, path)
+		return meta, err
+	})
+}
+
+// openSafetensors has read read a file.
+func openSafetensors[T any](path string, read func(r io.Reader, size int64, path string) (T, error)) (none T, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return readSafetensors(bufio.NewReaderSize(f, 1<<16), info.Size(), path)
+	return read(bufio.NewReaderSize(f, 1<<16), info.Size(), path)
+}
+
+// readSafetensorsHeader returns the entries of a file of size bytes, its metadata, and where its data begin.
+func readSafetensorsHeader(r io.Reader, size int64, path string) (entries []safetensorsEntry, meta map[string]string, base int64, err error) {
+	bad := func(off int64, format string, a ...any) error {
+		return &FormatError{path, off, fmt.Sprintf(format, a...)}
+	}
+	var word [8]byte
+	if _, err := io.ReadFull(r, word[:]); err != nil {
+		return nil, nil, 0, bad(0, "file of %d bytes ends in the header length", size)
+	}
+	n := binary.LittleEndian.Uint64(word[:])
+	if n > maxSafetensorsHeader || int64(n) > size-8 {
+		return nil, nil, 0, bad(0, "header of %d bytes in a file of %d", n, size)
+	}
+	header := make([]byte, n)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, nil, 0, bad(8, "read header: %v", err)
+	}
+	if entries, meta, err = parseSafetensorsHeader(header); err != nil {
+		return nil, nil, 0, bad(8, "header: %v", err)
+	}
+	return entries, meta, 8 + int64(n), nil
 }
 
 // readSafetensors reads a file of size bytes from r; path is for errors only.
@@ -115,23 +151,10 @@ func readSafetensors(r io.Reader, size int64, path string) (StateDict, error) {
 	bad := func(off int64, format string, a ...any) error {
 		return &FormatError{path, off, fmt.Sprintf(format, a...)}
 	}
-	var word [8]byte
-	if _, err := io.ReadFull(r, word[:]); err != nil {
-		return nil, bad(0, "file of %d bytes ends in the header length", size)
-	}
-	n := binary.LittleEndian.Uint64(word[:])
-	if n > maxSafetensorsHeader || int64(n) > size-8 {
-		return nil, bad(0, "header of %d bytes in a file of %d", n, size)
-	}
-	header := make([]byte, n)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return nil, bad(8, "read header: %v", err)
-	}
-	entries, err := parseSafetensorsHeader(header)
+	entries, _, base, err := readSafetensorsHeader(r, size, path)
 	if err != nil {
-		return nil, bad(8, "header: %v", err)
+		return nil, err
 	}
-	base := 8 + int64(n)
 	if err := checkSafetensorsEntries(entries, uint64(size-base)); err != nil {
 		return nil, bad(8, "header: %v", err)
 	}
@@ -152,47 +175,45 @@ func readSafetensors(r io.Reader, size int64, path string) (StateDict, error) {
 	return out, nil
 }
 
-// parseSafetensorsHeader returns the entries of a header in the order of their data.
-func parseSafetensorsHeader(header []byte) ([]safetensorsEntry, error) {
+// parseSafetensorsHeader returns the entries of a header in the order of their data, and its metadata.
+func parseSafetensorsHeader(header []byte) (entries []safetensorsEntry, meta map[string]string, err error) {
 	if len(header) == 0 || header[0] != '{' {
-		return nil, fmt.Errorf("is not a JSON object")
+		return nil, nil, fmt.Errorf("is not a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(header))
 	if _, err := d.Token(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var entries []safetensorsEntry
 	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		name, _ := key.(string)
 		if seen[name] {
-			return nil, fmt.Errorf("name %q occurs twice", name)
+			return nil, nil, fmt.Errorf("name %q occurs twice", name)
 		}
 		seen[name] = true
 		if name == "__metadata__" {
-			var meta map[string]string
 			if err := d.Decode(&meta); err != nil {
-				return nil, fmt.Errorf("metadata: %v", err)
+				return nil, nil, fmt.Errorf("metadata: %v", err)
 			}
 			continue
 		}
 		e := safetensorsEntry{name: name}
 		if err := d.Decode(&e); err != nil {
-			return nil, fmt.Errorf("tensor %q: %v", name, err)
+			return nil, nil, fmt.Errorf("tensor %q: %v", name, err)
 		}
 		entries = append(entries, e)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("data after the JSON object")
+		return nil, nil, fmt.Errorf("data after the JSON object")
 	}
-	return entries, nil
+	return entries, meta, nil
 }
 
 // checkSafetensorsEntries sorts entries by position and checks that they fill size bytes of data exactly.

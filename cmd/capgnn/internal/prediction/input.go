@@ -1,6 +1,7 @@
 package prediction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,23 @@ func (p *Prediction) loadWeights() error {
 	p.values = gnn.NewWeights(p.model)
 	if err := p.values.LoadStateDict(tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.Weights, err)
+	}
+	return p.sameLayers()
+}
+
+// sameLayers looks at what tensors do not show. Weights that say nothing of a model, as those of other programs, are taken.
+func (p *Prediction) sameLayers() error {
+	meta, err := gnn.ReadMetadata(p.Weights)
+	if err != nil || meta["model"] == "" { // of another format, which has been read
+		return nil
+	}
+	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
+	if f := cmp.Or(p.model.Activation, gnn.ReLU); have.Activation != f {
+		return term.Usagef("--weights %s: they were trained with --activation %s, and the run in --run with %s: name the run that they are of", p.Weights, have.Activation, f)
+	}
+	if have.Residual != p.model.Residual {
+		said := map[bool]string{true: "with", false: "without"}
+		return term.Usagef("--weights %s: they were trained %s --residual, and the run in --run %s: name the run that they are of", p.Weights, said[have.Residual], said[p.model.Residual])
 	}
 	return nil
 }
