@@ -126,6 +126,7 @@ func TestCarrierFails(t *testing.T) {
 type gate struct {
 	net.Conn // not a TCPConn, whose vectored writes would go past Write
 	cut      *atomic.Bool
+	over     <-chan struct{} // closed at the end of the test
 }
 
 func (g gate) Read(b []byte) (int, error) {
@@ -144,12 +145,15 @@ func (g gate) Write(b []byte) (int, error) {
 	return g.Conn.Write(b)
 }
 
-// Close sends nothing either; the other side is still connected.
+// Close sends nothing either; the other side is still connected until the test is over.
 func (g gate) Close() error {
 	if !g.cut.Load() {
 		return g.Conn.Close()
 	}
-	time.AfterFunc(500*time.Millisecond, func() { g.Conn.Close() })
+	go func() {
+		<-g.over
+		g.Conn.Close()
+	}()
 	return g.Conn.SetDeadline(time.Unix(1, 0))
 }
 
@@ -158,9 +162,11 @@ func TestSilence(t *testing.T) {
 	checkLeaks(t)
 	const silence = 800 * time.Millisecond
 	var cut atomic.Bool
+	over := make(chan struct{})
+	defer close(over)
 	groups := together(t, 3, Options{PeerTimeout: silence}, func(r int, o *Options) {
 		if r == 2 {
-			o.wrap = func(c *net.TCPConn) net.Conn { return gate{c, &cut} }
+			o.wrap = func(c *net.TCPConn) net.Conn { return gate{c, &cut, over} }
 		}
 	})
 	time.Sleep(silence + silence/4)
