@@ -29,7 +29,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 					if c.NoNorm = i > 1; c.NoNorm && !kind.Norms() {
 						break
 					}
-					c.Jumping = kind.Jumps() && (i+k)%2 == 1
+					c.Jumping = kind.Norms() && (i+k)%2 == 1
 					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Fused: storage == gpu.FP32, Storage: storage}
 					switch input {
 					case Precomputed:
@@ -43,7 +43,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 						}
 					}
 					f(c, p, Input{})
-					if c.Residual = kind.CanAdd(); c.Residual {
+					if c.Residual = kind.Norms(); c.Residual {
 						f(c, p, Input{})
 						c.Residual = false
 					}

@@ -27,10 +27,10 @@ func blockPlans(c Config, f func(Config, Plan)) {
 				p.Layers[0] = aggregateIn
 			}
 			c.NoNorm = c.Kind.Norms() && (i/2+int(input)+c.Layers)%2 == 1
-			c.Jumping = c.Kind.Jumps() && (i+int(input)/2+c.Layers/2)%2 == 1
+			c.Jumping = c.Kind.Norms() && (i+int(input)/2+c.Layers/2)%2 == 1
 			c.Activation = Activations[(i+int(input)+c.Layers)%len(Activations)]
 			f(c, p)
-			if c.Residual = c.Kind.CanAdd() && c.Layers > 2; c.Residual {
+			if c.Residual = c.Kind.Norms() && c.Layers > 2; c.Residual {
 				f(c, p)
 			}
 			c.Residual = false

@@ -63,7 +63,7 @@ func (c Config) Validate() error {
 	if c.Out < 1 {
 		bad("number of classes %d is below 1", c.Out)
 	}
-	if c.Jumping && !c.Kind.Jumps() {
+	if c.Jumping && !c.Kind.Norms() {
 		bad("model %s has no jumping knowledge", c.Kind)
 	}
 	if c.Kind.Attends() {
@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 	if c.Kind == GCNII && !(c.Theta >= 0 && c.Theta <= 1e6) {
 		bad("theta %g is not in [0, 1e6]", c.Theta)
 	}
-	if c.Residual && slices.Contains(Kinds, c.Kind) && !c.Kind.CanAdd() {
+	if c.Residual && slices.Contains(Kinds, c.Kind) && !c.Kind.Norms() {
 		bad("residuals: model %s has none", c.Kind)
 	} else if c.Residual && c.HiddenLayers() < 2 {
 		bad("residuals: of %d layers none reads and makes hidden rows", c.Layers)

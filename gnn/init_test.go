@@ -13,7 +13,7 @@ import (
 // TestInitRules: every tensor of every model has the distribution that docs/mathematics.md says.
 func TestInitRules(t *testing.T) {
 	for _, kind := range Kinds {
-		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4, Jumping: kind.Jumps()}
+		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4, Jumping: kind.Norms()}
 		w := NewWeights(cfg)
 		w.Init(7)
 		for _, x := range w.Tensors {

@@ -59,3 +59,14 @@ func (j *jumping) weightGrad(x *exec, l int, h gpu.Matrix) {
 	}
 	x.gemm(gpu.GemmArgs{C: x.grads.layers[l].jump.w, A: *j.y, B: h.RowRange(0, j.y.Rows), TransA: true, Beta: 1})
 }
+
+// outputBackward is epilogueBackward, with what jumping knowledge makes of layer l's output.
+func (x *exec) outputBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
+	if x.jump == nil {
+		return x.epilogueBackward(l, d)
+	}
+	x.jump.backward(x, l, d)
+	dz, h = x.epilogueBackward(l, d)
+	x.jump.weightGrad(x, l, h)
+	return dz, h
+}

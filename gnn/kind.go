@@ -24,11 +24,9 @@ func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
 // KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products alone.
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
-// Norms reports whether LayerNorm, activation and dropout lie between layers, unless Config.NoNorm leaves LayerNorm out.
+// Norms reports whether LayerNorm, an activation and dropout lie between layers. Config.NoNorm leaves LayerNorm out; such models may have residuals and jumping
+// knowledge (Config.Residual, Config.Jumping).
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
-
-// Jumps reports whether a model may have jumping knowledge (Config.Jumping).
-func (k Kind) Jumps() bool { return k.Norms() }
 
 // normed reports whether LayerNorm lies between layers.
 func (c Config) normed() bool { return c.Kind.Norms() && !c.NoNorm }

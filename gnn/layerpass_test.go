@@ -16,7 +16,7 @@ func TestLayerPass(t *testing.T) {
 		u := newTask(c, 160, 1)
 		i := 0
 		blockPlans(c, func(c Config, p Plan) {
-			c.NoNorm, c.Jumping = c.Kind.Norms() && p.Fused == (p.Input == Exchanged), c.Kind.Jumps() && i%2 == 0
+			c.NoNorm, c.Jumping = c.Kind.Norms() && p.Fused == (p.Input == Exchanged), c.Kind.Norms() && i%2 == 0
 			i++
 			w := NewWeights(c)
 			w.Init(3)

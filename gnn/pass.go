@@ -178,14 +178,6 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	return s
 }
 
-// turn is the slab of a kind for what layer l made, or for the gradient of what it reads: they live until the next layer has read them, so two slabs take turns.
-func (p *Pass) turn(l int, kind string) string {
-	if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
-		return kind // a layer alone has nobody to take turns with
-	}
-	return fmt.Sprintf("%s-%d", kind, l%2)
-}
-
 // plainStage requests the buffers of a layer of SGC, APPNP or GCNII: the next layer reads what it makes, which activations have changed in place. A
 // layer alone makes H⁰ of its rows beside it, for the layer that comes next.
 func (p *Pass) plainStage(s stage, l int, ws *Workspace, own, turn func(kind string) string) stage {
@@ -351,25 +343,6 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
 	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
 	done(0)
-}
-
-// outputGrad returns where the gradient of layer l's output lies.
-func (x *exec) outputGrad(l int) gpu.Matrix {
-	if l+1 < len(x.stages) {
-		return *x.stages[l+1].dh
-	}
-	return *x.jump.last
-}
-
-// outputBackward is epilogueBackward, with what jumping knowledge makes of layer l's output.
-func (x *exec) outputBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
-	if x.jump == nil {
-		return x.epilogueBackward(l, d)
-	}
-	x.jump.backward(x, l, d)
-	dz, h = x.epilogueBackward(l, d)
-	x.jump.weightGrad(x, l, h)
-	return dz, h
 }
 
 // gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can (HalfProducts) round the operands of all of them.

@@ -6,9 +6,6 @@ import (
 	"capgnn/gpu"
 )
 
-// CanAdd reports whether the layers of a model can have residuals (Config.Residual): those of convolutions with LayerNorm, ReLU and dropout behind them.
-func (k Kind) CanAdd() bool { return k.Norms() }
-
 // adds reports whether layer l adds what it reads to what it makes: both are hidden rows, of one width.
 func (c Config) adds(l int) bool { return c.Residual && l > 0 && l < c.HiddenLayers() }
 
@@ -125,4 +122,12 @@ func (x *exec) residualBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	}
 	x.q.EpilogueBackward(e)
 	return dz, *s.h
+}
+
+// outputGrad returns where the gradient of layer l's output lies.
+func (x *exec) outputGrad(l int) gpu.Matrix {
+	if l+1 < len(x.stages) {
+		return *x.stages[l+1].dh
+	}
+	return *x.jump.last
 }

@@ -18,6 +18,14 @@ func (p *Pass) tight(l int) bool {
 	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && p.plan.Fused && l > 0 && l < p.cfg.HiddenLayers() && !p.plan.Layers[l].AggregateFirst
 }
 
+// turn is the slab of a kind for what layer l made, or for the gradient of what it reads: they live until the next layer has read them, so two slabs take turns.
+func (p *Pass) turn(l int, kind string) string {
+	if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
+		return kind // a layer alone has nobody to take turns with
+	}
+	return fmt.Sprintf("%s-%d", kind, l%2)
+}
+
 // outputSlab returns the slab of layer l's output: the one of Z of the next layer if that layer is tight, else usual.
 func (p *Pass) outputSlab(l int, usual string) string {
 	if p.training() && p.tight(l+1) {

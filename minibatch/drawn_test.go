@@ -37,8 +37,8 @@ func draw(t *testing.T, k int) drawn {
 	}
 	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
 	m.NoNorm, m.Activation = kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
-	m.Residual = kind.CanAdd() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
-	m.Jumping = kind.Jumps() && k/len(gnn.Kinds)/3%2 == 1
+	m.Residual = kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
+	m.Jumping = kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
 	parts := []int{1, 2, 3, 5}[r.IntN(4)]
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}[r.IntN(3)], LR: 0.01}, Epochs: 2}
 	o.Devices, o.Part = devices(t, parts, host.Spec{}), make([]int32, p.Vertices())

@@ -121,8 +121,8 @@ func anyRunOf(k int) *anyRun {
 		d.m.Alpha, d.m.Theta = one(d, 0, 0.1, 0.5, 1), one(d, 0, 0.5, 2)
 	}
 	d.m.NoNorm, d.m.Activation = d.m.Kind.Norms() && k%3 == 1, gnn.Activations[k/3%len(gnn.Activations)]
-	d.m.Residual = d.m.Kind.CanAdd() && d.m.Layers > 2 && k%2 == 1
-	d.m.Jumping = d.m.Kind.Jumps() && k/5%2 == 1
+	d.m.Residual = d.m.Kind.Norms() && d.m.Layers > 2 && k%2 == 1
+	d.m.Jumping = d.m.Kind.Norms() && k/5%2 == 1
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
 	d.o = Options{Model: d.m, Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01}, Epochs: d.IntN(6), EvalEvery: d.IntN(3),
 		Part: d.drawParts(n), Savings: d.drawSavings(), NoRescale: d.IntN(2) == 0, WaitDeadline: time.Minute}

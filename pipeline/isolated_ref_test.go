@@ -143,7 +143,7 @@ func TestIsolatedDefinition(t *testing.T) {
 			continue
 		}
 		kind, layers, c, form := v[0].(gnn.Kind), v[3].(int), v[4].(int), v[5].(string)
-		jumping := kind.Jumps() && (layers+c)%2 == 0
+		jumping := kind.Norms() && (layers+c)%2 == 0
 		how := Isolated{Correction: v[1].(chunks.Correction), Targets: v[2].(chunks.Targets), AllLayers: form == "all layers"}
 		t.Run(fmt.Sprintf("%s/%s/%s/%d layers/%d chunks/%s/jumping=%t", kind, how.Correction, how.Targets, layers, c, form, jumping), func(t *testing.T) {
 			p, m, init := deepTask(t, kind, layers, form == "directed", form == "loops", func(m *gnn.Config) { m.Jumping = jumping })

@@ -23,7 +23,7 @@ func TestLedgerEqualsRun(t *testing.T) {
 				"all savings":  func(*learn.Problem, *Options) {},
 				"none":         func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
 				"exchanged":    func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
-				"residual":     func(_ *learn.Problem, o *Options) { o.Model.Residual = kind.CanAdd() },
+				"residual":     func(_ *learn.Problem, o *Options) { o.Model.Residual = kind.Norms() },
 				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
 				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
 				"pruned":       func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },

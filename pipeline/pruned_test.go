@@ -91,7 +91,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 			for _, loops := range []bool{false, true} {
 				for _, rescale := range []bool{true, false} {
 					if !kind.Attends() || rescale { // it needs none
-						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale, kind.CanAdd() && directed == (rescale == (i%2 == 0)), kind.Jumps() && directed == rescale})
+						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale, kind.Norms() && directed == (rescale == (i%2 == 0)), kind.Norms() && directed == rescale})
 					}
 				}
 			}

@@ -297,7 +297,7 @@ func TestDeadline(t *testing.T) {
 func TestDiverged(t *testing.T) {
 	for _, kind := range kinds(t) {
 		diverges(t, kind, 0.3, false)
-		if kind.CanAdd() {
+		if kind.Norms() {
 			diverges(t, kind, 0.3, true)
 		}
 	}

@@ -140,8 +140,8 @@ func draw(t testing.TB, k int) drawn {
 	}
 	m := gnn.Config{Kind: gnn.Kinds[k%len(gnn.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Alpha: float64(r.IntN(5)) / 4, Theta: r.Float64(), Seed: uint64(k)}
 	m.NoNorm, m.Activation = m.Kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
-	m.Residual = m.Kind.CanAdd() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
-	m.Jumping = m.Kind.Jumps() && k/len(gnn.Kinds)/3%2 == 1
+	m.Residual = m.Kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
+	m.Jumping = m.Kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
 	p := &learn.Problem{Graph: g, Loops: []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)], Classes: m.Out}
 	p.Features = learn.Features{Cols: m.In, Dense: make([]float32, n*m.In)}
 	sparse := r.IntN(3) == 0

@@ -22,6 +22,16 @@ const (
 	residualUsage  = "every layer but the first and the last adds its input to its output; with --jk cat the last one does, too (gcn, sage, gin, gat and gatv2 of --layers 3 or more, with --jk cat of 2 or more)"
 )
 
+// jkOption says what the logits are made of.
+const jkOption = "jk"
+
+// What --jk may be, and its help.
+const (
+	jkNone  = "none"
+	jkCat   = "cat"
+	jkUsage = "jumping knowledge, `HOW` logits are made: none (by the last layer) or cat (all layers have --hidden columns, and one more Linear reads the rows of all, side by side; gcn, sage, gin, gat, gatv2)"
+)
+
 // activationOption says what lies behind LayerNorm, or behind a convolution without.
 const activationOption = "activation"
 
@@ -30,20 +40,25 @@ const activationReLU = string(gnn.ReLU)
 
 const activationUsage = "`FUNCTION` behind hidden convolutions and in the dense products of gin, appnp and gcnii: relu, leaky_relu (slope 0.01), elu or tanh (default: relu; sgc, which has none, refuses it)"
 
-// checkBlocks looks at what stands between layers.
+// checkBlocks looks at what stands between layers, and behind them.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)
-	if c.Norm != "" && p.oneOf(normOption, c.Norm, normLayer, normNone) && c.Norm == normLayer && slices.Contains(Models, model) && !model.Norms() {
+	lacks := slices.Contains(Models, model) && !model.Norms()
+	if c.Norm != "" && p.oneOf(normOption, c.Norm, normLayer, normNone) && c.Norm == normLayer && lacks {
 		p.add("--norm layer: --model %s has no LayerNorm between its layers: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
 	}
+	if p.oneOf(jkOption, c.JK, jkNone, jkCat) && c.JK == jkCat && lacks {
+		p.add("--jk cat: --model %s has no jumping knowledge: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
+	}
+	least := 3 // layers, of which one adds
+	if c.JK == jkCat {
+		least = 2
+	}
 	switch {
-	case !c.Residual || !slices.Contains(Models, model):
-	case !model.CanAdd():
+	case c.Residual && lacks:
 		p.add("--residual: --model %s has no layers that add what they read: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
-	case c.JK == jkCat && c.Layers < 2:
-		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers 2 or more", c.Layers)
-	case c.JK != jkCat && c.Layers < 3:
-		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers 3 or more", c.Layers)
+	case c.Residual && c.Layers < least:
+		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers %d or more", c.Layers, least)
 	}
 	if c.Activation != "" && p.oneOf(activationOption, c.Activation, Names(gnn.Activations)...) && model == gnn.SGC {
 		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)

@@ -184,11 +184,10 @@ func (c *Config) Validate() error {
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
 	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
-	model.Residual, model.Jumping = false, model.Jumping && model.Kind.Jumps() // checkBlocks and checkJumping name their flags
+	model.Residual, model.Jumping, model.Activation = false, model.Jumping && model.Kind.Norms(), "" // checkBlocks names their flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
-	model.Activation = "" // checkBlocks looks at it
 	if !p.oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
 		optimizer.Kind = gnn.Adam
 	}
@@ -206,7 +205,6 @@ func (c *Config) Validate() error {
 		p = append(append(p, c.cacheErrors()...), c.netErrors()...)
 	}
 	c.checkBlocks(&p)
-	c.checkJumping(&p)
 	c.checkCounts(&p)
 	c.checkSchedule(&p)
 	c.checkCriterion(&p)

@@ -33,14 +33,15 @@ func periods(caches *jaca.Plan) map[string]int {
 // metadata is what a weights file says about itself.
 func (t *Run) metadata(epoch int) map[string]string {
 	m := map[string]string{"format": "pt", "model": t.Config.Model, "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
-	if t.Config.Residual { // the tensors do not show it
+	net := t.Config.Network(0, 0, false)
+	if net.Residual { // the tensors do not show it
 		m["residual"] = "true"
 	}
-	if how, ok := t.Config.Jumps(); ok {
-		m["jk"] = how
+	if net.Jumping {
+		m["jk"] = t.Config.JK
 	}
-	if f := gnn.Activation(t.Config.Activation); f != "" && f != gnn.ReLU {
-		m["activation"] = string(f)
+	if net.Activation != "" && net.Activation != gnn.ReLU { // nor this
+		m["activation"] = string(net.Activation)
 	}
 	return m
 }
