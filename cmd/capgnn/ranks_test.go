@@ -157,7 +157,11 @@ func (s *sandbox) slower(of, profile string, factor float64) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p.Devices[0].MM.Mean, p.Devices[0].SpMM.Mean = factor*base.Devices[0].MM.Mean, factor*base.Devices[0].SpMM.Mean
+	times := func(t profiler.Timing) profiler.Timing {
+		t.Mean, t.Std, t.Median = factor*t.Mean, factor*t.Std, factor*t.Median
+		return t
+	}
+	p.Devices[0].MM, p.Devices[0].SpMM = times(base.Devices[0].MM), times(base.Devices[0].SpMM)
 	if err := p.Write(s.path(profile)); err != nil {
 		s.t.Fatal(err)
 	}
