@@ -145,7 +145,8 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	k.KeepStdoutFor(p.Out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile, p.Config.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
-	p.Config.Plan = ""
+	p.Config.Plan, p.Config.MaxPrune = "", 0
+	p.Config.Set("machines", "")
 	p.BeyondMemory = p.Config.Sampled() || p.Config.Phased()
 	p.Config.Set("isolated", "") // all edges count
 	if err := devices.Check(p.Config.Devices); err != nil {

@@ -38,12 +38,13 @@ func (p *Prediction) sameLayers() error {
 		return nil
 	}
 	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
-	if f := cmp.Or(p.model.Activation, gnn.ReLU); have.Activation != f {
-		return term.Usagef("--weights %s: they were trained with --activation %s, and the run in --run with %s: name the run that they are of", p.Weights, have.Activation, f)
+	activates := p.model.HiddenLayers() > 0 || p.model.Kind.KeepsOrigin() || p.model.Kind == gnn.GIN
+	if f := cmp.Or(p.model.Activation, gnn.ReLU); activates && have.Activation != f {
+		return term.Usagef("--weights %s: they were trained with --activation %s, and the run in --run with %s: give --run the run that they come from", p.Weights, have.Activation, f)
 	}
 	if have.Residual != p.model.Residual {
 		said := map[bool]string{true: "with", false: "without"}
-		return term.Usagef("--weights %s: they were trained %s --residual, and the run in --run %s: name the run that they are of", p.Weights, said[have.Residual], said[p.model.Residual])
+		return term.Usagef("--weights %s: they were trained %s --residual, and the run in --run %s: give --run the run that they come from", p.Weights, said[have.Residual], said[p.model.Residual])
 	}
 	return nil
 }
