@@ -132,8 +132,10 @@ type Optimizer struct {
 	Kind        OptimizerKind
 	LR          float64 // > 0
 	WeightDecay float64 // ≥ 0
-	AMSGrad     bool    // Adam and AdamW only
-	Clip        float64 // largest norm of the whole gradient, which is scaled down to it; 0: any
+	// Decays is the weight decay of each element of Weights.Flat in place of WeightDecay (Config.DecayRanges); nil: all have that.
+	Decays  []DecayRange
+	AMSGrad bool    // Adam and AdamW only
+	Clip    float64 // largest norm of the whole gradient, which is scaled down to it; 0: any
 }
 
 // Validate reports everything that is wrong with o.
@@ -149,6 +151,11 @@ func (o Optimizer) Validate() error {
 	}
 	if !(o.WeightDecay >= 0) || o.WeightDecay > 1e6 {
 		errs = append(errs, fmt.Errorf("weight decay %g is not in [0, 1e6]", o.WeightDecay))
+	}
+	for _, d := range o.Decays {
+		if !(d.Decay >= 0) || d.Decay > 1e6 {
+			errs = append(errs, fmt.Errorf("weight decay %g of a group of weights is not in [0, 1e6]", d.Decay))
+		}
 	}
 	if !(o.Clip >= 0) || o.Clip > 1e30 {
 		errs = append(errs, fmt.Errorf("gradient norm %g is not in [0, 1e30]", o.Clip))

@@ -77,19 +77,23 @@ func (d *Division) largest(part int) (n int) {
 	return n
 }
 
-// step enqueues the optimiser's next step of n elements that begin at element at of the owner's slices.
-func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
-	k, n := o.rule, weights.Len
-	if k.Kind == gnn.SGD {
-		q.SGD(weights, gradients, float32(k.LR), float32(k.WeightDecay))
-		return
+// step enqueues the optimiser's next step of elements r of the flat vectors, which begin at element at of the owner's slices.
+func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, r gnn.Range, at int) {
+	k := o.rule
+	for x, decay := range k.DecaysOf(r) {
+		lo, hi := at+x.Lo-r.Lo, at+x.Hi-r.Lo
+		w, g := weights.Slice(x.Lo, x.Hi), gradients.Slice(x.Lo, x.Hi)
+		if k.Kind == gnn.SGD {
+			q.SGD(w, g, float32(k.LR), float32(decay))
+			continue
+		}
+		a := gpu.AdamArgs{Param: w, Grad: g, M: o.m.Slice(lo, hi), V: o.v.Slice(lo, hi), LR: k.LR, Beta1: 0.9, Beta2: 0.999,
+			Eps: 1e-8, WeightDecay: decay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps + 1}
+		if !o.vmax.Empty() {
+			a.VMax = o.vmax.Slice(lo, hi)
+		}
+		q.Adam(a)
 	}
-	a := gpu.AdamArgs{Param: weights, Grad: gradients, M: o.m.Slice(at, at+n), V: o.v.Slice(at, at+n), LR: k.LR, Beta1: 0.9, Beta2: 0.999,
-		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps + 1}
-	if !o.vmax.Empty() {
-		a.VMax = o.vmax.Slice(at, at+n)
-	}
-	q.Adam(a)
 }
 
 // Kept returns how many of Moments an update rule remembers of each weight: the first ones of M, V and VMax.

@@ -218,11 +218,22 @@ func (p *plain) epoch(t *testing.T, grads [][]float32) []float32 {
 		p.clip(t)
 	}
 	p.steps++
-	if p.rule.Kind == gnn.SGD {
-		p.q.SGD(p.weights, p.grads, float32(p.rule.LR), float32(p.rule.WeightDecay))
-	} else {
-		p.q.Adam(gpu.AdamArgs{Param: p.weights, Grad: p.grads, M: p.m, V: p.v, VMax: p.top, LR: p.rule.LR, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
-			WeightDecay: p.rule.WeightDecay, Decoupled: p.rule.Kind == gnn.AdamW, Step: p.steps})
+	decays := p.rule.Decays
+	if decays == nil {
+		decays = []gnn.DecayRange{{Range: gnn.Range{Hi: p.weights.Len}, Decay: p.rule.WeightDecay}}
+	}
+	for _, d := range decays {
+		of := func(v gpu.Vec) gpu.Vec { return v.Slice(d.Lo, d.Hi) }
+		if p.rule.Kind == gnn.SGD {
+			p.q.SGD(of(p.weights), of(p.grads), float32(p.rule.LR), float32(d.Decay))
+			continue
+		}
+		a := gpu.AdamArgs{Param: of(p.weights), Grad: of(p.grads), M: of(p.m), V: of(p.v), LR: p.rule.LR, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+			WeightDecay: d.Decay, Decoupled: p.rule.Kind == gnn.AdamW, Step: p.steps}
+		if !p.top.Empty() {
+			a.VMax = of(p.top)
+		}
+		p.q.Adam(a)
 	}
 	out := make([]float32, p.weights.Len)
 	p.q.Download(hostmem.Bytes(out), p.weights.Buf, 0)
@@ -280,7 +291,20 @@ func randomScene(r *rand.Rand) scene {
 		s.layers[l] = append(s.layers[l], gnn.Range{Lo: at, Hi: at + n})
 		at += n
 	}
+	if r.IntN(2) == 0 {
+		s.rule.Decays = randomDecays(r, at)
+	}
 	return s
+}
+
+// randomDecays draws groups of weights, which end anywhere.
+func randomDecays(r *rand.Rand, elements int) (out []gnn.DecayRange) {
+	for at := 0; at < elements; {
+		hi := min(elements, at+1+r.IntN([]int{1, 100, elements}[r.IntN(3)]))
+		out = append(out, gnn.DecayRange{Range: gnn.Range{Lo: at, Hi: hi}, Decay: r.Float64()})
+		at = hi
+	}
+	return out
 }
 
 // On any route, with any parts on any devices, whoever is late: every part has the weights of sums in part order and of one step of

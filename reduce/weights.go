@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/meet"
 )
@@ -22,7 +23,7 @@ func (r *Reduction) Finish(part int) {
 				p.Owner.scale(p.Compute, 0, p.Gradients)
 			}
 		}
-		p.Owner.step(p.Compute, p.Weights, p.Gradients, 0)
+		p.Owner.step(p.Compute, p.Weights, p.Gradients, gnn.Range{Hi: p.Weights.Len}, 0)
 		p.Owner.steps++
 		return
 	}
@@ -66,7 +67,7 @@ func (r *Reduction) Finish(part int) {
 func (r *Reduction) step(owner, index int) {
 	p, x := &r.parts[owner], &r.pieces[owner][index]
 	q := p.lane(index)
-	p.Owner.step(q, p.Weights.Slice(x.Lo, x.Hi), p.Gradients.Slice(x.Lo, x.Hi), x.at)
+	p.Owner.step(q, p.Weights, p.Gradients, x.Range, x.at)
 	if len(p.weightStage) > 0 {
 		q.Download(x.in(p.weightStage), p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo))
 	}

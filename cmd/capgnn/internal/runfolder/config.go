@@ -51,7 +51,7 @@ type Config struct {
 	LR             float64
 	Schedule       Text[fit.Schedule] // of LR
 	Optimizer      string
-	WeightDecay    float64
+	WeightDecay    WeightDecay
 	AMSGrad        bool
 	ClassWeights   Text[ClassWeights]
 	LabelSmoothing float64 // share of a target that all classes have
@@ -183,7 +183,7 @@ func (c *Config) Validate() error {
 	}
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
-	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
+	model, optimizer := c.Network(1, 1, false), c.updateRule()
 	model.Residual, model.Jumping, model.Activation = false, model.Jumping && model.Kind.Norms(), "" // checkBlocks names their flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
@@ -216,6 +216,9 @@ func (c *Config) Validate() error {
 		p.add("--features %s with --standardize %s: features made from the graph are not standardised: drop one of them", c.Features, c.Standardize)
 	}
 	p = append(p, c.Split.err, model.Validate(), optimizer.Validate())
+	if slices.Contains(Models, gnn.Kind(c.Model)) && model.Validate() == nil {
+		c.checkWeightDecay(&p, model)
+	}
 	if err := errors.Join(p...); err != nil {
 		return term.Usagef("%w", err)
 	}
@@ -271,11 +274,6 @@ func (c *Config) ElementType() gpu.DType {
 		return gpu.BF16
 	}
 	return gpu.FP32
-}
-
-// UpdateRule returns the update rule.
-func (c *Config) UpdateRule() gnn.Optimizer {
-	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad, Clip: c.ClipNorm}
 }
 
 // Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or at random.

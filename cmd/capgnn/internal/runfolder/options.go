@@ -17,7 +17,7 @@ import (
 type Option struct {
 	Name, usage string            // usage has the word for the value between backquotes
 	Group       string            // of help
-	field       func(*Config) any // pointer to a string, int, uint64, float64, bool or Cadence, or a textSetting
+	field       func(*Config) any // pointer to a string, int, uint64, float64, bool, Cadence or WeightDecay, or a textSetting
 	FileOnly    bool              // no flag: written by a run for its repetition
 	alone       bool              // the flag may stand without a value, which means true
 	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
@@ -88,7 +88,7 @@ var Options = []Option{
 	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
 	{Name: scheduleOption, Group: GroupTraining, usage: scheduleUsage, field: func(c *Config) any { return readBy(&c.Schedule, parseSchedule) }, before: "", quiet: true},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
-	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
+	{Name: weightDecayOption, Group: GroupTraining, usage: weightDecayUsage, field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
 	{Name: classWeights, Group: GroupTraining, usage: "weights of classes in the loss: balanced (the same total weight for each class), a list such as 1,2.5,1, or a `FILE` with one weight per line", field: func(c *Config) any { return readBy(&c.ClassWeights, parseClassWeights) }, before: "", quiet: true},
 	{Name: labelSmoothing, Group: GroupTraining, usage: "`SHARE` of each vertex's target that is spread over all classes, 0 to below 1", field: func(c *Config) any { return &c.LabelSmoothing }, before: 0.0, quiet: true},
@@ -168,6 +168,9 @@ func (o Option) Set(c *Config, text string) error {
 	case *Cadence:
 		*p, err = parseCadence(text)
 		want = "a whole number of epochs, or one of steps such as 500steps"
+	case *WeightDecay:
+		*p, err = parseWeightDecay(text)
+		want = weightDecayWant
 	case *string:
 		*p = text
 	case *int:
@@ -209,6 +212,8 @@ func (o Option) Value(c *Config) any {
 	case textSetting:
 		return p.String()
 	case *Cadence:
+		return p.value()
+	case *WeightDecay:
 		return p.value()
 	case *string:
 		return *p

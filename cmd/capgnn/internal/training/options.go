@@ -20,8 +20,9 @@ import (
 // ProblemOptions returns what decides how the trainer lays out the problem; devices are missing.
 func (t *Run) ProblemOptions() pipeline.Options {
 	p := t.Data.Problem
+	model := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 	opt := pipeline.Options{
-		Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.Config.UpdateRule(), Schedule: t.Config.Schedule.Value, Criterion: t.criterion,
+		Model: model, Optimizer: t.Config.UpdateRule(model), Schedule: t.Config.Schedule.Value, Criterion: t.criterion,
 		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, Metric: t.metric(), BestByLoss: t.Config.BestByLoss(),
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}

@@ -51,8 +51,9 @@ func (t *Run) sampledOptions() minibatch.Options { return t.sampledOn(t.partDevi
 func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 	p, c := t.Data.Problem, &t.Config
 	s := c.SettledSampling(list)
+	model := c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 	opt := minibatch.Options{
-		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(), BestByLoss: c.BestByLoss(),
+		Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(), BestByLoss: c.BestByLoss(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
