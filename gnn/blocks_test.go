@@ -28,6 +28,7 @@ func blockPlans(c Config, f func(Config, Plan)) {
 			}
 			c.NoNorm = c.Kind.Norms() && (i/2+int(input)+c.Layers)%2 == 1
 			c.Jumping = c.Kind.Norms() && (i+int(input)/2+c.Layers/2)%2 == 1
+			c.DropFeatures = c.Kind.Norms() && input == Exchanged && (i+c.Layers)%2 == 0
 			c.Activation = Activations[(i+int(input)+c.Layers)%len(Activations)]
 			f(c, p)
 			if c.Residual = c.Kind.Norms() && c.Layers > 2; c.Residual {
@@ -78,7 +79,7 @@ func TestBlocksGiveTheWholeGradient(t *testing.T) {
 func TestBlocksOfSparseFeatures(t *testing.T) {
 	for _, kind := range Kinds {
 		for layers := 1; layers <= 3; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
+			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7, DropFeatures: kind != SGC && layers != 2}
 			u := newTask(c, 160, uint64(layers))
 			u.sparse = true
 			for i := range u.x {

@@ -31,7 +31,9 @@ func (f Features) head(n int) Features {
 }
 
 // DropsFeatures reports whether training drops features.
-func (c Config) DropsFeatures() bool { return c.Kind.KeepsOrigin() && c.Dropout > 0 }
+func (c Config) DropsFeatures() bool {
+	return (c.Kind.KeepsOrigin() || c.DropFeatures) && c.Dropout > 0
+}
 
 // EntryNumber returns the number of an entry of sparse features in the counters of dropout, where a row has its id:
 // vertex·cols + column, modulo 2³², for features of cols columns. Entries whose numbers are the same are dropped together.
@@ -43,6 +45,7 @@ func EntryNumber(vertex, column int32, cols int) int32 {
 // of those that the forward pass read.
 type featureDrop struct {
 	kept *gpu.Matrix // dense: Src × in; sparse: Stored × 1
+	left Features    // what forward or backward left
 }
 
 func (p *Pass) newFeatureDrop(ws *Workspace) *featureDrop {
@@ -56,29 +59,41 @@ func (p *Pass) newFeatureDrop(ws *Workspace) *featureDrop {
 	return &featureDrop{kept: ws.matrix("kept features", p.srcOf(0), p.cfg.In)}
 }
 
-// forward returns the features that the first product reads. Nothing is dropped for nil.
-func (d *featureDrop) forward(x *exec, f Features) Features {
-	switch {
-	case d == nil:
-	case f.sparse():
-		f.Sparse = d.sparse(x, f.Sparse, f.Numbers)
-	default:
-		x.q.Epilogue(gpu.Epilogue{Z: f.Dense, H: *d.kept, Dropout: x.dropping(featureDropout, f.Dense.Rows)})
-		f.Dense = *d.kept
+// forward makes what the first product reads. Nothing is dropped for nil.
+func (d *featureDrop) forward(x *exec) {
+	if d == nil {
+		return
 	}
-	return f
+	if d.left = x.in.X.head(x.graph(0).Src); d.left.sparse() {
+		d.left.Sparse = d.sparse(x, d.left.Sparse, d.left.Numbers)
+		return
+	}
+	x.q.Epilogue(gpu.Epilogue{Z: d.left.Dense, H: *d.kept, Dropout: x.dropping(featureDropout, d.left.Dense.Rows)})
+	d.left.Dense = *d.kept
 }
 
-// backward returns the features that forward returned, for the gradient of the weight.
-func (d *featureDrop) backward(x *exec, f Features) Features {
-	switch {
-	case d == nil:
-	case f.sparse():
-		f.SparseT = d.sparse(x, f.SparseT, f.NumbersT)
-	default:
-		f.Dense = *d.kept
+// backward makes what the gradient of the first weight reads: what forward left, of sparse features in the order of the transpose.
+func (d *featureDrop) backward(x *exec) {
+	if d != nil && d.left.sparse() {
+		d.left.SparseT = d.sparse(x, d.left.SparseT, d.left.NumbersT)
 	}
-	return f
+}
+
+// features returns the rows that layer 0 reads: in training what dropout leaves of them.
+func (x *exec) features() Features {
+	if x.drop != nil {
+		return x.drop.left
+	}
+	return x.in.X.head(x.graph(0).Src)
+}
+
+// rootT returns Input.RootT with what dropout leaves of its values.
+func (x *exec) rootT() gpu.CSR {
+	t := x.in.RootT
+	if x.drop != nil { // entries lie where those of the whole transpose do
+		t.Indices, t.Val = x.drop.left.SparseT.Indices, x.drop.left.SparseT.Val
+	}
+	return t
 }
 
 // sparse returns a with the values that dropout leaves, in which numbers stand for rows: its values are a column of a dense matrix.

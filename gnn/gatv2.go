@@ -52,11 +52,6 @@ func newGATv2(p *Pass, l int, ws *Workspace) *gatv2 {
 	return c
 }
 
-// root returns the rows that the second weight reads: the layer's own vertices.
-func (c *gatv2) root(x *exec, h gpu.Matrix) Features {
-	return c.source(x, h).head(x.graph(c.l).Rows)
-}
-
 // affine enqueues y = f·wᵀ + bias.
 func (c *gatv2) affine(x *exec, y gpu.Matrix, f Features, w gpu.Matrix, bias gpu.Vec) {
 	if y.Rows == 0 {
@@ -80,7 +75,7 @@ func (c *gatv2) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	if exchange && !c.lp.Raw {
 		x.halo.Begin(x.q, c.l, Forward, *c.t)
 	}
-	c.affine(x, *c.r, c.root(x, h), pr.w2, pr.rootBias)
+	c.affine(x, *c.r, c.own(x, h), pr.w2, pr.rootBias)
 	a := gpu.GATv2Args{O: *c.o, LSE: *c.lse, Inner: lg.Forward.Inner, T: *c.t, R: *c.r, Att: pr.att, Slope: gatSlope}
 	if exchange {
 		for _, r := range lg.Central {
@@ -201,9 +196,5 @@ func (c *gatv2) weightGrad(x *exec, h, _ gpu.Matrix) {
 		dtHalo = *c.dtHalo
 	}
 	c.projectGrad(x, gr.w, *c.dt, c.source(x, h), dtHalo, x.in.Halo)
-	root := c.root(x, h)
-	if root.sparse() {
-		root.SparseT = x.in.RootT
-	}
-	c.projectGrad(x, gr.w2, *c.dr, root, gpu.Matrix{}, Features{})
+	c.projectGrad(x, gr.w2, *c.dr, c.own(x, h), gpu.Matrix{}, Features{})
 }

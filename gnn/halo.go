@@ -63,7 +63,7 @@ type Input struct {
 	X    Features   // inner rows
 	Halo Features   // replicated halo rows
 	AX   gpu.Matrix // aggregated inner rows (precomputed); X is dense then
-	// RootT is X.SparseT restricted to the rows that layer 0 computes (GraphSAGE's second weight).
+	// RootT is X.SparseT restricted to the rows that layer 0 computes (the second weight of GraphSAGE and GATv2): the same entries in memory, with earlier row ends.
 	RootT gpu.CSR
 	IDs   gpu.Ints // original vertex id of every inner row, for dropout
 }

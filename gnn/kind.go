@@ -15,6 +15,9 @@ func (k Kind) ScalesRows() bool { return k.Symmetric() || k == SAGE }
 // Precomputes reports whether layer 0 may read ÂX, made before the first epoch.
 func (k Kind) Precomputes() bool { return k == GCN || k == SAGE || k == GIN || k == SGC }
 
+// Precomputes reports whether layer 0 of training may read ÂX: not where features are dropped.
+func (c Config) Precomputes() bool { return c.Kind.Precomputes() && !c.DropsFeatures() }
+
 // ReadsOwn reports whether layer 0 reads a vertex's own features beside ÂX.
 func (k Kind) ReadsOwn() bool { return k == SAGE || k == GIN }
 

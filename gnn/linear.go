@@ -71,9 +71,18 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 // source returns the rows that the layer reads, as features.
 func (n *linear) source(x *exec, h gpu.Matrix) Features {
 	if n.l == 0 {
-		return x.in.X.head(x.graph(0).Src)
+		return x.features()
 	}
 	return Features{Dense: h}
+}
+
+// own returns the first of these rows, those of the vertices that the layer computes.
+func (n *linear) own(x *exec, h gpu.Matrix) Features {
+	f := n.source(x, h).head(x.graph(n.l).Rows)
+	if f.sparse() {
+		f.SparseT = x.rootT()
+	}
+	return f
 }
 
 // project enqueues y = f·wᵀ + beta·y.

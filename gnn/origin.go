@@ -16,16 +16,15 @@ const originDropout = 64
 //	APPNP: H⁰ = lin2(dropout(f(lin1(dropout(X)))))
 //	GCNII: H⁰ = f(lins.0(dropout(X)))
 type origin struct {
-	x  linear       // products with features
-	d  *featureDrop // what dropout leaves of the features; nil: all
-	h  *gpu.Matrix  // Src of layer 0 × originWidth: H⁰
-	dh *gpu.Matrix  // its gradient; only training
-	y  *gpu.Matrix  // APPNP: Src × hidden: behind dropout
-	dy *gpu.Matrix  // its gradient
+	x  linear      // products with features
+	h  *gpu.Matrix // Src of layer 0 × originWidth: H⁰
+	dh *gpu.Matrix // its gradient; only training
+	y  *gpu.Matrix // APPNP: Src × hidden: behind dropout
+	dy *gpu.Matrix // its gradient
 }
 
 func (p *Pass) newOrigin(ws *Workspace) *origin {
-	o := &origin{x: linear{l: 0}, d: p.newFeatureDrop(ws)}
+	o := &origin{x: linear{l: 0}}
 	src, hidden := p.srcOf(0), p.cfg.Hidden
 	if p.in.X.sparse() {
 		o.x.wt = ws.matrix("wt", number(p.cfg.In), hidden)
@@ -60,7 +59,7 @@ func (o *origin) forward(x *exec) {
 // dense enqueues y = dropout(f(X·Wᵀ + b)).
 func (o *origin) dense(x *exec, y gpu.Matrix, a affine, drop gpu.Dropout) {
 	args := gpu.LinearArgs{Z: y, Bias: a.bias, Then: &gpu.Epilogue{Z: y, H: y, Act: x.cfg.act(), Dropout: drop}}
-	if f := o.d.forward(x, o.x.source(x, gpu.Matrix{})); f.sparse() {
+	if f := x.features(); f.sparse() {
 		o.x.project(x, y, f, a.w, 0)
 		args.X, args.W, args.Beta = gpu.Matrix{Rows: y.Rows}, gpu.Matrix{Rows: y.Cols}, 1
 	} else {
@@ -101,7 +100,7 @@ func (o *origin) backward(x *exec) {
 	}
 	// What was dropped is 0 in y, and what was not has the sign of what f read.
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: y, DZ: dy, Act: x.cfg.act(), Dropout: drop, DBias: gr[0].bias})
-	o.x.projectGrad(x, gr[0].w, dy, o.d.backward(x, o.x.source(x, gpu.Matrix{})), gpu.Matrix{}, Features{})
+	o.x.projectGrad(x, gr[0].w, dy, x.features(), gpu.Matrix{}, Features{})
 }
 
 // originRows returns rows of H⁰: those that this pass made, or those that came with the rows of the layer before.

@@ -16,10 +16,11 @@ type Pass struct {
 	layers []LayerGraph
 	in     Input
 	params *Params
-	grads  *Params  // nil: evaluation
-	stages []stage  // of layers, as layers
-	origin *origin  // of APPNP and GCNII; nil: of others, and where H⁰ comes with the rows of the layer before
-	jump   *jumping // nil: without jumping knowledge, and in a pass that does not reach the logits
+	grads  *Params      // nil: evaluation
+	stages []stage      // of layers, as layers
+	drop   *featureDrop // nil: no features are dropped
+	origin *origin      // of APPNP and GCNII; nil: of others, and where H⁰ comes with the rows of the layer before
+	jump   *jumping     // nil: without jumping knowledge, and in a pass that does not reach the logits
 	ws     *Workspace
 	views  []view // of ws
 }
@@ -74,6 +75,9 @@ func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Pa
 
 func newPass(p *Pass) *Pass {
 	from := len(p.ws.views)
+	if p.first == 0 {
+		p.drop = p.newFeatureDrop(p.ws)
+	}
 	if p.cfg.Kind.KeepsOrigin() && p.first == 0 {
 		p.origin = p.newOrigin(p.ws)
 	}
@@ -261,6 +265,7 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 		in, _ := p.cfg.Width(p.first)
 		h = p.in.X.Dense.RowRange(0, p.graph(p.first).Src).ColRange(0, in)
 	}
+	p.drop.forward(x)
 	for i := range p.stages {
 		l, s := p.first+i, &p.stages[i]
 		if s.h == nil {
@@ -340,6 +345,7 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 		done(l)
 		dz = next
 	}
+	p.drop.backward(x)
 	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
 	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
 	done(0)

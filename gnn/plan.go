@@ -114,7 +114,7 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	switch {
 	case c.Kind == GATv2 && p.Input == Exchanged && !ch.Blocks:
 		p.Layers[0] = LayerPlan{Returns: true}
-	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
+	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && (s.Sparse || c.DropsFeatures()):
 		p.Layers[0] = LayerPlan{}
 	case p.Input == Precomputed:
 		p.Layers[0] = aggregateIn
@@ -123,7 +123,7 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 }
 
 func chooseInput(c Config, s Shape, ch Choice) InputMode {
-	if ch.NoPrecompute || c.Kind.KeepsOrigin() {
+	if ch.NoPrecompute || c.Kind.KeepsOrigin() || c.DropsFeatures() {
 		return Exchanged
 	}
 	if ch.Blocks && (c.Kind.Attends() || s.Sparse) {

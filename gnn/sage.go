@@ -10,14 +10,9 @@ func newSAGE(p *Pass, l int, ws *Workspace) *sage {
 	return &sage{newLinear(p, l, out, ws, false)}
 }
 
-// root returns the rows that the second weight reads: the layer's own vertices.
-func (c *sage) root(x *exec, h gpu.Matrix) Features {
-	return c.source(x, h).head(x.graph(c.l).Rows)
-}
-
 func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	pr := &x.params.layers[c.l]
-	root := c.root(x, h)
+	root := c.own(x, h)
 	if c.precomputed(x) || c.lp.AggregateFirst {
 		if !c.precomputed(x) {
 			c.gather(x, h)
@@ -42,9 +37,5 @@ func (c *sage) backward(x *exec, dz, dh gpu.Matrix) {
 func (c *sage) weightGrad(x *exec, h, dz gpu.Matrix) {
 	gr := &x.grads.layers[c.l]
 	c.linear.weightGrad(x, h, gr.w)
-	root := c.root(x, h)
-	if root.sparse() {
-		root.SparseT = x.in.RootT
-	}
-	c.projectGrad(x, gr.w2, dz, root, gpu.Matrix{}, Features{})
+	c.projectGrad(x, gr.w2, dz, c.own(x, h), gpu.Matrix{}, Features{})
 }

@@ -267,9 +267,15 @@ func (d *desk) sparse(x []float32, cols, rows int) (f Features, rootT gpu.CSR) {
 	f = Features{Sparse: d.csr(&all, values(x, cols, &all)), Before: before}
 	back := all.transposed()
 	f.SparseT = d.csr(&back, transposedValues(x, cols, &back))
-	head, _ := nonZero(x[:rows*cols], cols)
-	back = head.transposed()
-	return f, d.csr(&back, transposedValues(x, cols, &back))
+	rootT, ends := f.SparseT, make([]int64, cols)
+	rootT.Cols, rootT.Entries = rows, 0
+	for j := range ends {
+		for ends[j] = back.begin[j]; ends[j] < back.begin[j+1] && int(back.indices[ends[j]]) < rows; ends[j]++ {
+			rootT.Entries++
+		}
+	}
+	rootT.End = gpu.Array[int64]{Buf: put(d, ends), Len: cols}
+	return f, rootT
 }
 
 // number gives the entries of a step's sparse features, which are x, their numbers.

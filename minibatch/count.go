@@ -238,8 +238,8 @@ func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
 
 // settle decides what is sampled: sums says whether layer 0 reads rows of ÂX, so that the last hop is not drawn.
 func (d *design) settle(p *learn.Problem, o *Options) {
-	kind, last := o.Model.Kind, len(o.Sampling.Fanout)-1
-	d.sums = kind.Precomputes() && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	last := len(o.Sampling.Fanout) - 1
+	d.sums = o.Model.Precomputes() && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
 	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]

@@ -37,6 +37,7 @@ func draw(t *testing.T, k int) drawn {
 	}
 	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
 	m.NoNorm, m.Activation = kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
+	m.DropFeatures = kind != gnn.SGC && k/len(gnn.Kinds)%5 < 2
 	m.Residual = kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
 	m.Jumping = kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
 	parts := []int{1, 2, 3, 5}[r.IntN(4)]

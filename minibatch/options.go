@@ -119,13 +119,13 @@ func DefaultFetch(devices []gpu.Device) rowcache.Rules {
 }
 
 // DefaultFanout returns the fan-outs of a model: 15, 10, 5, 5 and so on, the last one all of the neighbours where their features are summed up once, before
-// the first step: of dense features, and of models that read ÂX.
+// the first step: of dense features, and of models that read ÂX in training.
 func DefaultFanout(c gnn.Config, sparse bool) []int {
 	out := make([]int, c.Layers)
 	for h := range out {
 		out[h] = []int{15, 10, 5}[min(h, 2)]
 	}
-	if c.Layers > 0 && c.Kind.Precomputes() && !sparse {
+	if c.Layers > 0 && c.Precomputes() && !sparse {
 		out[c.Layers-1] = sample.All
 	}
 	return out

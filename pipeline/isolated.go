@@ -62,8 +62,8 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Savings.NoFoldScale || o.Savings.NoPrecompute && !i.AllLayers {
 		bad("edge weights stay folded, and features are aggregated before the first epoch")
 	}
-	if o.Model.Kind.KeepsOrigin() && !i.AllLayers {
-		bad("the first layer of %s is cut as the others are", o.Model.Kind)
+	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
+		bad("the first layer is cut as the others are where it reads more than the features")
 	}
 	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
 		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)

@@ -111,6 +111,9 @@ func (r *refModel) loss(w *refWeights, epoch int) float64 {
 	if slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind) {
 		return r.score(r.example(w, epoch))
 	}
+	if r.m.DropFeatures {
+		h = r.dropped(h, r.keepFeature(epoch))
+	}
 	var made []ref.Matrix // by layers
 	for l := range r.m.Layers {
 		z := r.conv(w, l, h)
@@ -173,6 +176,12 @@ func (r *refModel) keepFeature(epoch int) func(i, j int) bool {
 	}
 }
 
+// dropped is what dropout leaves of x.
+func (r *refModel) dropped(x ref.Matrix, keep func(i, j int) bool) ref.Matrix {
+	_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: keep}.Forward(x)
+	return h
+}
+
 // example returns the logits of SGC, APPNP or GCNII by their papers' formulas.
 func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 	linear := func(name string, x ref.Matrix) ref.Matrix {
@@ -181,10 +190,6 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 	}
 	active := func(z ref.Matrix, layer int) ref.Matrix {
 		_, h, _ := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
-		return h
-	}
-	dropped := func(x ref.Matrix, keep func(i, j int) bool) ref.Matrix {
-		_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: keep}.Forward(x)
 		return h
 	}
 	// mixed returns (1−α)·Â·h + α·first.
@@ -203,15 +208,15 @@ func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
 		}
 		return linear("lin", h)
 	case gnn.APPNP:
-		first := linear("lin2", active(linear("lin1", dropped(r.x, r.keepFeature(epoch))), 64))
+		first := linear("lin2", active(linear("lin1", r.dropped(r.x, r.keepFeature(epoch))), 64))
 		h := first
 		for l := range r.m.Layers {
 			h = mixed(l, h, first)
 		}
 		return h
 	}
-	_, first, _ := ref.Epilogue{Act: r.act()}.Forward(linear("lins.0", dropped(r.x, r.keepFeature(epoch))))
-	h := dropped(first, r.keep(64, epoch))
+	_, first, _ := ref.Epilogue{Act: r.act()}.Forward(linear("lins.0", r.dropped(r.x, r.keepFeature(epoch))))
+	h := r.dropped(first, r.keep(64, epoch))
 	for l := range r.m.Layers {
 		s := mixed(l, h, first)
 		z := ref.NewMatrix(s.Rows, s.Cols)

@@ -83,7 +83,7 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*
 	return p, m, w.StateDict()
 }
 
-// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without, and half of those that can have residuals have them, and half have jumping knowledge.
+// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without, and half of those that can have residuals have them, half have jumping knowledge, and half drop features.
 func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config))) {
 	var values [][]any
 	for i, kind := range gnn.Kinds {
@@ -105,7 +105,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		kind, directed, loops, rescale, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool), v[6].(bool)
 		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, rescale, !noNorm, residual, jumping), func(t *testing.T) {
 			f(t, kind, directed, loops, rescale, func(m *gnn.Config) {
-				m.Activation = gnn.Activations[(i+i/4)%len(gnn.Activations)]
+				m.Activation, m.DropFeatures = gnn.Activations[(i+i/4)%len(gnn.Activations)], kind.Norms() && (i+i/8)%2 == 0
 				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
 				}

@@ -40,6 +40,12 @@ const activationReLU = string(gnn.ReLU)
 
 const activationUsage = "`FUNCTION` behind hidden convolutions and in the dense products of gin, appnp and gcnii: relu, leaky_relu (slope 0.01), elu or tanh (default: relu; sgc, which has none, refuses it)"
 
+// dropFeaturesOption has dropout drop features, with its help.
+const (
+	dropFeaturesOption = "drop-features"
+	dropFeaturesUsage  = "--dropout drops features, too, as papers of gcn and gat do; sums over features are then made in every epoch (gcn, sage, gin, gat and gatv2; appnp and gcnii always drop them)"
+)
+
 // checkBlocks looks at what stands between layers, and behind them.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)
@@ -59,6 +65,15 @@ func (c *Config) checkBlocks(p *problems) {
 		p.add("--residual: --model %s has no layers that add what they read: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
 	case c.Residual && c.Layers < least:
 		p.add("--residual: with --layers %d no layer reads and makes hidden rows: drop it, or give --layers %d or more", c.Layers, least)
+	}
+	switch {
+	case !c.DropFeatures:
+	case lacks && model == gnn.SGC:
+		p.add("--drop-features: --model sgc drops nothing: drop the flag, or train another model")
+	case lacks:
+		p.add("--drop-features: --model %s always drops features: drop the flag", c.Model)
+	case c.Dropout == 0:
+		p.add("--drop-features: --dropout 0 drops nothing: drop one of them")
 	}
 	if c.Activation != "" && p.oneOf(activationOption, c.Activation, Names(gnn.Activations)...) && model == gnn.SGC {
 		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)

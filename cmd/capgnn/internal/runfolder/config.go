@@ -34,18 +34,19 @@ type Config struct {
 	Split         Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops     string
 
-	Model      string
-	Layers     int
-	Hidden     int
-	Heads      int
-	Teleport   float64 // α of APPNP and GCNII
-	Theta      float64 // of GCNII
-	Norm       string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
-	Residual   bool    // layers that read and make hidden rows add what they read
-	JK         string  // jumping knowledge: jkNone or jkCat
-	Activation string  // a gnn.Activation; "" = relu, of models that have one
-	Dropout    float64
-	Init       string // weights to start from; "" = drawn from Seed
+	Model        string
+	Layers       int
+	Hidden       int
+	Heads        int
+	Teleport     float64 // α of APPNP and GCNII
+	Theta        float64 // of GCNII
+	Norm         string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
+	DropFeatures bool    // dropout drops features, too
+	Residual     bool    // layers that read and make hidden rows add what they read
+	JK           string  // jumping knowledge: jkNone or jkCat
+	Activation   string  // a gnn.Activation; "" = relu, of models that have one
+	Dropout      float64
+	Init         string // weights to start from; "" = drawn from Seed
 
 	Epochs         int
 	LR             float64
@@ -184,7 +185,7 @@ func (c *Config) Validate() error {
 	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
 	model, optimizer := c.Network(1, 1, false), c.updateRule()
-	model.Residual, model.Jumping, model.Activation = false, model.Jumping && model.Kind.Norms(), "" // checkBlocks names their flags
+	model.Residual, model.Jumping, model.Activation, model.DropFeatures = false, model.Jumping && model.Kind.Norms(), "", false // checkBlocks names their flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
@@ -265,7 +266,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

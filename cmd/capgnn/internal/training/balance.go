@@ -130,6 +130,9 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 	if m := c.Network(0, 0, false); m.Jumping || m.NoNorm || m.Residual { // each has operations more or less
 		all = append(all, m.Jumping, m.NoNorm, m.Residual)
 	}
+	if c.DropFeatures { // so has its first layer
+		all = append(all, "dropped features")
+	}
 	if machines, _, _ := t.machinesOfForecast(); machines != nil {
 		all = append(all, machines, c.Net.String())
 	}
