@@ -45,7 +45,7 @@ type Config struct {
 	Seed         uint64     // initial weights and dropout
 }
 
-// Validate reports everything that is wrong with c.
+// Validate reports everything that is wrong with c. Lines begin with the setting, as flags name it.
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 		bad("layers %d is not in [1, 64]", c.Layers)
 	}
 	if c.hides() && (c.Hidden < 1 || c.Hidden > 1<<20) {
-		bad("hidden width %d is not in [1, 1048576]", c.Hidden)
+		bad("hidden %d is not in [1, 1048576]", c.Hidden)
 	}
 	if c.In < 1 {
 		bad("input width %d is below 1", c.In)
@@ -71,11 +71,11 @@ func (c Config) Validate() error {
 		if c.Heads < 1 {
 			bad("heads %d is below 1", c.Heads)
 		} else if c.hides() && c.Hidden%c.Heads != 0 {
-			bad("hidden width %d is not a multiple of %d heads", c.Hidden, c.Heads)
+			bad("hidden %d is not a multiple of heads %d", c.Hidden, c.Heads)
 		}
 	}
 	if c.Kind.KeepsOrigin() && !(c.Alpha >= 0 && c.Alpha <= 1) {
-		bad("teleport share %g is not in [0, 1]", c.Alpha)
+		bad("teleport %g is not in [0, 1]", c.Alpha)
 	}
 	if c.Kind == GCNII && !(c.Theta >= 0 && c.Theta <= 1e6) {
 		bad("theta %g is not in [0, 1e6]", c.Theta)
@@ -142,7 +142,7 @@ type Optimizer struct {
 	Clip    float64 // largest norm of the whole gradient, which is scaled down to it; 0: any
 }
 
-// Validate reports everything that is wrong with o.
+// Validate reports everything that is wrong with o. Lines begin with the setting, as flags name it.
 func (o Optimizer) Validate() error {
 	var errs []error
 	switch o.Kind {
@@ -151,21 +151,21 @@ func (o Optimizer) Validate() error {
 		errs = append(errs, fmt.Errorf("optimizer %q is not one of adam, adamw, sgd", o.Kind))
 	}
 	if !(o.LR > 0) || o.LR > 1e6 {
-		errs = append(errs, fmt.Errorf("learning rate %g is not in (0, 1e6]", o.LR))
+		errs = append(errs, fmt.Errorf("lr %g is not in (0, 1e6]", o.LR))
 	}
 	if !(o.WeightDecay >= 0) || o.WeightDecay > 1e6 {
-		errs = append(errs, fmt.Errorf("weight decay %g is not in [0, 1e6]", o.WeightDecay))
+		errs = append(errs, fmt.Errorf("weight-decay %g is not in [0, 1e6]", o.WeightDecay))
 	}
 	for _, d := range o.Decays {
 		if !(d.Decay >= 0) || d.Decay > 1e6 {
-			errs = append(errs, fmt.Errorf("weight decay %g of a group of weights is not in [0, 1e6]", d.Decay))
+			errs = append(errs, fmt.Errorf("weight-decay %g of a group of weights is not in [0, 1e6]", d.Decay))
 		}
 	}
 	if !(o.Clip >= 0) || o.Clip > 1e30 {
-		errs = append(errs, fmt.Errorf("gradient norm %g is not in [0, 1e30]", o.Clip))
+		errs = append(errs, fmt.Errorf("clip-norm %g is not in [0, 1e30]", o.Clip))
 	}
 	if o.AMSGrad && o.Kind == SGD {
-		errs = append(errs, errors.New("amsgrad needs adam or adamw"))
+		errs = append(errs, errors.New("amsgrad needs optimizer adam or adamw"))
 	}
 	return errors.Join(errs...)
 }

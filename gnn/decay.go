@@ -2,22 +2,31 @@ package gnn
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // NamedDecay is a weight decay for some tensors.
 type NamedDecay struct {
-	// Of is a component of their names, or several that follow each other, as in "lins", "convs.0" or "bias".
+	// Of is a component of their names, or several that follow each other, as in "lins", "convs.0" or "bias". A whole name stands for its tensor alone.
 	Of    string
 	Decay float64 // ≥ 0
 }
 
-// names reports whether a tensor of this name is one of them.
-func (d NamedDecay) names(tensor string) bool {
-	return strings.Contains("."+tensor+".", "."+d.Of+".")
+// in returns which tensors these are.
+func (d NamedDecay) in(tensors []Tensor) (fits func(name string) bool, some bool) {
+	fits = func(name string) bool { return strings.Contains("."+name+".", "."+d.Of+".") }
+	for _, t := range tensors {
+		if t.Name == d.Of {
+			return func(name string) bool { return name == d.Of }, true
+		}
+		some = some || fits(t.Name)
+	}
+	return fits, some
 }
 
 // DecayRange is the weight decay of some elements of Weights.Flat.
@@ -27,22 +36,24 @@ type DecayRange struct {
 }
 
 // DecayRanges returns the weight decay of every element of a model's weights: that of the last of named which names its tensor, and rest where none does.
-// Ranges ascend, have what lies behind a tensor as padding, and together are all of Weights.Flat. A name that no tensor has is an error, which lists those that it could be.
+// Ranges ascend, have what lies behind a tensor as padding, and together are all of Weights.Flat. The error names every one of named that fits no tensor.
 //
 // Source: torch.optim's groups of parameters; the code of GCNII (Chen et al., ICML 2020) has one for convolutions and one for its Linear layers.
 func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, error) {
 	tensors := layout(c)
-	for _, d := range named {
-		if !slices.ContainsFunc(tensors, func(t Tensor) bool { return d.names(t.Name) }) {
-			return nil, fmt.Errorf("no weights of %s have %q in their name: it could be %s", c.Kind, d.Of, strings.Join(components(tensors), ", "))
+	fits, errs := make([]func(name string) bool, len(named)), []error(nil)
+	for i, d := range named {
+		some := false
+		if fits[i], some = d.in(tensors); !some {
+			errs = append(errs, fmt.Errorf("no weight of this %s has the part %q in its name: parts are %s", c.Kind, d.Of, nameParts(tensors)))
 		}
 	}
 	var out []DecayRange
 	at := 0
 	for _, t := range tensors {
 		decay := rest
-		for _, d := range named {
-			if d.names(t.Name) {
+		for i, d := range named {
+			if fits[i](t.Name) {
 				decay = d.Decay
 			}
 		}
@@ -54,19 +65,34 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 		}
 		at = end
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
-// components lists the components of tensors' names, each once, without numbers.
-func components(tensors []Tensor) (names []string) {
+// nameParts lists the components of tensors' names, each once; behind one that numbers follow, the last number.
+func nameParts(tensors []Tensor) string {
+	var names []string
+	last := map[string]int{}
 	for _, t := range tensors {
+		before := ""
 		for part := range strings.SplitSeq(t.Name, ".") {
-			if strings.Trim(part, "0123456789") != "" && !slices.Contains(names, part) {
+			if n, err := strconv.Atoi(part); err == nil {
+				last[before] = max(last[before], n)
+				continue
+			}
+			if before = part; !slices.Contains(names, part) {
 				names = append(names, part)
 			}
 		}
 	}
-	return names
+	for i, name := range names {
+		if n, numbered := last[name]; numbered {
+			names[i] = fmt.Sprintf("%s, %s.0", name, name)
+			if n > 0 {
+				names[i] += fmt.Sprintf(" to %s.%d", name, n)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // DecaysOf yields r in pieces of one weight decay each, ascending.
@@ -84,4 +110,22 @@ func (o Optimizer) DecaysOf(r Range) iter.Seq2[Range, float64] {
 			}
 		}
 	}
+}
+
+// Fits reports everything that is wrong with o as the update rule of a model, which is valid.
+func (o Optimizer) Fits(c Config) error {
+	err, at := o.Validate(), 0
+	if o.Decays == nil {
+		return err
+	}
+	for _, d := range o.Decays {
+		if d.Lo != at || d.Hi <= d.Lo {
+			return errors.Join(err, fmt.Errorf("weight decays of elements %d to %d follow those up to %d", d.Lo, d.Hi, at))
+		}
+		at = d.Hi
+	}
+	if n := FlatLen(c); int64(at) != n {
+		return errors.Join(err, fmt.Errorf("weight decays of %d elements for weights of %d: take those of Config.DecayRanges for this model", at, n))
+	}
+	return err
 }

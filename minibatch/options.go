@@ -136,7 +136,7 @@ func (o *Options) lossRows(total int) int { return min(total, o.Sampling.BatchSi
 
 // Validate reports all problems of o and p at once.
 func (o *Options) Validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate(), o.Criterion.Check(p.Classes, p.Targets != nil)}
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), o.Criterion.Check(p.Classes, p.Targets != nil)}
 	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)

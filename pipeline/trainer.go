@@ -138,7 +138,7 @@ func (t *Trainer) begin() error {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate(), o.Criterion.Check(p.Classes, p.Targets != nil)}
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), o.Criterion.Check(p.Classes, p.Targets != nil)}
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())

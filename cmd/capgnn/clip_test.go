@@ -52,6 +52,6 @@ func TestClipNorm(t *testing.T) {
 		t.Errorf("%v, %s; weights %s, clipped by a norm that is never reached %s", err, text, plain.SHA256, loose.SHA256)
 	}
 	for _, bad := range []string{"-1", "NaN", "inf"} {
-		s.fails(term.ExitUsage, []string{"gradient norm"}, append([]string{"train", "--quiet"}, small("--clip-norm", bad)...)...)
+		s.fails(term.ExitUsage, []string{"--clip-norm "}, append([]string{"train", "--quiet"}, small("--clip-norm", bad)...)...)
 	}
 }

@@ -51,7 +51,7 @@ func TestAddedModelsRefuse(t *testing.T) {
 	for _, model := range added[1:] {
 		s.fails(term.ExitUsage, []string{"--isolated", "layers=all", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--isolated")
 		for _, share := range []string{"-0.1", "1.5", "nan"} {
-			s.fails(term.ExitUsage, []string{"teleport share"}, "train", "--dataset", "ok.npz", "--model", model, "--teleport", share)
+			s.fails(term.ExitUsage, []string{"--teleport "}, "train", "--dataset", "ok.npz", "--model", model, "--teleport", share)
 		}
 	}
 	s.fails(term.ExitUsage, []string{"theta -1"}, "train", "--dataset", "ok.npz", "--model", "gcnii", "--theta", "-1")

@@ -49,8 +49,8 @@ def find_program(program: Optional[str] = None) -> str:
 def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> List[str]:
     """Returns the command line of `capgnn NAME` with keyword arguments as flags.
 
-    batch_size=256 is --batch-size=256; True is the flag alone and False its opposite; a list or tuple is joined by commas; None is
-    left out. Whether there are such flags is for the program to say.
+    batch_size=256 is --batch-size=256; True is the flag alone and False its opposite; a list or tuple is joined by commas, a dict as
+    KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
     """
     out = [find_program(program), name]
     for key, value in flags.items():
@@ -59,6 +59,8 @@ def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> 
             continue
         if value is True:
             out.append(flag)
+        elif isinstance(value, dict):
+            out.append(f"{flag}={','.join(f'{k}={v}' for k, v in value.items())}")
         elif isinstance(value, (list, tuple)):
             out.append(f"{flag}={','.join(map(str, value))}")
         else:

@@ -156,6 +156,15 @@ type problems []error
 
 func (p *problems) add(format string, a ...any) { *p = append(*p, fmt.Errorf(format, a...)) }
 
+// flags adds errors that begin with the name of a flag.
+func (p *problems) flags(err error) {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range all.Unwrap() {
+			p.add("--%w", err)
+		}
+	}
+}
+
 func (p *problems) oneOf(flag, value string, choices ...string) bool {
 	if slices.Contains(choices, value) {
 		return true
@@ -216,7 +225,9 @@ func (c *Config) Validate() error {
 	} else if c.MakesFeatures() && (c.Standardize == dataset.StandardizeTrain || c.Standardize == dataset.StandardizeRows) {
 		p.add("--features %s with --standardize %s: features made from the graph are not standardised: drop one of them", c.Features, c.Standardize)
 	}
-	p = append(p, c.Split.err, model.Validate(), optimizer.Validate())
+	p = append(p, c.Split.err)
+	p.flags(model.Validate())
+	p.flags(optimizer.Validate())
 	if slices.Contains(Models, gnn.Kind(c.Model)) && model.Validate() == nil {
 		c.checkWeightDecay(&p, model)
 	}

@@ -170,8 +170,9 @@ func (o Option) Set(c *Config, text string) error {
 		*p, err = parseCadence(text)
 		want = "a whole number of epochs, or one of steps such as 500steps"
 	case *WeightDecay:
-		*p, err = parseWeightDecay(text)
-		want = weightDecayWant
+		if *p, err = parseWeightDecay(text); err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
 	case *string:
 		*p = text
 	case *int:

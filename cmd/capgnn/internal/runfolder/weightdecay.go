@@ -12,8 +12,7 @@ import (
 // weightDecayOption is the weight decay of the optimiser.
 const (
 	weightDecayOption = "weight-decay"
-	weightDecayUsage  = "weight `DECAY`: a number for all weights, NAME=DECAY for those with NAME between the dots of their state_dict name, or several, such as 0.01,lins=5e-4; the last that fits holds"
-	weightDecayWant   = "a number of 0 or more, NAME=DECAY, or several such as 0.01,lins=5e-4 with the number first and each NAME once"
+	weightDecayUsage  = "weight `DECAY`: a number for all weights, or a list such as 0.01,lins=5e-4, in which NAME=DECAY is for weights whose state_dict name has the part NAME (convs, convs.0, bias). Weights that no NAME fits have the first number, else 0; of several that fit, the last holds"
 )
 
 // WeightDecay is the weight decay of all weights, and those of groups of them.
@@ -25,20 +24,26 @@ type WeightDecay struct {
 // parseWeightDecay reads a number, NAME=DECAY, or several of them with the number first, separated by commas.
 func parseWeightDecay(text string) (w WeightDecay, err error) {
 	for i, item := range strings.Split(text, ",") {
-		name, value, named := strings.Cut(item, "=")
+		name, value, named := strings.Cut(strings.TrimSpace(item), "=")
 		if !named {
-			name, value = "", item
+			name, value = "", name
 		}
-		decay, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		name = strings.TrimSpace(name)
+		decay, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		switch {
+		case err != nil && !named:
+			return w, fmt.Errorf("%q is neither a number nor NAME=DECAY, such as lins=5e-4", item)
 		case err != nil:
-			return WeightDecay{}, err
+			return w, fmt.Errorf("%q: %q is not a number", item, value)
 		case !named && i == 0:
 			w.All = decay
 			continue
-		case !named, name == "", strings.Trim(name, ".") != name, slices.ContainsFunc(w.Groups, func(d gnn.NamedDecay) bool { return d.Of == name }):
-			return WeightDecay{}, fmt.Errorf("%q is not NAME=DECAY", item)
+		case !named:
+			return w, fmt.Errorf("%q: the number for all weights comes first", text)
+		case name == "" || strings.Trim(name, ".") != name:
+			return w, fmt.Errorf("%q: %q is not a part of a name, such as lins or convs.0", item, name)
+		case slices.ContainsFunc(w.Groups, func(d gnn.NamedDecay) bool { return d.Of == name }):
+			return w, fmt.Errorf("%q: %s is there twice", text, name)
 		}
 		w.Groups = append(w.Groups, gnn.NamedDecay{Of: name, Decay: decay})
 	}
@@ -88,6 +93,8 @@ func (c *Config) checkWeightDecay(p *problems, model gnn.Config) {
 		}
 	}
 	if _, err := model.DecayRanges(0, c.WeightDecay.Groups); err != nil {
-		p.add("--%s: %w", weightDecayOption, err)
+		for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+			p.add("--%s: %w", weightDecayOption, err)
+		}
 	}
 }
