@@ -30,6 +30,14 @@ func (f Features) head(n int) Features {
 	return f
 }
 
+// AggregateInput computes ax = A·X over inner and halo rows (saving 1), once before the first epoch.
+func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
+	q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Inner, X: inner, RowScale: op.RowScale, ColScale: op.ColScale})
+	if halo.Rows > 0 {
+		q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Halo, X: halo, RowScale: op.RowScale, ColScale: op.HaloScale, Accumulate: true})
+	}
+}
+
 // DropsFeatures reports whether training drops features.
 func (c Config) DropsFeatures() bool {
 	return (c.Kind.KeepsOrigin() || c.DropFeatures) && c.Dropout > 0

@@ -396,11 +396,3 @@ func (x *exec) aggregate(l int, dir Direction, op *Operand, a gpu.AggregateArgs,
 	}
 	x.q.Aggregate(a)
 }
-
-// AggregateInput computes ax = A·X over inner and halo rows (saving 1), once before the first epoch.
-func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
-	q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Inner, X: inner, RowScale: op.RowScale, ColScale: op.ColScale})
-	if halo.Rows > 0 {
-		q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Halo, X: halo, RowScale: op.RowScale, ColScale: op.HaloScale, Accumulate: true})
-	}
-}

@@ -150,7 +150,7 @@ func TestValidate(t *testing.T) {
 		"model":                func(c *Config) { c.Model = "mlp" },
 		"multiple":             func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
 		"dropout":              func(c *Config) { c.Dropout = 1 },
-		"--lr ":        func(c *Config) { c.LR = 0 },
+		"--lr ":                func(c *Config) { c.LR = 0 },
 		"optimizer":            func(c *Config) { c.Optimizer = "lbfgs" },
 		"layers":               func(c *Config) { c.Layers = 0 },
 		"--stale-layers":       func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
