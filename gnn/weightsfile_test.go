@@ -15,7 +15,7 @@ import (
 // weightsConfig returns the model of a golden case.
 func weightsConfig(c *golden.Case) Config {
 	d := c.Dims()
-	return Config{Kind: Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping()}
+	return Config{Kind: Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
 }
 
 func weightsCases(t *testing.T) []golden.Case {

@@ -60,7 +60,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gn
 		init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
 	}
 	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
-		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping()}, init
+		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}, init
 }
 
 func float32s(x []float64) []float32 {
@@ -96,8 +96,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 40 {
-		t.Fatalf("%d golden cases, want 40", len(cases))
+	if len(cases) != 45 {
+		t.Fatalf("%d golden cases, want 45", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -59,6 +59,9 @@ func (c *Case) Multi() bool { return c.Targets != nil }
 // Jumping reports whether the logits are a Linear of the rows of all layers.
 func (c *Case) Jumping() bool { return c.Kind != "sgc" && c.Param("lin.weight") != nil }
 
+// NoNorm reports whether there is no LayerNorm between layers.
+func (c *Case) NoNorm() bool { return c.Param("norms.0.weight") == nil }
+
 // Float32Weights returns the weights of the edges, which float32 holds exactly; nil: all are 1.
 func (c *Case) Float32Weights() []float32 {
 	if c.Weights == nil {
@@ -90,7 +93,7 @@ func (c *Case) Dims() Dims {
 			d.Layers = max(d.Layers, l+1)
 		}
 		switch p.Name {
-		case "norms.0.weight", "lin1.bias", "lins.0.bias":
+		case "convs.0.bias", "convs.0.lin_l.bias", "convs.0.nn.lins.0.bias", "lin1.bias", "lins.0.bias":
 			d.Hidden = p.Shape[0]
 		case "convs.0.att_src", "convs.0.att":
 			d.Heads = p.Shape[1]

@@ -14,7 +14,7 @@
 // docs/mathematics.md, "How it is tested": PyTorch 1.13 and PyTorch Geometric's BasicGNN, without dropout. GAT has two heads. Graphs have no
 // self-loops; GCN and GAT were computed with self-loops added, SAGE and GIN without. Cases KIND_weighted, which have edge weights, and GCN's some
 // self-loops, are made by testdata/weighted_reference.py; cases KIND_residual, whose hidden layers add what they read, by testdata/residual_reference.py; cases KIND_jumping, with jumping knowledge,
-// by testdata/jumping_reference.py.
+// and KIND_plain, without LayerNorm, by testdata/blocks_reference.py.
 //
 // # Usage
 //

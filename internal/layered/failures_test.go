@@ -290,7 +290,7 @@ func TestInvalid(t *testing.T) {
 		"the model reads 11 features":       func(o *Options) { o.Model.In = 11 },
 		"aggregated features are neither":   func(o *Options) { o.Precomputed = true },
 		"chunks of -1 bytes":                func(o *Options) { o.ChunkBytes = -1 },
-		"hidden width 17 is not a multiple": func(o *Options) { o.Model.Hidden = 17 },
+		"hidden 17 is not a multiple": func(o *Options) { o.Model.Hidden = 17 },
 	} {
 		o := Options{Model: m, Devices: cpus(t, 1, 1), Part: spread(400, 2)}
 		edit(&o)

@@ -1,4 +1,4 @@
-"""jumping_reference.py DIR: the golden cases KIND_jumping.npz, from PyTorch Geometric's GCN, GraphSAGE, GIN and GAT with jk="cat" in float64.
+"""blocks_reference.py DIR: the golden cases KIND_jumping.npz and KIND_plain.npz, from PyTorch Geometric's GCN, GraphSAGE, GIN and GAT in float64 with jk="cat", and with norm=None.
 
 Graphs, features, labels and masks are those of other cases in DIR.
 """
@@ -12,9 +12,12 @@ from torch_geometric import nn as pyg
 warnings.filterwarnings("ignore")
 KEPT = ("indptr", "indices", "x", "y", "train_mask")
 HIDDEN = 8
-# The case that the data is of, the layers, and the model.
-CASES = {"gcn": ("gcn_undirected", 3, pyg.GCN, {}), "sage": ("sage_directed", 2, pyg.GraphSAGE, {}), "gin": ("gin_multilabel", 3, pyg.GIN, dict(train_eps=True)),
-         "gat": ("gat_multilabel", 3, pyg.GAT, dict(heads=2)), "gatv2": ("gat_directed", 1, pyg.GAT, dict(heads=2, v2=True))}
+MODELS = {"gcn": (pyg.GCN, {}), "sage": (pyg.GraphSAGE, {}), "gin": (pyg.GIN, dict(train_eps=True)), "gat": (pyg.GAT, dict(heads=2)), "gatv2": (pyg.GAT, dict(heads=2, v2=True))}
+JUMPING, PLAIN = dict(norm=torch.nn.LayerNorm(HIDDEN), jk="cat"), dict(norm=None)
+# The case that the data is of, the layers, and what the model has.
+CASES = {"gcn_jumping": ("gcn_undirected", 3, JUMPING), "sage_jumping": ("sage_directed", 2, JUMPING), "gin_jumping": ("gin_multilabel", 3, JUMPING), "gat_jumping": ("gat_multilabel", 3, JUMPING),
+         "gatv2_jumping": ("gat_directed", 1, JUMPING), "gcn_plain": ("gcn_multilabel", 3, PLAIN), "sage_plain": ("sage_multilabel", 3, PLAIN), "gin_plain": ("gin_undirected", 2, PLAIN),
+         "gat_plain": ("gat_multilabel", 3, PLAIN), "gatv2_plain": ("gat_undirected", 2, PLAIN)}
 
 
 def forward_order(name):
@@ -22,13 +25,14 @@ def forward_order(name):
     return (0, 2) if first == "lin" else (int(number), first == "norms", ".lin." not in name)
 
 
-def case(given, layers, model, more):
+def case(given, model, layers, more):
     torch.manual_seed(17)  # of seeds from 15 on, the first with which no gradient of GAT's att_dst is rounding alone, as where all scores of a head have one sign
     n = len(given["train_mask"])
     x, train = torch.tensor(given["x"]).double(), torch.tensor(given["train_mask"])
     several = given["y"].ndim == 2
     y = torch.tensor(given["y"]).double() if several else torch.tensor(given["y"]).long()
-    model = model(x.size(1), HIDDEN, layers, given["logits"].shape[1], norm=torch.nn.LayerNorm(HIDDEN), jk="cat", **more).double()
+    of, options = MODELS[model]
+    model = of(x.size(1), HIDDEN, layers, given["logits"].shape[1], **options, **more).double()
     edges = torch.tensor(np.stack([given["indices"], np.repeat(np.arange(n), np.diff(given["indptr"]))])).long()
     with torch.no_grad():
         for p in model.parameters():
@@ -56,8 +60,8 @@ def case(given, layers, model, more):
 
 
 if __name__ == "__main__":
-    for kind, (of, *how) in CASES.items():
+    for name, (of, *how) in CASES.items():
         with np.load(f"{sys.argv[1]}/{of}.npz") as given:
-            c = case(dict(given), *how)
-        print(kind, c["loss"])
-        np.savez_compressed(f"{sys.argv[1]}/{kind}_jumping.npz", **c)
+            c = case(dict(given), name.split("_")[0], *how)
+        print(name, c["loss"])
+        np.savez_compressed(f"{sys.argv[1]}/{name}.npz", **c)
