@@ -284,13 +284,13 @@ func TestUnequalDevices(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	p, m, _ := plain(t, gnn.GAT)
 	for want, edit := range map[string]func(o *Options){
-		"no device":                         func(o *Options) { o.Devices = nil },
-		"399 part entries for 400":          func(o *Options) { o.Part = o.Part[1:] },
-		"vertex 3: part 2 is outside":       func(o *Options) { o.Part[3] = 2 },
-		"the model reads 11 features":       func(o *Options) { o.Model.In = 11 },
-		"aggregated features are neither":   func(o *Options) { o.Precomputed = true },
-		"chunks of -1 bytes":                func(o *Options) { o.ChunkBytes = -1 },
-		"hidden 17 is not a multiple": func(o *Options) { o.Model.Hidden = 17 },
+		"no device":                       func(o *Options) { o.Devices = nil },
+		"399 part entries for 400":        func(o *Options) { o.Part = o.Part[1:] },
+		"vertex 3: part 2 is outside":     func(o *Options) { o.Part[3] = 2 },
+		"the model reads 11 features":     func(o *Options) { o.Model.In = 11 },
+		"aggregated features are neither": func(o *Options) { o.Precomputed = true },
+		"chunks of -1 bytes":              func(o *Options) { o.ChunkBytes = -1 },
+		"hidden 17 is not a multiple":     func(o *Options) { o.Model.Hidden = 17 },
 	} {
 		o := Options{Model: m, Devices: cpus(t, 1, 1), Part: spread(400, 2)}
 		edit(&o)
