@@ -243,6 +243,8 @@ func TestDataWrongUsage(t *testing.T) {
 		{"--scale", []string{"data", "synth", "flickr-like", "--out", "new", "--scale", "0"}},
 		{"--scale", []string{"data", "synth", "flickr-like", "--out", "new", "--scale", "NaN"}},
 		{"scale", []string{"data", "synth", "flickr-like", "--out", "new", "--scale", "big"}},
+		{"scale 2 of papers-like is not in (0, 1.", []string{"data", "synth", "papers-like", "--out", "new", "--scale", "2"}},
+		{"scale 17 of flickr-like is not in (0, 16]", []string{"data", "synth", "flickr-like", "--out", "new", "--scale", "17"}},
 		{"seed", []string{"data", "synth", "flickr-like", "--out", "new", "--seed", "-1"}},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {

@@ -40,6 +40,35 @@ func TestMetric(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"--metric", "f1", "not one of"}, append([]string{"train", "--quiet"}, small("--metric", "f1")...)...)
 }
 
+// Without validation vertices a note says once that the newest weights count as the best, and which settings have no effect; nothing stops the run.
+func TestNoValidation(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	const says = "note: ok has no validation vertices: the newest weights count as the best"
+	for name, more := range map[string][]string{
+		"one part": nil, "isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
+	} {
+		for flags, then := range map[string]string{
+			"": "", "--best-by metric": "", "--best-by loss": "; --best-by loss has no effect", "--patience 1": "; --patience 1 has no effect",
+			"--best-by loss --patience 1": "; --best-by loss and --patience 1 have no effect",
+		} {
+			dir := strings.ReplaceAll(name+flags, " ", "")
+			args := append(append(small("--run-dir", dir, "--split", "0.9,0,0.1", "--eval-every", "1", "--epochs", "4"), more...), strings.Fields(flags)...)
+			stdout, stderr, code := s.run(append([]string{"train", "--json"}, args...)...)
+			if code != 0 || strings.Count(stderr, says) != 1 || !strings.Contains(stderr, says+then+"\n") {
+				t.Errorf("%s, %s: exit code %d, %s", name, flags, code, stderr)
+				continue
+			}
+			if r := readResultLine(t, stdout); *r.BestEpoch != 3 || len(metricsOf(t, s.path(dir))) != 4 {
+				t.Errorf("%s, %s: best epoch %d of %d", name, flags, *r.BestEpoch, len(metricsOf(t, s.path(dir))))
+			}
+		}
+	}
+	if _, stderr, code := s.run(append([]string{"train"}, small("--run-dir", "with", "--patience", "1")...)...); code != 0 || strings.Contains(stderr, "no validation") {
+		t.Errorf("with validation vertices: exit code %d, %s", code, stderr)
+	}
+}
+
 // --best-by loss keeps the weights of the least loss of validation, and stops by it; what is scored stays the metric.
 func TestBestByLoss(t *testing.T) {
 	s := newSandbox(t)

@@ -22,6 +22,9 @@ const (
 	streamTypes
 )
 
+// maxPairs bounds the undirected edges of a nested block model.
+const maxPairs = math.MaxInt32
+
 // Nested is a degree-corrected block model of two levels: communities inside classes.
 type Nested struct {
 	Vertices    int     // 1 to 2³¹-1
@@ -79,8 +82,8 @@ func (s Nested) validate() error {
 		return fmt.Errorf("nested block model: %d vertices are not in [1, %d]", s.Vertices, maxVertices)
 	case s.Classes < 1 || s.Classes > s.Vertices:
 		return fmt.Errorf("nested block model: %d classes are not in [1, %d]", s.Classes, s.Vertices)
-	case s.Pairs < 0 || float64(s.Pairs) > float64(s.Vertices)*float64(s.Vertices-1)/2 || s.Pairs > math.MaxInt32:
-		return fmt.Errorf("nested block model: %d undirected edges do not fit %d vertices, or are more than 2³¹", s.Pairs, s.Vertices)
+	case s.Pairs < 0 || float64(s.Pairs) > float64(s.Vertices)*float64(s.Vertices-1)/2 || s.Pairs > maxPairs:
+		return fmt.Errorf("nested block model: %d undirected edges do not fit %d vertices, or are more than %d", s.Pairs, s.Vertices, maxPairs)
 	case s.Community < 1:
 		return fmt.Errorf("nested block model: communities of %d vertices; want 1 or more", s.Community)
 	case !share(s.InCommunity) || !share(s.InClass) || s.InCommunity+s.InClass > 1:

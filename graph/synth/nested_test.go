@@ -3,6 +3,7 @@ package synth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -247,6 +248,32 @@ func TestPresetSizes(t *testing.T) {
 	}
 	if q, err := p.Scaled(0.5); err != nil || math.Abs(float64(q.Pairs)/float64(q.Vertices)-float64(p.Pairs)/float64(p.Vertices)) > 0.1 {
 		t.Errorf("half of reddit-like has another mean degree: %+v, %v", q, err)
+	}
+}
+
+// Each preset has a largest scale of its own, at which it can be made; a larger one is refused with the range.
+func TestMaxScale(t *testing.T) {
+	for _, p := range Presets() {
+		most := p.MaxScale()
+		q, err := p.Scaled(most)
+		if p.Cols > 0 {
+			err = errors.Join(err, q.validate())
+		}
+		if err != nil {
+			t.Errorf("%s at its largest scale %g: %v", p.Name, most, err)
+		}
+		if _, err := p.Scaled(most + 0.001); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("(0, %g]", most)) {
+			t.Errorf("%s at more than its largest scale %g: %v", p.Name, most, err)
+		}
+		if most < 16 {
+			p.Pairs = int64(float64(p.Pairs) * (most + 0.001))
+			if p.validate() == nil {
+				t.Errorf("%s: the largest scale %g could be larger", p.Name, most)
+			}
+		}
+	}
+	if p, _ := FindPreset("papers-like"); p.MaxScale() >= 2 || p.MaxScale() < 1 {
+		t.Errorf("papers-like: the largest scale is %g", p.MaxScale())
 	}
 }
 

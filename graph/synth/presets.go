@@ -76,11 +76,20 @@ func FindPreset(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no preset %q; there are %s", name, strings.Join(names, ", "))
 }
 
+// mostScale bounds the scale of every preset: what is larger stands for nothing that was published.
+const mostScale = 16
+
+// MaxScale returns the largest scale, in thousandths, at which the vertices and edges of the preset can be numbered.
+func (p Preset) MaxScale() float64 {
+	largest := min(maxVertices/float64(p.Vertices), maxPairs/float64(p.Pairs))
+	return min(mostScale, math.Floor(1000*largest)/1000)
+}
+
 // Scaled returns the preset with scale times the vertices and edges. There are at least four vertices per class. The mean
 // degree stays unless communities or classes would become denser than maxDensity.
 func (p Preset) Scaled(scale float64) (Preset, error) {
-	if !(scale > 0 && scale <= 16) {
-		return p, fmt.Errorf("scale %g is not in (0, 16]", scale)
+	if most := p.MaxScale(); !(scale > 0 && scale <= most) {
+		return p, fmt.Errorf("scale %g of %s is not in (0, %g]", scale, p.Name, most)
 	}
 	if p.Cols == 0 {
 		bits := math.Round(math.Log2(scale * float64(p.Vertices)))

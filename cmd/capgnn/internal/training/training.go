@@ -144,6 +144,9 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	if err := t.makeRunDir(whole); err != nil {
 		return nil, err
 	}
+	if err := t.noteValidation(whole); err != nil {
+		return nil, err
+	}
 	t.Console.Enter(term.Placing)
 	place := t.fullBatchJob
 	if t.Config.Sampled() {
