@@ -18,6 +18,12 @@ func PhiloxWords(dst []uint32, id, stream, step uint32, k [2]uint32) {
 	}
 }
 
+// PhiloxWord returns word 0 of counter {0, id, stream, step}.
+func PhiloxWord(id, stream, step uint32, k [2]uint32) uint32 {
+	w, _, _, _ := philox(0, id, stream, step, k[0], k[1])
+	return w
+}
+
 // philox has the words in variables of their own: an array would be kept in memory between rounds.
 func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
 	const (

@@ -100,7 +100,22 @@ func (q *Queue) Epilogue(e gpu.Epilogue) {
 	if r.z.Empty() {
 		return
 	}
+	if e.Z.Cols == 1 && e.Z.LD == 1 && e.H.LD == 1 && e.H.Type == gpu.FP32 && !e.Norm && e.Act == gpu.NoActivation && r.drop.on {
+		q.dropColumn(e, r.drop)
+		return
+	}
 	q.compute("Epilogue", gpu.PhaseOther, func() {
 		q.dev.pool.Rows(r.z.Rows, r.z.Cols, q.dev.finish(nil, r).rows(r.z))
+	})
+}
+
+// dropColumn is Epilogue of a column that is only dropped from: values of sparse features, of which each has an id.
+func (q *Queue) dropColumn(e gpu.Epilogue, d dropout) {
+	column := func(m gpu.Matrix) []float32 { return values(gpu.Vec{Buf: m.Buf, Off: m.Off, Len: m.Rows}) }
+	z, h := column(e.Z), column(e.H)
+	q.compute("Epilogue", gpu.PhaseOther, func() {
+		q.dev.pool.Rows(len(z), 1, func(_, lo, hi int) {
+			kernel.DropColumn(h[lo:hi], z[lo:hi], d.ids[lo:hi], d.layer, d.epoch, d.key, d.threshold, d.scale)
+		})
 	})
 }

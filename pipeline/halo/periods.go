@@ -17,8 +17,7 @@ type periods struct {
 	exact   int              // epochs at first that use rows of their own
 	ladder  *jaca.Ladder     // chooses the schedule of layers that age by the harm that it does; nil: it is fixed
 	probing bool             // rows that age are read as the schedule says, and none moves for a later epoch
-	layers  []int            // by exchange, those of rows that cross behind the others
-	across  []bool           // the same: its rows cross
+	across  []bool           // by exchange, those of rows that cross behind the others: its rows cross
 	ages    []bool           // the same: its rows may be of an earlier epoch
 	now     []jaca.Schedule  // the same: in force
 }
@@ -27,7 +26,7 @@ type periods struct {
 func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	p := &periods{exact: c.ExactEpochs}
 	for _, l := range exchanges {
-		p.layers, p.ages, p.across = append(p.layers, l.Layer), append(p.ages, l.ages), append(p.across, l.across)
+		p.ages, p.across = append(p.ages, l.ages), append(p.across, l.across)
 	}
 	var err error
 	if c.Staleness.Auto() {
@@ -43,9 +42,9 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 		return nil, err
 	}
 	p.now = make([]jaca.Schedule, len(exchanges))
-	for k, layer := range p.layers {
-		// Features do not change: where all layers have one schedule they may come an epoch later, too.
-		if features := layer == 0 && p.ladder == nil; p.ages[k] || features {
+	for k, l := range exchanges {
+		// Features do not change, if nothing is made of them: where all layers have one schedule they may come an epoch later, too.
+		if p.ages[k] || l.still && p.ladder == nil {
 			p.now[k] = p.from(k, 0)
 		} else {
 			p.now[k] = jaca.Schedule{Period: 1}

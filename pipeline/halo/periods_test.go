@@ -9,7 +9,7 @@ import (
 
 // Every schedule that a run may have, after what changes it, by exchange: features, a layer that ages, one that does not.
 func TestPeriods(t *testing.T) {
-	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
+	exchanges := []traffic{{ID: ID{Layer: 0}, still: true}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}}, {ID: ID{Layer: 1, Dir: 1}, ages: true}, {ID: ID{Layer: 0, Dir: 1}}}
 	type s = jaca.Schedule
 	none := func(*periods) {}
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestPeriods(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.do(p)
-			want := []s{c.features, c.aging, c.fixed, c.aging}
+			want := []s{c.features, c.aging, c.fixed, c.aging, c.fixed}
 			var got []s
 			for k := range exchanges {
 				got = append(got, p.at(k))

@@ -14,7 +14,8 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 			dropped := o.BackwardExact && o.Staleness.Bound > 0 && dir == gnn.Backward && plan.Ages(l)
 			exchanges = append(exchanges, traffic{ID: ID{l, dir}, index: len(exchanges),
 				rowFormat: rowFormat{w, stored, codingOf(o.HaloType, stored, model.ScoreColumns(plan, l, dir))},
-				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l) && !dropped, dropped: dropped})
+				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l) && !dropped, dropped: dropped,
+				still: l == 0 && dir == gnn.Forward && plan.Layers[0].AggregateFirst})
 		}
 	}
 	for l := range model.Layers {

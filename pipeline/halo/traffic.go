@@ -21,6 +21,7 @@ type traffic struct {
 	index    int     // place among the exchanges of an epoch
 	keeps    bool    // the backward pass reads the rows once more
 	ages     bool    // rows may have a slot, and be of an earlier epoch
+	still    bool    // its rows are features, the same in all epochs
 	returned bool    // its rows are gradients of halo rows, which their readers made: see returns
 	dropped  bool    // only exact epochs exchange it
 	gamma    float32 // share of what a slot holds that a refresh leaves there; 0: rows replace each other

@@ -27,3 +27,16 @@ func philoxKeepGo(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshol
 		dst[i] = bits
 	}
 }
+
+// DropColumn writes what dropout leaves of a column: dst[i] = src[i]·scale if word 0 of gpu.Philox({0, ids[i], layer, epoch}, key) is at least threshold,
+// else 0. src and ids have at least len(dst) elements.
+func DropColumn(dst, src []float32, ids []int32, layer, epoch uint32, key [2]uint32, threshold uint32, scale float32) {
+	src, ids = src[:len(dst)], ids[:len(dst)]
+	for i := range dst {
+		x := src[i] * scale
+		if gpu.PhiloxWord(uint32(ids[i]), layer, epoch, key) < threshold {
+			x = 0
+		}
+		dst[i] = x
+	}
+}

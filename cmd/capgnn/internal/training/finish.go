@@ -91,7 +91,11 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 		return nil, err
 	}
 	if r.Stopped == stoppedByPatience {
-		t.Console.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.Config.Patience)
+		what := "score"
+		if t.Config.BestByLoss() {
+			what = "loss"
+		}
+		t.Console.Note("stopped after %d epochs: %d evaluations without a better validation %s", r.Epochs, t.Config.Patience, what)
 	}
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.Staleness.Forecast = t.Aging
