@@ -105,16 +105,16 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
-		if ch.Period > 0 && l > 0 && c.staysFresh(l, ch) {
+		if ch.Period > 0 && (l > 0 && c.staysFresh(l, ch) || l == 0 && c.DropsFeatures()) {
 			p.Layers[l] = chooseLayer(c, s, l, Choice{NoTransformFirst: ch.NoTransformFirst})
-			p.Layers[l].Fresh = true
+			p.Layers[l].Fresh = l > 0
 		}
 	}
 	p.Input = chooseInput(c, s, ch)
 	switch {
 	case c.Kind == GATv2 && p.Input == Exchanged && !ch.Blocks:
 		p.Layers[0] = LayerPlan{Returns: true}
-	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && (s.Sparse || c.DropsFeatures()):
+	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
 		p.Layers[0] = LayerPlan{}
 	case p.Input == Precomputed:
 		p.Layers[0] = aggregateIn

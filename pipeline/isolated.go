@@ -63,7 +63,7 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 		bad("edge weights stay folded, and features are aggregated before the first epoch")
 	}
 	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
-		bad("the first layer is cut as the others are where it reads more than the features")
+		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
 	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
 		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)

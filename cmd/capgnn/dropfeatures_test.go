@@ -61,7 +61,7 @@ func TestDropFeaturesAreRefused(t *testing.T) {
 		t.Errorf("%v, %s", err, text)
 	}
 	for _, x := range [][]string{
-		{"drops nothing", "--model", "sgc"}, {"always drops", "--model", "appnp"}, {"always drops", "--model", "gcnii"}, {"--dropout 0", "--dropout", "0"}, {"layers=all", "--isolated", "--devices", "cpu:0,cpu:0"},
+		{"drops nothing", "--model", "sgc"}, {"always drops", "--model", "appnp"}, {"always drops", "--model", "gcnii"}, {"with --dropout 0", "--dropout", "0"}, {"layers=all", "--isolated", "--devices", "cpu:0,cpu:0"},
 	} {
 		s.fails(term.ExitUsage, []string{"--drop-features", x[0]}, append([]string{"train", "--quiet", "--drop-features"}, small(x[1:]...)...)...)
 	}

@@ -43,7 +43,7 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	}
 	p.now = make([]jaca.Schedule, len(exchanges))
 	for k, l := range exchanges {
-		// Features do not change, if nothing is made of them: where all layers have one schedule they may come an epoch later, too.
+		// Features do not change, if nothing is made of them or dropped: where all layers have one schedule they may come an epoch later, too.
 		if p.ages[k] || l.still && p.ladder == nil {
 			p.now[k] = p.from(k, 0)
 		} else {

@@ -15,7 +15,7 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 			exchanges = append(exchanges, traffic{ID: ID{l, dir}, index: len(exchanges),
 				rowFormat: rowFormat{w, stored, codingOf(o.HaloType, stored, model.ScoreColumns(plan, l, dir))},
 				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l) && !dropped, dropped: dropped,
-				still: l == 0 && dir == gnn.Forward && plan.Layers[0].AggregateFirst})
+				still: l == 0 && dir == gnn.Forward && plan.Layers[0].AggregateFirst && !model.DropsFeatures()})
 		}
 	}
 	for l := range model.Layers {

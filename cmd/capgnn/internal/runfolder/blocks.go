@@ -43,7 +43,7 @@ const activationUsage = "`FUNCTION` behind hidden convolutions and in the dense 
 // dropFeaturesOption has dropout drop features, with its help.
 const (
 	dropFeaturesOption = "drop-features"
-	dropFeaturesUsage  = "--dropout drops features, too, as papers of gcn and gat do; sums over features are then made in every epoch (gcn, sage, gin, gat and gatv2; appnp and gcnii always drop them)"
+	dropFeaturesUsage  = "also drop features, with the probability of --dropout, as the papers of gcn and gat do; no sums over features can then be made before the first epoch (gcn, sage, gin, gat and gatv2; appnp and gcnii always drop features)"
 )
 
 // checkBlocks looks at what stands between layers, and behind them.
@@ -69,11 +69,11 @@ func (c *Config) checkBlocks(p *problems) {
 	switch {
 	case !c.DropFeatures:
 	case lacks && model == gnn.SGC:
-		p.add("--drop-features: --model sgc drops nothing: drop the flag, or train another model")
+		p.add("--drop-features: --model sgc drops nothing: leave the flag out, or train another model")
 	case lacks:
-		p.add("--drop-features: --model %s always drops features: drop the flag", c.Model)
+		p.add("--drop-features: --model %s always drops features: leave the flag out", c.Model)
 	case c.Dropout == 0:
-		p.add("--drop-features: --dropout 0 drops nothing: drop one of them")
+		p.add("--drop-features: nothing is dropped with --dropout 0: leave one of the two out")
 	}
 	if c.Activation != "" && p.oneOf(activationOption, c.Activation, Names(gnn.Activations)...) && model == gnn.SGC {
 		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)

@@ -137,7 +137,7 @@ func (c *Config) checkIsolated(p *problems) {
 	if gnn.Kind(c.Model).KeepsOrigin() && !i.AllLayers {
 		p.add("--%s: say layers=all with --model %s: its first layer reads what a network makes of features, so it is cut as the others are", isolated, c.Model)
 	}
-	if c.DropFeatures && !i.AllLayers {
+	if c.DropFeatures && gnn.Kind(c.Model).Norms() && !i.AllLayers {
 		p.add("--%s: say layers=all with --%s: sums of features that are dropped cannot be made once, so the first layer is cut as the others are", isolated, dropFeaturesOption)
 	}
 	if i.Correction.EdgeWeights() && gnn.Kind(c.Model).Attends() {
