@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -114,6 +115,11 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
 func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name string) (*dataset.Dataset, error) {
+	for _, flag := range []string{"edges", "standardize", "features"} {
+		if choices := flagChoices()[flag]; c.String(flag) == "" {
+			return nil, term.Usagef("--%s %s is not one of %s", flag, term.Quoted("", choices), strings.Join(choices, ", "))
+		}
+	}
 	path, err := datasets.Find(k, name)
 	if err != nil {
 		return nil, err

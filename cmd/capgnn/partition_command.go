@@ -45,6 +45,12 @@ func partitionAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	switch {
+	case c.IsSet("out") && c.String("out") == "":
+		return term.Usagef("--out is empty: name a file")
+	case c.IsSet("plot") && c.String("plot") == "":
+		return term.Usagef("--plot is empty: name a file")
+	}
 	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
 	}

@@ -137,6 +137,33 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+// Flags that take one of a few values refuse an empty one, but --comm-net and --devices, where it stands for what holds without them. In a config file an empty norm or activation is the default.
+func TestEmptyChoices(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, name := range []string{"edges", "standardize", "features", "self-loops", "model", "norm", "jk", "activation", "optimizer", "metric", "best-by", "sampling", "partitioner", "objective", "cost", "prune-score", "order", "storage",
+		"comm", "cache", "halo-backward", "pipeline", "peer", "halo-dtype"} {
+		s.fails(term.ExitUsage, []string{"--" + name, `""`}, "train", "--dataset", "ok.npz", "--quiet", "--"+name, "")
+	}
+	for _, name := range []string{"edges", "standardize", "features"} {
+		s.fails(term.ExitUsage, []string{"--" + name + ` "" is not one of`}, "data", "info", "ok.npz", "--"+name, "")
+	}
+	for _, args := range [][]string{{"partition", "--dataset", "ok.npz", "--parts", "2", "--out", ""}, {"partition", "--dataset", "ok.npz", "--parts", "2", "--plot", ""}, {"profile", "--out", ""}} {
+		s.fails(term.ExitUsage, []string{args[len(args)-2] + " is empty: name a file"}, args...)
+	}
+	if term.Exists(s.path("runs")) {
+		t.Error("wrong usage left run folders")
+	}
+	plain := s.train(small("--run-dir", "plain", "--epochs", "1")...)
+	if err := os.WriteFile(s.path("empty.yaml"), []byte("dataset: ok.npz\nnorm: \"\"\nactivation: \"\"\ncomm-net: \"\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.train("--config", "empty.yaml", "--hidden", "16", "--layers", "2", "--epochs", "1", "--run-dir", "file"); r.SHA256 != plain.SHA256 {
+		t.Error("empty norm and activation in a config file: other weights")
+	}
+}
+
 // Damaged and inconsistent data end with exit code 2 and one line that names the file.
 func TestBadData(t *testing.T) {
 	for name, change := range map[string]func(store){

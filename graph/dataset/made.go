@@ -38,7 +38,7 @@ const (
 // parseFeatures reads a value of Options.Features; width is that of random ones.
 func parseFeatures(text string) (kind string, width int, err error) {
 	switch text {
-	case "", FeaturesStored:
+	case FeaturesStored:
 		return FeaturesStored, 0, nil
 	case FeaturesDegree, FeaturesOneHot:
 		return text, 0, nil

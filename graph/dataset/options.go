@@ -53,8 +53,10 @@ func (o Options) Validate() error {
 	default:
 		return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
 	}
-	if err := CheckFeatures(o.Features); err != nil {
-		return err
+	if o.Features != "" {
+		if err := CheckFeatures(o.Features); err != nil {
+			return err
+		}
 	}
 	if o.MakesFeatures() && o.Standardises() {
 		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: drop one of them", o.Features)

@@ -46,6 +46,18 @@ const (
 	dropFeaturesUsage  = "also drop features, with the probability of --dropout, as the papers of gcn and gat do; no sums over features can then be made before the first epoch (gcn, sage, gin, gat and gatv2; appnp and gcnii always drop features)"
 )
 
+// unnamed returns what an option may be whose default has no name of its own, as models differ in it: "" stands for it in config.yaml, but is no value of the flag. Of other
+// options it returns nil.
+func (o Option) unnamed() []string {
+	switch o.Name {
+	case normOption:
+		return []string{normLayer, normNone}
+	case activationOption:
+		return Names(gnn.Activations)
+	}
+	return nil
+}
+
 // checkBlocks looks at what stands between layers, and behind them.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)

@@ -326,7 +326,11 @@ func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 		if o.FileOnly || !c.IsSet(o.Name) {
 			continue
 		}
-		if err := o.Set(cfg, fmt.Sprint(c.Value(o.Name))); err != nil {
+		text := fmt.Sprint(c.Value(o.Name))
+		if p := (problems{}); text == "" && o.unnamed() != nil && !p.oneOf(o.Name, text, o.unnamed()...) {
+			return nil, term.Usagef("%s: %w", c.Command.Name, p[0])
+		}
+		if err := o.Set(cfg, text); err != nil {
 			return nil, term.Usagef("%s: --%w", c.Command.Name, err)
 		}
 		given = append(given, o.Name)
