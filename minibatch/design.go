@@ -91,11 +91,15 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 	s, steps := d.sampler(p), min(probes, r.steps)
 	d.epoch.Steps = steps
 	x := draft{group: new(group)}
-	together := gpu.Bytes(0) // rows that are fetched at once
+	most := make([]int, r.units) // roots, by unit
+	together := gpu.Bytes(0)     // rows that are fetched at once
 	for part := range r.parts {
 		g := d.stageOf(p, o, part)
 		d.units = append(d.units, make([]extent, r.units))
 		for _, merged := range r.merging.probed() {
+			for unit := range most {
+				most[unit] = r.most(part, unit, merged)
+			}
 			for k := range steps * r.units {
 				if err := ctx.Err(); err != nil {
 					return nil, 0, err
@@ -107,7 +111,6 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				var e extent
 				e.of(&x.stack, g.sparse())
 				e.missing = g.others(x.ids())
-				d.units[part][x.unit].cover(&e)
 				if merged == 0 {
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
@@ -119,12 +122,16 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					}
 					together += x.counts.Bytes.Rows
 					d.away[part] = max(d.away[part], together)
-					all = append(all, e)
+					all = append(all, e.clone())
 				}
+				if n := most[x.unit]; n < fewRoots && 2*e.roots >= n { // of a smaller share of them too little is seen
+					e.grow(n, p.Vertices())
+				}
+				d.units[part][x.unit].cover(&e)
 			}
 			for unit := range d.units[part] {
 				e := &d.units[part][unit]
-				e.roots = max(e.roots, r.most(part, unit, merged))
+				e.grow(most[unit], p.Vertices())
 			}
 		}
 		for unit := range d.units[part] {
@@ -133,6 +140,11 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				e.ids = e.roots
 			}
 			d.seen[part].cover(e)
+		}
+		if r.units > 1 && d.seen[part].roots < fewRoots { // in later epochs roots fall to other units
+			for unit := range d.units[part] {
+				d.units[part][unit].cover(&d.seen[part])
+			}
 		}
 	}
 	return all, steps, nil

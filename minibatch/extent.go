@@ -2,6 +2,7 @@ package minibatch
 
 import (
 	"math"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/internal/learn"
@@ -48,16 +49,52 @@ func (e *extent) cover(x *extent) {
 	}
 }
 
-// slack is the part of what was seen by which buffers are larger at first: steps differ.
-const slack = 8
+// clone returns an extent of its own.
+func (e *extent) clone() extent {
+	x := *e
+	x.hops = slices.Clone(e.hops)
+	return x
+}
+
+// grow makes e that of a step with so many roots, on a graph of n vertices, if it has fewer: of steps of few roots those that were sampled may lack one that others have.
+func (e *extent) grow(roots, n int) {
+	if roots <= e.roots {
+		return
+	}
+	had := max(1, e.roots)
+	more := func(x int) int { return (x*roots + had - 1) / had }
+	e.roots, e.ids, e.missing, e.features = roots, min(n, more(e.ids)), min(n, more(e.missing)), more(e.features)
+	for h := range e.hops {
+		x := &e.hops[h]
+		x.rows, x.cols, x.entries = min(n, more(x.rows)), min(n, more(x.cols)), more(x.entries)
+	}
+}
+
+// slack is the part of what was seen by which buffers are larger at first: steps differ. Those of fewer than fewRoots differ more, by the square root of how many roots they have.
+const (
+	slack    = 8
+	fewRoots = slack * slack / 4
+)
+
+// withSlack returns x of a step of so many roots with slack.
+func withSlack(x, roots int) int {
+	if roots > 0 && roots < fewRoots {
+		return x + int(math.Ceil(float64(x)/(2*math.Sqrt(float64(roots)))))
+	}
+	return x + (x+slack-1)/slack
+}
 
 // ample returns e with slack, within what a graph of n vertices can need. Where roots of a unit are drawn, their number has slack too; else it is known beforehand.
 func (e *extent) ample(n int, drawn bool) extent {
-	more := func(x int) int { return x + (x+slack-1)/slack }
-	a := extent{roots: e.roots, ids: e.ids, missing: min(n, more(e.missing)), features: more(e.features)}
+	a := extent{roots: e.roots, ids: e.ids}
 	if drawn {
-		a.roots = min(n, more(e.roots))
+		a.roots = min(n, withSlack(e.roots, e.roots))
 	}
+	more := func(x int) int {
+		had := max(1, e.roots)
+		return max(withSlack(x, e.roots), (x*a.roots+had-1)/had)
+	}
+	a.missing, a.features = min(n, more(e.missing)), more(e.features)
 	if len(e.hops) > 0 || drawn {
 		a.ids = min(n, more(e.ids))
 	}
