@@ -27,6 +27,15 @@ func TestIsolatedPhases(t *testing.T) {
 	if peak := fmt.Sprintf(`"peak":%d`, one.PeakBytes.Devices[0]); !strings.Contains(plan, peak) {
 		t.Errorf("plan says another peak than %s: %s", peak, plan)
 	}
+	const linked = "cpu:0,threads=1,link=4GiB/s,cpu:1,threads=1,link=1GiB/s"
+	s.measured(linked)
+	apart := s.train(append(args, "--devices", linked, "--run-dir", "linked")...)
+	plan = s.must("plan", "--json", "--dataset", "ok.npz", "--hidden", "8", "--isolated=chunks=5,phases=3,targets=both", "--devices", linked)
+	for _, n := range apart.PeakBytes.Devices {
+		if peak := fmt.Sprintf(`"peak":%d`, n); !strings.Contains(plan, peak) {
+			t.Errorf("plan over unequal links says another peak than %s: %s", peak, plan)
+		}
+	}
 	s.must("predict", "--run", "alone", "--what", "labels", "--devices", cpus(2), "--quiet")
 	if _, err := os.Stat(s.path("alone/labels.npy")); err != nil {
 		t.Error(err)

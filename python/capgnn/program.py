@@ -49,7 +49,7 @@ def find_program(program: Optional[str] = None) -> str:
 def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> List[str]:
     """Returns the command line of `capgnn NAME` with keyword arguments as flags.
 
-    batch_size=256 is --batch-size=256; True is the flag alone and False its opposite; a list or tuple is joined by commas, a dict as
+    batch_size=256 is --batch-size=256; True and False are true and false; a list or tuple is joined by commas, a dict as
     KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
     """
     out = [find_program(program), name]
@@ -57,14 +57,12 @@ def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> 
         flag = "--" + key.replace("_", "-")
         if value is None:
             continue
-        if value is True:
-            out.append(flag)
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             out.append(f"{flag}={','.join(f'{k}={v}' for k, v in value.items())}")
         elif isinstance(value, (list, tuple)):
             out.append(f"{flag}={','.join(map(str, value))}")
         else:
-            out.append(f"{flag}={'false' if value is False else os.fspath(value) if hasattr(value, '__fspath__') else value}")
+            out.append(f"{flag}={str(value).lower() if isinstance(value, bool) else os.fspath(value) if hasattr(value, '__fspath__') else value}")
     return out
 
 

@@ -70,11 +70,11 @@ func (t *Run) Forecast(ctx context.Context, profile *profiler.Profile, part []in
 	return t.simulate(ctx, profile, opt, false)
 }
 
-// forecastOptions returns the run's options with these parts, and with the links of a profile unless others are recorded.
+// forecastOptions returns the run's options with these parts, and, where parts keep rows of each other, with the links of a profile unless others are recorded.
 func (t *Run) forecastOptions(profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (pipeline.Options, error) {
 	opt := t.ProblemOptions()
 	opt.Part, opt.Dropped = part, dropped
-	if t.Config.CacheLinks.String() != "" {
+	if t.Config.CacheLinks.String() != "" || t.Config.Isolated.Value != nil {
 		return opt, nil
 	}
 	links, err := t.links(profile)
