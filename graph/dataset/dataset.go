@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"capgnn/graph"
@@ -24,11 +25,14 @@ type Dataset struct {
 	Classes  int        // 0: no labels
 	// ClassNames is what the classes are called; nil: only their numbers are known.
 	ClassNames []string
-	Train      []bool  // nil: absent
-	Val        []bool  // nil: absent
-	Test       []bool  // nil: absent
-	IDs        []int64 // original id per vertex; nil: the vertex number
-	Splits     int     // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
+	// ColumnNames is what the columns of the features are called; nil: only their numbers are known.
+	ColumnNames []string
+	Train       []bool   // nil: absent
+	Val         []bool   // nil: absent
+	Test        []bool   // nil: absent
+	IDs         []int64  // original id per vertex, where it is a number; nil: the vertex number
+	VertexNames []string // original id per vertex, where it may be any text; nil: IDs has it
+	Splits      int      // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
 	Scaling *Scaling // what the features were standardised with; nil: they are as stored
 
@@ -60,6 +64,17 @@ func (f *Features) Present() bool { return f.Dense != nil || f.Indptr != nil }
 
 // MultiLabel reports whether a vertex may belong to several classes.
 func (d *Dataset) MultiLabel() bool { return d.Targets != nil }
+
+// ID returns the original id of vertex v.
+func (d *Dataset) ID(v int) string {
+	switch {
+	case d.VertexNames != nil:
+		return d.VertexNames[v]
+	case d.IDs != nil:
+		return strconv.FormatInt(d.IDs[v], 10)
+	}
+	return strconv.Itoa(v)
+}
 
 // Close releases mapped files. Graph and Features must not be used afterwards, by anyone. Closing again does nothing.
 func (d *Dataset) Close() error {
@@ -113,6 +128,15 @@ func (d *Dataset) Validate() error {
 	}
 	if d.IDs != nil && len(d.IDs) != n {
 		return fmt.Errorf("ids: %d entries for %d vertices", len(d.IDs), n)
+	}
+	for _, names := range []struct {
+		of   string
+		have []string
+		want int
+	}{{"classes", d.ClassNames, d.Classes}, {"columns", d.ColumnNames, d.Features.Cols}, {"vertices", d.VertexNames, n}} {
+		if names.have != nil && len(names.have) != names.want {
+			return fmt.Errorf("%d names of %d %s", len(names.have), names.want, names.of)
+		}
 	}
 	return nil
 }

@@ -83,6 +83,7 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 	if err != nil {
 		return fmt.Errorf("make %s features: %w", text, err)
 	}
+	d.ColumnNames = nil
 	if had > 0 {
 		d.Note("features: %s, %d columns, in place of the %d columns of the data set", text, d.Features.Cols, had)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/stores"
 )
 
@@ -59,8 +60,8 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	return nil
 }
 
-// namesOfTables are the files in which data tables keeps names.
-var namesOfTables = []string{"ids.csv", "classes.csv", "columns.csv"}
+// filesOfNames are the files beside a data set that hold names.
+var filesOfNames = []string{fields.IDsFile, fields.ClassesFile, fields.ColumnsFile}
 
 // reads reports whether a data set of this format in a folder is read from a file of this name.
 func reads(d *dataset.Dataset, name string) bool {
@@ -69,7 +70,7 @@ func reads(d *dataset.Dataset, name string) bool {
 			return slices.ContainsFunc(ends, func(end string) bool { return s+end == name })
 		})
 	}
-	if slices.Contains(namesOfTables, name) {
+	if slices.Contains(filesOfNames, name) {
 		return true
 	}
 	switch d.Format {

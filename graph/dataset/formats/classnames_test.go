@@ -23,7 +23,8 @@ func TestClassNames(t *testing.T) {
 		{"quoted", "team\n\"blue, dark\"\n\"r\x1b[2Jed\"\n", []string{"blue, dark", "r [2Jed"}, ""},
 		{"none", "", nil, ""},
 		{"too few", "team\nblue\n", nil, "names 1 of 2 classes"},
-		{"junk", "\"", nil, "names 0 of 2 classes"},
+		{"a class without vertices", "team\nblue\nred\ngreen\n", []string{"blue", "red", "green"}, ""},
+		{"junk", "\"", nil, "classes.csv: parse error on line 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "names" {

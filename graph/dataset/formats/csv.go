@@ -66,7 +66,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, errors.Join(readMasks(d, dir, opt), fields.ReadClassNames(d, dir))
+	return d, errors.Join(readMasks(d, dir, opt), fields.ReadNames(d, dir))
 }
 
 // Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if

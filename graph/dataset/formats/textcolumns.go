@@ -17,8 +17,9 @@ func readTextFeatures(d *dataset.Dataset, t *textfile.Reader, named bool, n int)
 	if err != nil {
 		return 0, err
 	}
+	var names []string
 	if named {
-		t.Header()
+		names = t.Header()
 	}
 	var values []float32
 	rows, cols, err := t.Table(32, check.MaxCols, func(row, col int, v float64) error {
@@ -51,6 +52,9 @@ func readTextFeatures(d *dataset.Dataset, t *textfile.Reader, named bool, n int)
 		return 0, t.Whole("has %d rows of features, want %s", rows, wantVertices(n))
 	}
 	d.Features = dataset.Features{Cols: cols, Dense: values}
+	if len(names) == cols {
+		d.ColumnNames = names
+	}
 	return rows, nil
 }
 

@@ -31,7 +31,7 @@ func Load(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		d.Close() // a failed unmap would hide what is wrong with the file
 		return nil, err
 	}
-	return d, fields.ReadClassNames(d, dir)
+	return d, fields.ReadNames(d, dir)
 }
 
 // LoadArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and

@@ -34,7 +34,7 @@ func Write(dir string, d *dataset.Dataset, watch dataset.Watch) error {
 				return err
 			}
 		}
-		if err := fields.WriteClassNames(d, tmp); err != nil {
+		if err := fields.WriteNames(d, tmp); err != nil {
 			return err
 		}
 		text, err := json.MarshalIndent(metaOf(d), "", "  ")

@@ -2,8 +2,8 @@
 // classes.
 //
 // Its nouns: Arrays are named arrays, of an .npz or of a Folder of .npy files, which are mapped; ReadCSR, ReadDense, ReadSparse,
-// ReadLabels and ReadTargets read one field of them; FeatureLists are sparse features in JSON; ReadClassNames and
-// WriteClassNames go between a data set and classes.csv beside its files.
+// ReadLabels and ReadTargets read one field of them; FeatureLists are sparse features in JSON; ReadNames and WriteNames go between a
+// data set and the names in files beside it; Number, Whole, Truth and Unknown say what a field of a table means.
 //
 // # Contract
 //

@@ -2,12 +2,14 @@ package textfile
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"capgnn/internal/npy"
 	"capgnn/internal/regular"
@@ -216,16 +218,57 @@ func (t *Reader) skip() {
 	}
 }
 
-// Header skips the first line if it begins like a name, not like a number.
-func (t *Reader) Header() {
+// maxHeader bounds the bytes of a line of names.
+const maxHeader = 1 << 28
+
+// Header skips the first line if it begins like a name, not like a number, and returns the names in it.
+func (t *Reader) Header() (names []string) {
 	if !t.Next() {
-		return
+		return nil
 	}
 	c := t.peek()
 	letter := c|0x20 >= 'a' && c|0x20 <= 'z' && !bytes.EqualFold(t.buf[t.pos:min(t.end, t.pos+3)], []byte("nan"))
-	if letter || c == '_' || c == '"' {
-		t.skip()
+	if !letter && c != '_' && c != '"' {
+		return nil
 	}
+	var line []byte
+	for {
+		i := bytes.IndexByte(t.buf[t.pos:t.end], '\n')
+		if i >= 0 {
+			line = append(line, t.buf[t.pos:t.pos+i]...)
+			t.pos += i
+			return namesIn(line)
+		}
+		line = append(line, t.buf[t.pos:t.end]...)
+		if t.pos = t.end; len(line) > maxHeader {
+			t.skip()
+			return nil
+		}
+		if !t.fill() {
+			return namesIn(line)
+		}
+	}
+}
+
+// namesIn splits a line of names, which may be quoted, at what stands between them.
+func namesIn(line []byte) []string {
+	r := csv.NewReader(bytes.NewReader(line))
+	r.TrimLeadingSpace = true
+	switch {
+	case bytes.IndexByte(line, ',') >= 0:
+	case bytes.IndexByte(line, '\t') >= 0:
+		r.Comma = '\t'
+	default:
+		r.Comma = ' '
+	}
+	names, err := r.Read()
+	if err != nil {
+		return nil
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSpace(strings.ToValidUTF8(name, "\ufffd"))
+	}
+	return names
 }
 
 // Separator reads what stands between two fields and reports whether the line goes on.

@@ -1,0 +1,142 @@
+package fields
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/regular"
+)
+
+// Files of names beside a data set: a line that names the column, then a name in each line.
+const (
+	ClassesFile = "classes.csv" // of class 0, 1, …
+	ColumnsFile = "columns.csv" // of the columns of the features
+	IDsFile     = "ids.csv"     // ids of the vertices, which are any text
+)
+
+// maxNamesFile bounds classes.csv and columns.csv, in bytes.
+const maxNamesFile = 1 << 30
+
+// ReadNames takes the names of classes, columns and vertices from the folder of the data set, if it has them. Names that are not those
+// of this data set are left alone, with a note. Classes that are named and that no vertex has stay.
+func ReadNames(d *dataset.Dataset, dir string) error {
+	if d.Classes > 0 {
+		names, err := readNames(d, dir, ClassesFile, int(check.MaxClasses(d.Graph.Rows())), true)
+		switch {
+		case err != nil:
+			return err
+		case names == nil:
+		case len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil:
+			d.Note("%s names %d of %d classes: left alone", filepath.Join(dir, ClassesFile), len(names), d.Classes)
+		default:
+			d.ClassNames, d.Classes = names, len(names)
+		}
+	}
+	for _, f := range []struct {
+		file string
+		want int
+		into *[]string
+	}{{ColumnsFile, d.Features.Cols, &d.ColumnNames}, {IDsFile, d.Graph.Rows(), &d.VertexNames}} {
+		if f.want == 0 {
+			continue
+		}
+		names, err := readNames(d, dir, f.file, f.want, false)
+		if err != nil {
+			return err
+		}
+		switch {
+		case names == nil:
+		case len(names) != f.want:
+			d.Note("%s has %d names, want %d: left alone", filepath.Join(dir, f.file), len(names), f.want)
+		default:
+			*f.into = names
+		}
+	}
+	return nil
+}
+
+// readNames reads the names in a file of names, of which no more than most+1; nil: there is no such file, or it is no table.
+func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]string, error) {
+	path := filepath.Join(dir, file)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if file != IDsFile && info.Size() > maxNamesFile {
+		d.Note("%s has %d bytes: too large for names, left alone", path, info.Size())
+		return nil, nil
+	}
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
+	r.FieldsPerRecord, r.ReuseRecord = -1, true
+	names := []string{}
+	for line := 0; len(names) <= most; line++ {
+		record, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			d.Note("%s: %v: left alone", path, err)
+			return nil, nil
+		}
+		if line == 0 {
+			continue
+		}
+		name := strings.ToValidUTF8(record[0], "\ufffd")
+		if shown {
+			name = strings.Map(printable, name)
+		}
+		names = append(names, strings.Clone(name))
+	}
+	return names, nil
+}
+
+// printable puts a space in place of what would move a terminal's cursor.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// WriteNames writes the names of classes, columns and vertices that are known.
+func WriteNames(d *dataset.Dataset, dir string) error {
+	for _, f := range []struct {
+		file, head string
+		names      []string
+	}{{ClassesFile, "class", d.ClassNames}, {ColumnsFile, "column", d.ColumnNames}, {IDsFile, "id", d.VertexNames}} {
+		if f.names == nil {
+			continue
+		}
+		out, err := textfile.CreateTable(dir, f.file, f.head)
+		if err != nil {
+			return err
+		}
+		for _, name := range f.names {
+			if err = out.Line(name); err != nil {
+				break
+			}
+		}
+		if err = errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
