@@ -141,6 +141,9 @@ func (r *Run) title() string {
 // metric returns the name of the score.
 func (r *Run) metric() string {
 	if r.Result != nil && r.Result.Metric != "" {
+		if r.Result.Positive != "" {
+			return r.Result.Metric + " of " + r.Result.Positive
+		}
 		return r.Result.Metric
 	}
 	return "score"

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -38,6 +40,60 @@ func TestMetric(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"--metric micro-f1", "accuracy"}, append([]string{"train", "--quiet"}, small("--metric", "micro-f1")...)...)
 	s.fails(term.ExitUsage, []string{"--best-by", "score", "not one of"}, append([]string{"train", "--quiet"}, small("--best-by", "score")...)...)
 	s.fails(term.ExitUsage, []string{"--metric", "f1", "not one of"}, append([]string{"train", "--quiet"}, small("--metric", "f1")...)...)
+}
+
+// Whatever two classes are called, the metrics by rank are of the one that --positive names, and say so.
+func TestPositive(t *testing.T) {
+	s := newSandbox(t)
+	for _, rare := range []string{"fraud", "zfraud"} { // before and after the other class by name
+		var nodes, links strings.Builder
+		nodes.WriteString("id,amount,age,cls\n")
+		links.WriteString("from,to\n")
+		for v := range 240 {
+			y := v%12 == 0
+			fmt.Fprintf(&nodes, "u%d,%.3f,%.3f,%s\n", v, float64(v*7919%1000)/1000+map[bool]float64{true: 0.35}[y], float64(v*104729%997)/997, map[bool]string{true: rare, false: "ok"}[y])
+			fmt.Fprintf(&links, "u%d,u%d\nu%d,u%d\n", v, v*31%240, v, v*77%240)
+		}
+		s.writeFiles(".", map[string]string{rare + "-n.csv": nodes.String(), rare + "-l.csv": links.String()})
+		s.must("data", "tables", "--nodes", rare+"-n.csv", "--links", rare+"-l.csv", "--label", "cls", "--out", rare, "--quiet")
+	}
+	train := func(data string, more ...string) (*runfolder.Result, string) {
+		args := append([]string{"train", "--json", "--dataset", data, "--edges", "symmetric", "--model", "sage", "--hidden", "8", "--epochs", "10", "--split", "0.5,0.25,0.25", "--metric", "average-precision"}, more...)
+		stdout, stderr, code := s.run(args...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d, %s", args, code, stderr)
+		}
+		return readResultLine(t, stdout), stderr
+	}
+	first, note := train("fraud", "--run-dir", "first") // class 1 is ok
+	if first.Positive != "ok" || !strings.Contains(note, "note: --metric average-precision is of class ok, which 92 % of the labelled vertices have; --positive fraud takes the other one") {
+		t.Errorf("positive is %q, %s", first.Positive, note)
+	}
+	last, note := train("zfraud", "--run-dir", "last")
+	if last.Positive != "zfraud" || strings.Contains(note, "labelled vertices have") {
+		t.Errorf("positive is %q, %s", last.Positive, note)
+	}
+	for i, positive := range []string{"fraud", "0"} {
+		r, note := train("fraud", "--run-dir", "chosen"+positive, "--positive", positive)
+		if r.Positive != "fraud" || strings.Contains(note, "labelled vertices have") || *r.Test > 0.8 || *first.Test < 0.9 {
+			t.Errorf("%d: positive is %q, test %v and %v, %s", i, r.Positive, *r.Test, *first.Test, note)
+		}
+	}
+	if text := s.must("train", "--dataset", "fraud", "--edges", "symmetric", "--hidden", "8", "--epochs", "1", "--metric", "average-precision", "--positive", "fraud", "--quiet"); !strings.Contains(text, "average-precision of fraud  train") {
+		t.Errorf("got %s", text)
+	}
+	fails := func(want []string, more ...string) {
+		s.fails(term.ExitUsage, want, append([]string{"train", "--quiet", "--dataset", "fraud", "--run-dir", "none"}, more...)...)
+	}
+	fails([]string{"--positive fruad is neither of the classes fraud and ok"}, "--metric", "roc-auc", "--positive", "fruad")
+	fails([]string{"--positive is for --metric roc-auc and average-precision"}, "--positive", "fraud")
+	// Validation vertices of one class have no score by rank.
+	s.writeFiles("one", map[string]string{"edges.csv": "a,b\n0,1\n1,2\n2,3\n3,4\n4,5\n", "features.csv": "x\n1\n2\n3\n4\n5\n6\n", "labels.csv": "y\n0\n1\n0\n0\n0\n1\n",
+		"train.csv": "0\n1\n", "val.csv": "2\n3\n", "test.csv": "4\n5\n"})
+	_, stderr, code := s.run("train", "--dataset", "one", "--run-dir", "one-run", "--epochs", "3", "--metric", "roc-auc", "--patience", "1", "--eval-every", "1")
+	if want := "one has validation vertices that have no roc-auc: the newest weights count as the best; --patience 1 has no effect"; code != 0 || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, %s, want %s", code, stderr, want)
+	}
 }
 
 // Without validation vertices a note says once that the newest weights count as the best, and which settings have no effect; nothing stops the run.

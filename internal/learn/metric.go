@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,12 +20,15 @@ const (
 	Accuracy         Metric = "accuracy"          // one label per vertex
 	MicroF1          Metric = "micro-f1"          // multi-label
 	MacroF1          Metric = "macro-f1"          // mean over the classes that some vertex has or was predicted to have; multi-label: over all
-	ROCAUC           Metric = "roc-auc"           // two classes, by the difference of their logits; multi-label: mean over the labels that some vertices have and others do not
+	ROCAUC           Metric = "roc-auc"           // of the positive one of two classes, by the difference of their logits; multi-label: mean over the labels that some vertices have and others do not
 	AveragePrecision Metric = "average-precision" // as ROCAUC
 )
 
 // AllMetrics are all of them.
 var AllMetrics = []Metric{Auto, Accuracy, MicroF1, MacroF1, ROCAUC, AveragePrecision}
+
+// OfTwo reports whether the metric is of one of the problem's two classes, the positive one.
+func (m Metric) OfTwo(p *Problem) bool { return m.ranks() && p.Targets == nil }
 
 // ranks reports whether the metric needs the scores of all vertices of a split at once.
 func (m Metric) ranks() bool { return m == ROCAUC || m == AveragePrecision }
@@ -79,6 +83,18 @@ func (m Metric) Gaps(p *Problem) string {
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// Scores reports whether the vertices of a split have a score; a problem in shards is said to have one, as no process has all of its labels.
+func (m Metric) Scores(p *Problem, mask []bool) bool {
+	if p.Shards != nil {
+		return true
+	}
+	has, members := p.members(mask)
+	if !m.ranks() {
+		return members > 0
+	}
+	return slices.ContainsFunc(has, func(n int) bool { return n > 0 && n < members })
 }
 
 // ClassSizes returns how many vertices each class (label) has in every split, and in none of them; vertices without a label count nowhere. nil: no process has all labels.
@@ -188,7 +204,8 @@ func (p *Problem) rank(r []gnn.Ranked, ids []graph.NodeID, logits []float32, mas
 		switch {
 		case !mask[v] || p.Labels != nil && p.label(v) < 0:
 		case p.Labels != nil:
-			r[0].Add(row[1]-row[0], p.label(v) == 1)
+			yes := p.Positive()
+			r[0].Add(row[yes]-row[1-yes], p.label(v) == int32(yes))
 		default:
 			for c, t := range p.TargetsOf(v) {
 				r[c].Add(row[c], t != 0)
@@ -198,7 +215,15 @@ func (p *Problem) rank(r []gnn.Ranked, ids []graph.NodeID, logits []float32, mas
 	return r
 }
 
-// rankedLabels returns how many labels have scores of their own: of two classes the second one.
+// Positive returns the positive class of two.
+func (p *Problem) Positive() int {
+	if p.PositiveFirst {
+		return 0
+	}
+	return 1
+}
+
+// rankedLabels returns how many labels have scores of their own: of two classes the positive one.
 func (p *Problem) rankedLabels() int {
 	if p.Targets == nil {
 		return 1

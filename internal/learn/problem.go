@@ -16,9 +16,11 @@ type Problem struct {
 	Labels   []int32 // class per vertex, -1 = unlabelled; nil for multi-label problems
 	Targets  []uint8 // vertices × classes, 0 or 1; nil for single-label problems
 	Classes  int
-	Train    []bool // at least one true
-	Val      []bool // may be nil or empty: no validation
-	Test     []bool // may be nil or empty
+	// PositiveFirst says that of two classes class 0 is the positive one of the metrics by rank; else class 1 is.
+	PositiveFirst bool
+	Train         []bool // at least one true
+	Val           []bool // may be nil or empty: no validation
+	Test          []bool // may be nil or empty
 	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": nothing
 	// that is made of them is kept for later runs.
 	GraphKey, FeaturesKey string

@@ -61,6 +61,7 @@ type Config struct {
 	EvalEvery      int
 	Patience       int
 	Metric         string // what is scored
+	Positive       string // the positive class of two, by name or number; "" = class 1
 	BestBy         string // what of validation chooses the best weights: bestByMetric or bestByLoss
 
 	BatchSize int                       // roots of a step over all parts, 0 = full batch
@@ -168,6 +169,9 @@ func (c *Config) Validate() error {
 		optimizer.Kind = gnn.Adam
 	}
 	p.oneOf(metricOption, c.Metric, Names(learn.AllMetrics)...)
+	if c.Positive != "" && c.Metric != string(learn.ROCAUC) && c.Metric != string(learn.AveragePrecision) {
+		p.add("--%s is for --%s %s and %s: add one of them or drop it", positiveOption, metricOption, learn.ROCAUC, learn.AveragePrecision)
+	}
 	p.oneOf(bestByOption, c.BestBy, bestByMetric, bestByLoss)
 	c.checkParts(&p)
 	p.oneOf("order", c.Order, Orders...)

@@ -25,12 +25,13 @@ type Option struct {
 	before      any               // the value that says what was so before the option came; nil: it decides at every value
 }
 
-// metricOption says what is scored, bestByOption what of validation chooses the best weights.
+// metricOption says what is scored, positiveOption of which class, bestByOption what of validation chooses the best weights.
 const (
-	metricOption = "metric"
-	bestByOption = "best-by"
-	bestByMetric = "metric"
-	bestByLoss   = "loss"
+	metricOption   = "metric"
+	positiveOption = "positive"
+	bestByOption   = "best-by"
+	bestByMetric   = "metric"
+	bestByLoss     = "loss"
 )
 
 // clipNorm limits the norm of the gradient.
@@ -98,6 +99,7 @@ var Options = []Option{
 	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs; with --batch-size the default is 1; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without better weights, see --best-by; 0 = never", field: func(c *Config) any { return &c.Patience }},
 	{Name: metricOption, Group: GroupTraining, usage: "`SCORE` of train, validation and test: accuracy (one label per vertex), micro-f1 (several), macro-f1, roc-auc or average-precision (two classes, or several labels per vertex); auto = accuracy or micro-f1", field: func(c *Config) any { return &c.Metric }, before: string(learn.Auto), quiet: true},
+	{Name: positiveOption, Group: GroupTraining, usage: "the positive `CLASS` of roc-auc and average-precision over two classes, by its name or number (default: class 1)", field: func(c *Config) any { return &c.Positive }, before: "", quiet: true},
 	{Name: bestByOption, Group: GroupTraining, usage: "choose the best weights, and stop by --patience, by `WHAT` of validation: metric (the highest score of --metric) or loss (the least loss)", field: func(c *Config) any { return &c.BestBy }, before: bestByMetric, quiet: true},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
 	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all where features are summed once before training: not with gat, gatv2, appnp or gcnii, with --drop-features, or with sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},

@@ -39,6 +39,7 @@ type Result struct {
 	TestLast  *float64  `json:"test_last"`
 	BestEpoch *int      `json:"best_epoch"` // from 0 on
 	Metric    string    `json:"metric"`
+	Positive  string    `json:"positive,omitempty"`    // class of which Metric is, of two
 	Several   bool      `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
 	Classes   []string  `json:"class_names"`           // null: only their numbers are known
 	// How the test split was predicted at best_epoch; left out where it is empty, or there are too many classes.
@@ -172,6 +173,14 @@ func (r *Result) Print(k *term.Console) error {
 	return r.table(k.Out)
 }
 
+// scoreName is what a score is called: the metric, and the positive class if it is of one.
+func scoreName(metric, positive string) string {
+	if positive == "" {
+		return metric
+	}
+	return metric + " of " + positive
+}
+
 func (r *Result) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
@@ -187,7 +196,7 @@ func (r *Result) table(w io.Writer) error {
 	}
 	row("epochs", "%d%s", r.Epochs, best)
 	row("loss", "%s", number.Plain.Text(float64(r.FinalLoss)))
-	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", term.Score(r.Train), term.Score(r.Val), term.Score(r.Test), term.Score(r.TestLast))
+	row(scoreName(r.Metric, r.Positive), "train %s  val %s  test %s  (test at the end %s)", term.Score(r.Train), term.Score(r.Val), term.Score(r.Test), term.Score(r.TestLast))
 	simulated := ""
 	if r.Simulated {
 		simulated = "simulated: "

@@ -151,6 +151,7 @@ type Summary struct {
 	Dataset string   `json:"dataset"`
 	Model   string   `json:"model"`
 	Metric  string   `json:"metric"`
+	Of      string   `json:"positive,omitempty"` // class of which Metric is, of two
 	Seeds   []uint64 `json:"seeds"`
 	Train   Spread   `json:"train"` // of the results' keys
 	Val     Spread   `json:"val"`
@@ -167,7 +168,7 @@ type Summary struct {
 // Summarise returns that of the results of runs, by seed.
 func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
 	first := results[0]
-	s := &Summary{Dataset: first.Dataset, Model: first.Model, Metric: first.Metric, Seeds: seeds, Dir: string(d)}
+	s := &Summary{Dataset: first.Dataset, Model: first.Model, Metric: first.Metric, Of: first.Positive, Seeds: seeds, Dir: string(d)}
 	of := func(get func(r *Result) *float64) Spread {
 		var values []float64
 		for _, r := range results {
@@ -208,7 +209,8 @@ func (s Spread) text(seeds int) string {
 
 // facts are the lines about all runs.
 func (s *Summary) facts() []report.Fact {
-	return []report.Fact{{Name: "validation " + s.Metric, Text: s.Val.text(len(s.Seeds))}, {Name: "test " + s.Metric, Text: s.Test.text(len(s.Seeds))}, {Name: "test at the end", Text: s.Last.text(len(s.Seeds))},
+	score := scoreName(s.Metric, s.Of)
+	return []report.Fact{{Name: "validation " + score, Text: s.Val.text(len(s.Seeds))}, {Name: "test " + score, Text: s.Test.text(len(s.Seeds))}, {Name: "test at the end", Text: s.Last.text(len(s.Seeds))},
 		{Name: "deviations", Text: "of single runs; intervals have 95 % confidence"}}
 }
 

@@ -100,6 +100,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.Staleness.Forecast = t.Aging
 	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
+	result.Positive = t.positive()
 	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.ClassNames, t.shape()
 	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
 		for layer := range result.Staleness.Period {

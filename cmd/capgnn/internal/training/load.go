@@ -31,6 +31,9 @@ func (t *Run) Load(ctx context.Context) error {
 	if _, err := learn.Metric(t.Config.Metric).Of(p); err != nil && !t.Anonymous {
 		return t.AsUsage(fmt.Errorf("--metric %w", err))
 	}
+	if err := t.settlePositive(); err != nil && !t.Anonymous {
+		return t.AsUsage(err)
+	}
 	if t.Config.WatchesValidation() && p.Shards == nil && !slices.Contains(p.Val, true) && !t.Anonymous {
 		return t.AsUsage(fmt.Errorf("--schedule plateau watches validation vertices, and %s has none: choose another schedule, or --split", t.Data.Name))
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/ranks"
+	"capgnn/internal/learn"
 )
 
-// noteValidation says what chooses the best weights where there are no validation vertices, and which settings then have no effect.
+// noteValidation says what chooses the best weights where validation has no score, and which settings then have no effect.
 func (t *Run) noteValidation(ctx context.Context) error {
 	p := t.Data.Problem
 	has := slices.Contains(p.Val, true)
@@ -19,6 +20,12 @@ func (t *Run) noteValidation(ctx context.Context) error {
 			return err
 		}
 		has = slices.Contains(all, true)
+	}
+	lacks := "no validation vertices"
+	if has && !t.Config.BestByLoss() && !t.metric().Scores(p, p.Val) {
+		has, lacks = false, "validation vertices that have no "+string(t.metric())
+	} else if has && p.Shards == nil && !learn.Auto.Scores(p, p.Val) {
+		has, lacks = false, "validation vertices without labels"
 	}
 	if has {
 		return nil
@@ -37,6 +44,6 @@ func (t *Run) noteValidation(ctx context.Context) error {
 	case 2:
 		text = "; " + strings.Join(idle, " and ") + " have no effect"
 	}
-	t.Console.Note("note: %s has no validation vertices: the newest weights count as the best%s", t.Data.Name, text)
+	t.Console.Note("note: %s has %s: the newest weights count as the best%s", t.Data.Name, lacks, text)
 	return nil
 }
