@@ -178,7 +178,7 @@ func under(t *testing.T, s *sandbox, engine []string, n int, args ...string) *ex
 	all := append(append(engine[1:len(engine):len(engine)], "-n", strconv.Itoa(n), program, "train", "--transport", "mpi", "--devices", cpus(1)), args...)
 	cmd := s.command()
 	cmd.Path, cmd.Args = path, append([]string{path}, all...)
-	cmd.Env = append(cmd.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "MASTER_PORT="+freePort(t))
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "MASTER_PORT="+freePort(t))
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -40,10 +41,20 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); !kept.MatchString(name) {
+			os.Unsetenv(name)
+		}
+	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
+
+// kept are the variables of whoever calls the tests that stay: of programs, folders, Go, C, Python, GPUs and MPI, and those that are for tests. Whatever
+// else the program under test may look at, such as ranks, a secret, a limit of its cache, a language, a width or NO_COLOR, tests give it themselves.
+var kept = regexp.MustCompile(`^(PATH|HOME|TMPDIR|CI|CC|CXX|LD_.*|GO.*|CGO_.*|PYTHON.*|FAKECUDA.*|CUDA_.*|NVIDIA_.*|OMPI_MCA_.*|UCX_.*|` +
+	`CAPGNN_(CUDA|CUDA_DRIVER|NVML|CUBLAS|SHARED|LONG|TURN|REACHED))$`)
 
 // sandbox is a folder to run the program in: working folder, home and cache of its own.
 type sandbox struct {
@@ -62,11 +73,11 @@ func (s *sandbox) measured(devices string) {
 
 func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
 
-// command returns the program with these arguments, ready to run.
+// command returns the program with these arguments, ready to run. It finds other programs where the test puts them: in the folder bin.
 func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+s.path("cache"), "XDG_DATA_HOME="+s.path("data"), "CAPGNN_DATA=")
+	cmd.Env = append(os.Environ(), "PATH="+s.path("bin"), "HOME="+s.dir, "XDG_CACHE_HOME="+s.path("cache"), "XDG_DATA_HOME="+s.path("data"))
 	return cmd
 }
 

@@ -14,8 +14,8 @@ import (
 const oneMTU = "give all machines and switches between them one MTU (sudo ip link set dev NAME mtu 1500)"
 
 // advised adds to the error of ranks that did not join what helps. doubt is what was not right, but might have been.
-func advised(err error, p cluster.Place, s Secret, doubt *Problem) error {
-	what := advice(err.Error(), p, s)
+func (h Host) advised(err error, p cluster.Place, s Secret, doubt *Problem) error {
+	what := h.advice(err.Error(), p, s)
 	if doubt != nil {
 		what = doubt.What + ": " + doubt.Mend
 	}
@@ -26,7 +26,7 @@ func advised(err error, p cluster.Place, s Secret, doubt *Problem) error {
 }
 
 // advice says what helps where ranks do not join, by the line that says why; "": the line says it itself.
-func advice(line string, p cluster.Place, s Secret) string {
+func (h Host) advice(line string, p cluster.Place, s Secret) string {
 	host, port, _ := net.SplitHostPort(p.Master)
 	has := func(texts ...string) bool {
 		for _, t := range texts {
@@ -54,9 +54,9 @@ func advice(line string, p cluster.Place, s Secret) string {
 	case has("read tcp", "context deadline exceeded") && has("i/o timeout", "deadline"): // the first packets came, which are small
 		return oneMTU
 	case has("did not join"):
-		return fmt.Sprintf("where ranks run, a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, rules(port)[0].Port)
+		return fmt.Sprintf("where ranks run, a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, h.rules(port)[0].Port)
 	case has("no route to host", "timeout", "unreachable", "a firewall may be"):
-		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, rules(port)[0].Port)
+		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, h.rules(port)[0].Port)
 	}
 	return ""
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,21 +160,84 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%s: they joined", tc.name)
 			continue
 		}
-		err := advised(term.AsUsage(tc.err), cluster.Place{Rank: 1, Ranks: 2, Master: "alpha:29500"}, Secret{Place: "/s"}, nil)
+		err := bare.advised(term.AsUsage(tc.err), cluster.Place{Rank: 1, Ranks: 2, Master: "alpha:29500"}, Secret{Place: "/s"}, nil)
 		if !strings.Contains(err.Error(), tc.says) || !strings.HasPrefix(err.Error(), tc.err.Error()) || len(err.Error()) > term.MaxErrorLine {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.says)
 		}
 	}
-	if got := advice("the other side has another secret", cluster.Place{}, Secret{Place: secretVariable}); got != "give CAPGNN_SECRET one value at all ranks, or none" {
+	if got := bare.advice("the other side has another secret", cluster.Place{}, Secret{Place: secretVariable}); got != "give CAPGNN_SECRET one value at all ranks, or none" {
 		t.Error(got)
 	}
 	doubt := &Problem{"what", "mend"}
-	if err := advised(term.AsUsage(errors.New("x")), cluster.Place{}, Secret{}, doubt); err.Error() != "x: what: mend" {
+	if err := bare.advised(term.AsUsage(errors.New("x")), cluster.Place{}, Secret{}, doubt); err.Error() != "x: what: mend" {
 		t.Error(err)
 	}
 	lost := &term.InterruptedError{Note: "timeout"}
-	if err := advised(lost, cluster.Place{}, Secret{}, doubt); err != error(lost) {
+	if err := bare.advised(lost, cluster.Place{}, Secret{}, doubt); err != error(lost) {
 		t.Error(err)
+	}
+}
+
+// machine is a host with these programs, and the ufw whose file has this text.
+func machine(ufw string, programs ...string) Host {
+	return Host{
+		Path: func(program string) (string, error) {
+			if slices.Contains(programs, program) {
+				return "/usr/sbin/" + program, nil
+			}
+			return "", exec.ErrNotFound
+		},
+		Read: func(file string) ([]byte, error) {
+			if ufw == "" || file != "/etc/ufw/ufw.conf" {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(ufw), nil
+		},
+	}
+}
+
+// bare is a machine without a firewall.
+var bare = machine("")
+
+// The rule is that of the firewall which the machine has; where none is found, all are named.
+func TestRules(t *testing.T) {
+	const off, on = "# Set to yes to start on boot.\nENABLED=no\n", "# Set to yes to start on boot.\nENABLED=yes\n"
+	for _, tc := range []struct {
+		name string
+		host Host
+		want string
+	}{
+		{"none", bare, "ufw firewalld nft"},
+		{"nft alone, as on Debian", machine("", "nft"), "nft"},
+		{"nft, ufw off", machine(off, "nft", "ufw"), "nft"},
+		{"nft, ufw on", machine(on, "nft", "ufw"), "ufw"},
+		{"firewalld", machine(off, "nft", "firewall-cmd"), "firewalld"},
+	} {
+		var names []string
+		for _, r := range tc.host.rules("29500") {
+			names = append(names, r.Firewall)
+			if !strings.Contains(r.Port, "29500") || !strings.Contains(r.From, "ADDRESS") {
+				t.Errorf("%s: %+v", tc.name, r)
+			}
+		}
+		if got := strings.Join(names, " "); got != tc.want {
+			t.Errorf("%s: rules of %q, want %q", tc.name, got, tc.want)
+		}
+		if line := tc.host.advice("dial tcp 10.77.0.1:29500: i/o timeout", cluster.Place{Master: "alpha:29500"}, Secret{}); !strings.Contains(line, tc.host.rules("29500")[0].Port) {
+			t.Errorf("%s: %q", tc.name, line)
+		}
+	}
+}
+
+// A machine without ssh is told so.
+func TestAlone(t *testing.T) {
+	for _, tc := range []struct {
+		host Host
+		says bool
+	}{{bare, true}, {machine("", "ssh"), false}} {
+		if r := tc.host.alone(&Machine{Host: "a"}); tc.says != strings.Contains(fmt.Sprint(r.Problems), "there is no ssh here") || len(r.Firewall) != 3 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
@@ -230,7 +296,7 @@ func TestWidth(t *testing.T) {
 		}
 	}
 	for _, r := range []*Report{reportOf(rates[:2]...), reportOf(rates...)} {
-		r.Firewall = rules("29500")
+		r.Firewall = bare.rules("29500")
 		var b bytes.Buffer
 		if err := r.Print(&b); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ type Options struct {
 	SecretFile string                         // "": where a secret is looked for
 	Cores      int                            // that CPU devices may use
 	Settings   func() (ranks.Settings, error) // to join, asked for when there is a secret
+	Host       Host                           // zero: this machine
 }
 
 // tagMeasured follows every round of measurements.
@@ -43,14 +44,14 @@ func Run(ctx context.Context, k *term.Console, o Options) error {
 	}
 	m := thisMachine(o.Place.Rank, o.Cores, secret)
 	if o.Place.Ranks < 2 {
-		return alone(m).show(k)
+		return o.Host.alone(m).show(k)
 	}
 	r, err := o.meet(ctx, k, m, doubt)
 	if err != nil || o.Place.Rank > 0 {
 		return err
 	}
 	if len(r.outer()) > 0 {
-		r.Firewall = rules(portOf(o.Place))
+		r.Firewall = o.Host.rules(portOf(o.Place))
 	}
 	return r.show(k)
 }
@@ -63,7 +64,7 @@ func (o *Options) meet(ctx context.Context, k *term.Console, m *Machine, doubt *
 	}
 	members, err := ranks.Join(ctx, k, s, cluster.Facts{})
 	if err != nil {
-		return nil, advised(err, o.Place, m.Secret, doubt)
+		return nil, o.Host.advised(err, o.Place, m.Secret, doubt)
 	}
 	r, err := together(ctx, members, m)
 	if err != nil {
@@ -100,15 +101,15 @@ func portOf(p cluster.Place) string {
 }
 
 // alone is the report of a machine that was started without others: what it can see, and what to do next.
-func alone(m *Machine) *Report {
-	r := &Report{Machines: []*Machine{m}, Pairs: []Pair{}, Firewall: rules(strconv.Itoa(cluster.DefaultPort)), Problems: []Problem{}}
+func (h Host) alone(m *Machine) *Report {
+	r := &Report{Machines: []*Machine{m}, Pairs: []Pair{}, Firewall: h.rules(strconv.Itoa(cluster.DefaultPort)), Problems: []Problem{}}
 	if ip := outward(); ip != nil {
 		m.at(ip.String())
 	} else {
 		r.note("this machine has no address in a network", "connect it by cable or Wi-Fi; ranks on this machine alone need none")
 	}
 	r.Next = []string{"capgnn launch --hosts " + m.Host + ",OTHER -- doctor --cluster"}
-	if !installed("ssh") {
+	if !h.installed("ssh") {
 		r.note("there is no ssh here, by which `capgnn launch --hosts` starts ranks", "install it (`sudo apt-get install openssh-client`), or start each rank with --rank, --ranks and --master")
 	}
 	return r
