@@ -12,9 +12,10 @@
 
 Only NumPy is imported at first. `from_run` and `to_data` import torch and torch_geometric, and `Run.frame` imports pandas.
 """
+from .normal import dense_features
 from .program import ProgramError, command, find_program
 from .runs import Run, Training, predict, train
-from .store import dense_features, read_store, to_data, to_store
+from .store import read_store, to_data, to_store
 from .tensors import read_weights, write_weights
 
 __version__ = "0.1.0"

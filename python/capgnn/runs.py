@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
 import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
@@ -11,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 import numpy as np
 
 from .program import Process, command, find_program
-from .store import Path
+from .store import MASKS, Path, to_store
 from .tensors import read_weights, write_weights
 
 # PAUSE is the time between two looks at a growing metrics.jsonl, in seconds.
@@ -85,6 +86,17 @@ class Run:
         """Returns what the program predicts for every vertex: see `capgnn.predict`."""
         return predict(self, what, **flags)
 
+    def masks(self) -> Dict[str, np.ndarray]:
+        """Returns the split of the run by vertex of its data set: "train_mask", "val_mask" and "test_mask", bool [n]; a set that it has not is False.
+
+        raises: FileNotFoundError if the run has not written it
+        """
+        path = os.path.join(self.path, "split.npz")
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"{path}: there is none: the run has not begun, or an older capgnn trained it")
+        with np.load(path, allow_pickle=False) as z:
+            return {key: z[key] for key in MASKS}
+
     def _lines(self) -> Iterator[Dict[str, Any]]:
         with open(os.path.join(self.path, "metrics.jsonl"), encoding="utf-8") as f:
             for line in f:
@@ -102,9 +114,10 @@ class Training:
     path: the run folder, which the program fills
     """
 
-    def __init__(self, process: Process, path: str, made: bool, kept: Any, seeds: bool = False):
+    def __init__(self, process: Process, path: str, made: bool, kept: Any, seeds: bool = False, data: Optional[str] = None):
         self.path, self._process, self._made, self._seeds = path, process, made, seeds
         self._kept = kept  # a temporary folder that the program reads
+        self._data = data  # a store that was written for the run
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended. A resumed run yields its earlier epochs too; several seeds yield none.
@@ -161,16 +174,20 @@ class Training:
         if self._kept is not None:
             self._kept.cleanup()
             self._kept = None
-        if self._made and not os.listdir(self.path):  # the program refused its flags
+        if self._data is not None and not _holds_run(self.path):  # the program refused its flags
+            shutil.rmtree(self._data, ignore_errors=True)
+        if self._made and not os.listdir(self.path):
             os.rmdir(self.path)
-        self._made = False
+        self._made, self._data = False, None
 
 
-def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, resume: Optional[Path] = None, init: Any = None,
+def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Optional[Path] = None, init: Any = None,
           program: Optional[str] = None, verbose: bool = False, **flags: Any) -> Training:
     """Starts `capgnn train` and returns at once; flags are those of the program (`capgnn train --help`), with underscores.
 
-    dataset: path of a store (`to_store`) or of any file that capgnn reads, or the name of a published data set
+    dataset: path of a store (`to_store`) or of any file that capgnn reads, the name of a published data set, or a graph: a torch_geometric
+        Data, a DGL graph, or whatever else `to_store` takes. A graph is written as the store `data` in the run folder, where `predict` and
+        `resume` find it
     run_dir: folder of the run (default: runs/DATASET-MODEL-TIME)
     resume: a run folder to be continued, or a `Run`; nothing else is needed
     init: weights to start from: a file, a torch module, or tensors by name
@@ -180,10 +197,14 @@ def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, res
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
 
-    raises: FileNotFoundError if there is no program. If the program refuses its flags, `result` and iteration raise ProgramError
+    raises: FileNotFoundError if there is no program; of a graph ValueError as `to_store` does, and FileExistsError if run_dir has a run. If the program
+        refuses its flags, `result` and iteration raise ProgramError
     """
     program = find_program(program)  # before anything is made
-    given: Dict[str, Any] = {"dataset": dataset, **flags}
+    graph = _is_graph(dataset)
+    if graph and resume is not None:
+        raise ValueError("resume= continues with the data set of the run: drop the graph")
+    given: Dict[str, Any] = {"dataset": "data" if graph else dataset, **flags}
     kept = None
     if init is not None and not isinstance(init, (str, os.PathLike)):
         kept = tempfile.TemporaryDirectory(prefix="capgnn-init-")
@@ -199,17 +220,31 @@ def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, res
         made = run_dir is None
         path = _new_folder(given) if run_dir is None else os.path.abspath(os.fspath(run_dir))
         given["run_dir"] = path
+    data = None
+    if graph:
+        made = made or not os.path.exists(path)
+        try:
+            if _holds_run(path):
+                raise FileExistsError(f"{path}: already holds a run: continue it with resume=, or choose another folder")
+            given["dataset"] = data = to_store(dataset, os.path.join(path, "data"))
+        except BaseException:
+            if kept is not None:
+                kept.cleanup()
+            if made and os.path.isdir(path):
+                os.rmdir(path)
+            raise
     seeds = given.get("seeds") is not None or resume is not None and os.path.exists(os.path.join(path, "seeds.json"))
-    return Training(Process(command("train", given, program), verbose), path, made, kept, seeds)
+    return Training(Process(command("train", given, program), verbose), path, made, kept, seeds, data)
 
 
 def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] = None, program: Optional[str] = None, **flags: Any) -> np.ndarray:
     """Returns what the program predicts with the weights of a run; row i is vertex i of the data set.
 
     run: a run, or the path of its folder
-    what: "logits" (float32 [n, c]), "labels" (int64 [n], or uint8 [n, c] for several labels per vertex) or "embeddings" (float32 [n, hidden])
+    what: "logits" (float32 [n, c]), "probabilities" (the same shape), "labels" (int64 [n], or uint8 [n, c] for several labels per vertex) or
+        "embeddings" (float32 [n, hidden])
     out: an .npy file to write and keep, from which the returned array is memory-mapped (default: no file is kept)
-    flags: of the program (`capgnn predict --help`): dataset= (another one), weights= (best, last or a file), layer= (of embeddings), devices=
+    flags: of the program (`capgnn predict --help`): dataset= (another one: a path, a name or a graph, as `train` takes it), weights= (best, last or a file), layer= (of embeddings), devices=
     raises: ProgramError
     """
     path = run.path if isinstance(run, Run) else os.fspath(run)
@@ -217,6 +252,8 @@ def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] 
         raise ValueError(f"out: {os.fspath(out)}: end the name in .npy")
     with tempfile.TemporaryDirectory(prefix="capgnn-predict-") as folder:
         file = os.fspath(out) if out is not None else os.path.join(folder, "rows.npy")
+        if _is_graph(flags.get("dataset")):
+            flags["dataset"] = to_store(flags["dataset"], os.path.join(folder, "data"))
         process = Process(command("predict", {"run": path, "what": what, "out": file, "quiet": True, **flags}, program))
         process.wait()
         process.check()
@@ -258,6 +295,15 @@ class _Lines:
         except ValueError:
             return None
         return line if isinstance(line, dict) and isinstance(line.get("epoch"), int) else None
+
+
+def _is_graph(dataset: Any) -> bool:
+    """Returns whether a data set is neither a path nor a name, but in memory."""
+    return dataset is not None and not isinstance(dataset, (str, os.PathLike))
+
+
+def _holds_run(path: str) -> bool:
+    return any(os.path.exists(os.path.join(path, file)) for file in ("config.yaml", "seeds.json"))
 
 
 def _new_folder(flags: Mapping[str, Any]) -> str:

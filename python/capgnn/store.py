@@ -4,34 +4,38 @@
 """
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
-import warnings
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
+from .given import warn
+from .normal import Store, dense_features, normal_form, texts
+
 Path = Union[str, "os.PathLike[str]"]
-Store = Dict[str, np.ndarray]
 
 KEYS = ["indptr", "indices", "weights", "x", "x_indptr", "x_indices", "x_data", "x_shape", "y",
         "train_mask", "val_mask", "test_mask", "ids"]
 MASKS = ("train_mask", "val_mask", "test_mask")
-
-# SPARSE_SHARE is the share of x that may differ from 0 for `to_store` to write it sparse: bags of words have 1 %, embeddings all.
-SPARSE_SHARE = 0.05
+# NAMES are files of names by the line that heads them.
+NAMES = {"class": "classes.csv", "column": "columns.csv", "id": "ids.csv"}
+# FILES may be in a store.
+FILES = {key + ".npy" for key in KEYS + ["edge_weight"]} | {"meta.json", *NAMES.values()}
 
 
 def read_store(path: Path) -> Store:
     """Returns the arrays of a store that are there, by key. Row v of (indptr, indices) lists the in-neighbours of v.
 
-    path: a folder written by `to_store`, `capgnn data import` or `capgnn data synth`, whose arrays are memory-mapped (nothing is
+    path: a folder written by `to_store`, `capgnn data import` or `capgnn data synth`, whose arrays are memory-mapped (no array is
         read before it is used); or one .npz with the same keys
     returns: indptr int64 [n+1], indices int32 [m]; weights float32 [m] of the edges; x float32 [n, d], or x_indptr, x_indices, x_data and x_shape (CSR); y int64 [n]
-        (-1: no label) or uint8 [n, c]; train_mask, val_mask, test_mask bool [n]; ids int64 [n]
+        (-1: no label) or uint8 [n, c]; train_mask, val_mask, test_mask bool [n]; ids int64 [n], or texts [n] of ids.csv; columns, texts [d] of columns.csv
     raises: ValueError if path is no store
     """
     path = os.fspath(path)
@@ -48,21 +52,13 @@ def read_store(path: Path) -> Store:
             store["x_shape"] = np.array([said["vertices"], said["features"]])
     if "indptr" not in store or "indices" not in store:
         raise ValueError(f"{path}: no store: it has no indptr and indices")
+    if os.path.isdir(path):
+        shape = store["x"].shape if "x" in store else store.get("x_shape", (0, 0))
+        for key, head, want in (("ids", "id", len(store["indptr"]) - 1), ("columns", "column", int(shape[1]))):
+            names = _read_names(os.path.join(path, NAMES[head]), want) if key not in store else None
+            if names is not None:
+                store[key] = names
     return store
-
-
-def dense_features(store: Store) -> np.ndarray:
-    """Returns x of a store as a float32 matrix [n, d]; sparse features (x_indptr, x_indices, x_data) are made dense."""
-    if "x" in store:
-        return np.array(store["x"], dtype=np.float32)
-    if "x_data" not in store:
-        raise ValueError("the store has no features")
-    n = len(store["x_indptr"]) - 1
-    cols = int(store["x_shape"][1]) if "x_shape" in store else int(np.max(store["x_indices"], initial=-1)) + 1
-    x = np.zeros((n, cols), dtype=np.float32)
-    rows = np.repeat(np.arange(n), np.diff(store["x_indptr"]))
-    np.add.at(x, (rows, store["x_indices"]), store["x_data"])
-    return x
 
 
 def to_data(store: Union[Path, Store]) -> Any:
@@ -93,238 +89,118 @@ def to_data(store: Union[Path, Store]) -> Any:
 
 
 def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Optional[int] = None, sparse: Optional[bool] = None,
-             class_names: Optional[Sequence[str]] = None) -> str:
+             class_names: Optional[Sequence[str]] = None, columns: Optional[Sequence[str]] = None, overwrite: bool = False) -> str:
     """Writes a graph as a store, a new folder, and returns its path.
 
-    data: a torch_geometric Data, or any object or mapping with these, as tensors or arrays:
-        edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their weights); edge_weight [m] or [m, 1],
+    data: a torch_geometric Data, a HeteroData of one type of vertices and one of edges, or any object or mapping with these, as tensors or arrays:
+        edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their weights; loops stay), or adj_t, sparse,
+        with targets as rows and weights as values; edge_weight [m] or [m, 1],
         or edge_attr if it is one column of numbers (more columns are not written); x [n, d], dense, or sparse as torch and
-        SciPy have it; y int [n] or [n, 1] (class from 0, negative: no label), or 0 and 1 as [n, c] for several labels per vertex;
-        train_mask, val_mask, test_mask bool [n]; ids int [n]; num_nodes. Only edge_index is required.
+        SciPy have it; y int [n] or [n, 1] (class from 0, negative or NaN: no label), or 0 and 1 as [n, c] for several labels per vertex;
+        train_mask, val_mask, test_mask bool [n], or train_idx, val_idx, test_idx, numbers of vertices; ids, integers or texts [n]; num_nodes.
+        Only edge_index or adj_t is required.
+        Or a DGL graph of one type of vertices and one of edges: x is ndata "feat", "features", "x" or "attr", y is "label", "labels" or "y",
+        masks are called as above, and edge_weight is edata "weight", "w" or "edge_weight"
     path: the folder; it must not exist yet, unless it is empty. It appears under its name only when it is complete
-    name: of the data set (default: the folder's)
+    name: of the data set (default: the folder's), any text: what is no letter, digit, "." , "_" or "-" becomes "_"
     split: the column to take of masks that have several
     sparse: whether x is written sparse (default: if at most 5 % of it differ from 0)
-    class_names: one for each class
-    raises: ValueError for what a store cannot hold, with the name of the array; FileExistsError
+    class_names: one for each class; with more of them than y has, the rest are classes without vertices
+    columns: names of the columns of x (default: those of a pandas DataFrame)
+    overwrite: replace the store that path is. Other folders and files are never replaced
+    raises: ValueError for what a store cannot hold, with the name of the array; FileExistsError. What is not written, or written with fewer
+        digits, is said in a UserWarning
     """
-    path = os.path.abspath(os.fspath(path))
-    if os.path.lexists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise FileExistsError(f"{path}: exists and is not an empty folder: remove it or choose another")
-    arrays, meta = _arrays(data, split, sparse)
-    meta = {"capgnn_store": 1, "name": name or os.path.basename(path), **meta}
-    if class_names is not None and len(class_names) < meta["classes"]:
-        raise ValueError(f"class_names: {len(class_names)} names for {meta['classes']} classes")
+    asked = os.path.abspath(os.fspath(path))
+    path = os.path.realpath(asked)  # where a link leads
+    _check_free(path, overwrite)
+    arrays, said, names = normal_form(data, split, sparse)
+    meta = {"capgnn_store": 1, "name": _plain_name(name or os.path.basename(asked)), **said}
+    if class_names is not None:
+        names["class"] = texts(class_names, "class_names")
+        most = meta["classes"] if meta["multi_label"] or not meta["classes"] else len(class_names)
+        if not meta["classes"] <= len(class_names) <= most:
+            raise ValueError(f"class_names: {len(class_names)} names for {meta['classes']} classes")
+        meta["classes"] = most
+    if columns is not None:
+        names["column"] = texts(columns, "columns")
+        if len(columns) != meta["features"]:
+            raise ValueError(f"columns: {len(columns)} names for {meta['features']} columns of x")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    made = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
+    made = tempfile.mkdtemp(prefix=os.path.basename(path)[:40] + ".", dir=os.path.dirname(path))
     try:
         os.chmod(made, 0o777 & ~_umask())
         for key, array in arrays.items():
             np.save(os.path.join(made, key + ".npy"), array, allow_pickle=False)
-        if class_names is not None:
-            _write_names(os.path.join(made, "classes.csv"), class_names)
+        for head, lines in names.items():
+            _write_names(os.path.join(made, NAMES[head]), head, lines)
         with open(os.path.join(made, "meta.json"), "w", encoding="utf-8", newline="\n") as f:
             json.dump(meta, f, indent=2, ensure_ascii=False)
             f.write("\n")
-        if os.path.isdir(path):
-            os.rmdir(path)
-        os.rename(made, path)
+        _put(made, path)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return path
+    return asked
 
 
-def _arrays(data: Any, split: Optional[int], sparse: Optional[bool]) -> Tuple[Store, Dict[str, Any]]:
-    """Returns the arrays of a store in normal form, and what meta.json says of them."""
-    edges, x, y = _field(data, "edge_index"), _field(data, "x"), _field(data, "y")
-    if edges is None:
-        raise ValueError("edge_index: there is none; of an adj_t make one with adj_t.t().coo()")
-    edges = _numpy(edges, "edge_index")
-    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-        raise ValueError(f"edge_index: {edges.dtype} {edges.shape}, want integers [2, edges]")
-    n = _vertices(data, edges, x, y)
-    out: Store = {}
-    weights = _weights(data, edges.shape[1])
-    out["indptr"], out["indices"], weights = _adjacency(edges, n, weights)
-    meta: Dict[str, Any] = {"vertices": n, "edges": len(out["indices"])}
-    if weights is not None and (weights != 1).any():
-        out["weights"], meta["weighted"] = weights, True
-    meta.update({"features": 0, "sparse": False, "classes": 0, "multi_label": False})
-    if x is not None:
-        features, cols = _features(x, n, sparse)
-        out.update(features)
-        meta.update(features=cols, sparse="x" not in features)
-    if y is not None:
-        out["y"], meta["classes"] = _labels(_numpy(y, "y"), n)
-        meta["multi_label"] = out["y"].ndim == 2
-    for key in MASKS:
-        mask = _field(data, key)
-        if mask is not None:
-            out[key] = _mask(_numpy(mask, key), n, key, split)
-            meta[key[:-len("_mask")]] = int(out[key].sum())
-    ids = _field(data, "ids")
-    if ids is not None:
-        out["ids"] = _numpy(ids, "ids").astype(np.int64)
-        if out["ids"].shape != (n,):
-            raise ValueError(f"ids: {out['ids'].shape}, want one for each of {n} vertices")
-    return out, meta
+def _check_free(path: str, overwrite: bool) -> None:
+    """Raises FileExistsError unless path may be written: nothing, an empty folder, or, to be overwritten, a store and nothing beside it."""
+    if not os.path.lexists(path):
+        return
+    there = sorted(os.listdir(path)) if os.path.isdir(path) else None
+    if there == []:
+        return
+    store = there is not None and {"indptr.npy", "indices.npy"} <= set(there)
+    if not overwrite or not store:
+        raise FileExistsError(f"{path}: exists and is not an empty folder{'' if store else ' nor a store' if overwrite else ''}: "
+                              f"remove it or choose another{', or give overwrite=True' if store else ''}")
+    for file in there:
+        if file not in FILES or not os.path.isfile(os.path.join(path, file)):
+            raise FileExistsError(f"{path}: holds {file}, which is no part of a store: move it away, or choose another folder")
 
 
-def _vertices(data: Any, edges: np.ndarray, x: Any, y: Any) -> int:
-    """Returns the number of vertices: what x or y has, else num_nodes, else what edges need."""
-    for array in (x, y):
-        if array is not None:
-            return int(array.shape[0])
-    said = _field(data, "num_nodes")
-    return int(said) if said is not None else int(edges.max(initial=-1)) + 1
-
-
-def _weights(data: Any, m: int) -> Optional[np.ndarray]:
-    """Returns the weights of m edges as float32, None if there are none."""
-    key, weights = "edge_weight", _field(data, "edge_weight")
-    attributes = _field(data, "edge_attr")
-    if attributes is not None:
-        shape = tuple(attributes.shape)
-        if weights is not None or len(shape) > 2 or len(shape) == 2 and shape[1] != 1:
-            warnings.warn("edge_attr is not written: capgnn does not use features of edges", stacklevel=4)
-        else:
-            warnings.warn("edge_attr has one column: it is written as weights of edges", stacklevel=4)
-            key, weights = "edge_attr", attributes
-    if weights is None:
-        return None
-    weights = _numpy(weights, key)
-    if weights.shape not in ((m,), (m, 1)):
-        raise ValueError(f"{key}: {weights.shape}, want one for each of {m} edges")
-    with np.errstate(over="ignore"):
-        weights = weights.reshape(m).astype(np.float32)
-    if not np.isfinite(weights).all():
-        raise ValueError(f"{key}: it has values that are not finite")
-    return weights
-
-
-def _adjacency(edges: np.ndarray, n: int, weights: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
-    """Returns indptr, indices and weights: row v has the sources of edges to v, ascending, each once."""
-    if edges.size and (edges.min() < 0 or edges.max() >= n):
-        raise ValueError(f"edge_index: it has vertices from {edges.min()} to {edges.max()}, the graph has 0 to {n - 1}")
-    if n > np.iinfo(np.int32).max:
-        raise ValueError(f"edge_index: {n} vertices, a store holds at most {np.iinfo(np.int32).max}")
-    pairs, back = np.unique(edges[1].astype(np.int64) * max(n, 1) + edges[0].astype(np.int64), return_inverse=True)
-    if weights is not None:
-        total = np.zeros(len(pairs), dtype=np.float32)
-        np.add.at(total, back.reshape(-1), weights)
-        weights = total
-    target, source = np.divmod(pairs, max(n, 1))
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(target, minlength=n), out=indptr[1:])
-    return indptr, source.astype(np.int32), weights
-
-
-def _features(x: Any, n: int, sparse: Optional[bool]) -> Tuple[Store, int]:
-    """Returns x, or x_indptr, x_indices and x_data, and the number of columns."""
-    rows = _sparse_rows(x)
-    if rows is None:
-        dense = _numpy(x, "x")
-        if dense.ndim != 2 or dense.shape[0] != n:
-            raise ValueError(f"x: {dense.shape}, want [{n}, features]")
-        dense = np.ascontiguousarray(dense, dtype=np.float32)
-        if not np.isfinite(dense).all():
-            raise ValueError("x: it has values that are not finite")
-        if sparse is None:
-            sparse = bool(np.count_nonzero(dense) <= SPARSE_SHARE * dense.size)
-        if not sparse:
-            return {"x": dense}, dense.shape[1]
-        at, column = np.nonzero(dense)
-        rows = at, column, dense[at, column], dense.shape
-    at, column, value, shape = rows
-    if shape[0] != n:
-        raise ValueError(f"x: {tuple(shape)}, want [{n}, features]")
-    if not np.isfinite(value).all():
-        raise ValueError("x: it has values that are not finite")
-    cols = int(shape[1])
-    pairs, back = np.unique(at.astype(np.int64) * max(cols, 1) + column, return_inverse=True)
-    total = np.zeros(len(pairs), dtype=np.float32)
-    np.add.at(total, back.reshape(-1), value.astype(np.float32))  # repeats are added up
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(pairs // max(cols, 1), minlength=n), out=indptr[1:])
-    csr = {"x_indptr": indptr, "x_indices": (pairs % max(cols, 1)).astype(np.int32), "x_data": total}
-    if sparse is False:
-        return {"x": dense_features({**csr, "x_shape": np.array([n, cols])})}, cols
-    return csr, cols
-
-
-def _sparse_rows(x: Any) -> Optional[Tuple[np.ndarray, np.ndarray, np.ndarray, Sequence[int]]]:
-    """Returns rows, columns, values and shape of a sparse matrix of SciPy or torch, None for a dense one."""
-    if hasattr(x, "tocoo") and not hasattr(x, "numpy"):
-        c = x.tocoo()
-        return np.asarray(c.row), np.asarray(c.col), np.asarray(c.data), c.shape
-    if hasattr(x, "layout") and "sparse" in str(x.layout):
-        c = x.detach().cpu().to_sparse_coo().coalesce()
-        at, column = c.indices().numpy()
-        return at, column, c.values().numpy(), tuple(c.shape)
-    return None
-
-
-def _labels(y: np.ndarray, n: int) -> Tuple[np.ndarray, int]:
-    """Returns y as a store has it, and the number of classes."""
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim not in (1, 2) or y.shape[0] != n:
-        raise ValueError(f"y: {y.shape}, want [{n}] or [{n}, classes]")
-    if y.ndim == 2:
-        if not np.isin(y, (0, 1)).all():
-            raise ValueError(f"y: {y.shape} with values other than 0 and 1")
-        return np.ascontiguousarray(y, dtype=np.uint8), y.shape[1]
-    if y.dtype.kind == "f":
-        y = np.where(np.isnan(y), -1, y)  # as data sets of OGB mark vertices without a label
-    whole = y.astype(np.int64)
-    if not (whole == y).all():
-        raise ValueError("y: classes are whole numbers; capgnn does not train on regression targets")
-    return np.maximum(whole, -1), int(whole.max(initial=-1)) + 1
-
-
-def _mask(mask: np.ndarray, n: int, key: str, split: Optional[int]) -> np.ndarray:
-    if mask.ndim == 2:
-        if split is None:
-            raise ValueError(f"{key}: it has {mask.shape[1]} columns: say which with split=")
-        if not 0 <= split < mask.shape[1]:
-            raise ValueError(f"{key}: split={split}: it has columns 0 to {mask.shape[1] - 1}")
-        mask = mask[:, split]
-    if mask.shape != (n,) or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
-        raise ValueError(f"{key}: {mask.dtype} {mask.shape}, want bool [{n}]")
-    return np.ascontiguousarray(mask, dtype=bool)
-
-
-def _field(data: Any, key: str) -> Any:
-    """Returns data.key or data[key], None if there is neither."""
+def _put(made: str, path: str) -> None:
+    """Gives a complete store its name. What had the name goes: an empty folder, or a store, which stays if the new one cannot take its place."""
+    if not os.path.isdir(path) or not os.listdir(path):
+        if os.path.isdir(path):
+            os.rmdir(path)
+        os.rename(made, path)
+        return
+    old = tempfile.mkdtemp(prefix=os.path.basename(path)[:40] + ".", dir=os.path.dirname(path))
     try:
-        if hasattr(data, key):
-            return getattr(data, key)
-        return data[key]
-    except (KeyError, TypeError, AttributeError):
-        return None
+        os.rename(path, os.path.join(old, "old"))
+        try:
+            os.rename(made, path)
+        except BaseException:
+            os.rename(os.path.join(old, "old"), path)
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
 
 
-def _numpy(array: Any, key: str) -> np.ndarray:
-    """Returns a tensor or array as a NumPy array of plain numbers in this machine's byte order."""
-    if hasattr(array, "detach"):
-        array = array.detach().cpu()
-        if str(array.dtype) == "torch.bfloat16":
-            array = array.float()
-        array = array.numpy()
-    array = np.asarray(array)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{key}: {array.dtype} is not a type of numbers")
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+def _plain_name(name: str) -> str:
+    """Returns a name that capgnn reads: it may become part of a path."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", str(name)).lstrip(".-")[:100]
 
 
-def _write_names(path: str, names: Sequence[str]) -> None:
-    import csv
-
+def _write_names(path: str, head: str, names: Sequence[str]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
-        out.writerow(["class"])
-        out.writerows([str(n)] for n in names)
+        out.writerow([head])
+        out.writerows([n] for n in names)
+
+
+def _read_names(path: str, want: int) -> Optional[np.ndarray]:
+    """Returns the lines of a file of names behind the first, None if it is not there or is not of so many."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8", errors="replace", newline="") as f:
+        names = [line[0] for line in csv.reader(f) if line][1:]
+    if len(names) != want:
+        warn(f"{path} has {len(names)} names, want {want}: left alone")
+        return None
+    return np.array(names, dtype=str)
 
 
 def _umask() -> int:

@@ -11,7 +11,8 @@ from typing import Any, Dict, Mapping
 
 import numpy as np
 
-from .store import Path, _numpy
+from .given import to_numpy
+from .store import Path
 
 TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1", "BOOL": "|b1"}
 # MAX_HEADER is the largest header that the format allows, in bytes.
@@ -67,4 +68,4 @@ def _state(weights: Any) -> Dict[str, np.ndarray]:
         weights = weights.state_dict()
     if not isinstance(weights, Mapping):
         raise TypeError(f"weights are a module or tensors by name, not {type(weights).__name__}")
-    return {str(k): np.array(_numpy(v, k), dtype="<f4", order="C") for k, v in weights.items()}
+    return {str(k): np.array(to_numpy(v, k), dtype="<f4", order="C") for k, v in weights.items()}

@@ -1,0 +1,157 @@
+"""What a graph of Python holds: its arrays by capgnn's names, of a Data or HeteroData of torch_geometric, of a DGL graph, or of anything like them.
+
+Neither library is imported: a graph is known by its attributes.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+SETS = ("train", "val", "test")
+Names = Dict[str, Tuple[str, ...]]
+
+# Each array may have one of these names; the first that is there counts.
+SPLIT: Names = {"train_mask": ("train_mask",), "val_mask": ("val_mask", "valid_mask"), "test_mask": ("test_mask",),
+                "train_idx": ("train_idx",), "val_idx": ("val_idx", "valid_idx"), "test_idx": ("test_idx",)}
+PLAIN: Names = {**{k: (k,) for k in ("edge_index", "adj_t", "edge_weight", "edge_attr", "x", "y", "ids", "num_nodes")}, **SPLIT}
+DGL_VERTICES: Names = {"x": ("feat", "features", "x", "attr"), "y": ("label", "labels", "y"), "ids": ("ids",), **SPLIT}
+DGL_EDGES: Names = {"edge_weight": ("weight", "w", "edge_weight")}
+
+
+def held_by(data: Any) -> Dict[str, Any]:
+    """Returns the arrays of a graph by the names of PLAIN, as it has them. A warning names what it holds beside.
+
+    raises: ValueError for a graph of several types of vertices or edges, and for what is no graph
+    """
+    if callable(getattr(data, "edges", None)) and hasattr(data, "ndata"):
+        return _of_dgl(data)
+    if hasattr(data, "node_types") and hasattr(data, "edge_types"):
+        return _of_hetero(data)
+    if callable(getattr(data, "indices", None)) and callable(getattr(data, "len", None)):  # a Dataset: one graph, or the arrays of all in one another
+        if len(data) != 1:
+            raise ValueError(f"{type(data).__name__}: it has {len(data)} graphs: give one, such as dataset[0], or all in one: Batch.from_data_list(list(dataset))")
+        return held_by(data[0])
+    held, others = _take(_fields(data), PLAIN)
+    if "x" not in held and "y" not in held and "num_nodes" not in held:  # a Data may know it all the same
+        held["num_nodes"] = getattr(data, "num_nodes", None)
+    if "edge_index" not in held and "adj_t" not in held:
+        if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not hasattr(data, "keys"):
+            raise ValueError(f"edge_index: there is none: {type(data).__name__} is no graph; of a data set give one of its graphs, such as dataset[0]")
+        raise ValueError("edge_index: there is none, and no adj_t: give the edges as integers [2, edges]")
+    _say_unread(others)
+    return held
+
+
+def _of_hetero(data: Any) -> Dict[str, Any]:
+    vertices, edges = list(data.node_types), list(data.edge_types)
+    if len(vertices) != 1 or len(edges) != 1 or not edges[0][0] == edges[0][2] == vertices[0]:
+        within = [e for e in edges if e[0] == e[2]]
+        cure = "make one of each with data.to_homogeneous()"
+        if within:
+            cure = f"give one of each, such as {{**data[{within[0][0]!r}], **data[{', '.join(map(repr, within[0]))}]}}, or data.to_homogeneous()"
+        raise ValueError(f"HeteroData: types of vertices: {some(vertices)}; of edges: {some(['-'.join(e) for e in edges])}; capgnn takes one of each: {cure}")
+    held = {**data[vertices[0]], **data[edges[0]]}
+    if "x" not in held and "y" not in held:
+        held["num_nodes"] = data[vertices[0]].num_nodes
+    return held_by(held)
+
+
+def _of_dgl(g: Any) -> Dict[str, Any]:
+    vertices, edges = list(getattr(g, "ntypes", [""])), list(getattr(g, "canonical_etypes", getattr(g, "etypes", [""])))
+    if getattr(g, "is_block", False):
+        raise ValueError("DGL graph: it is a block of sampled neighbours: give the whole graph")
+    if len(vertices) != 1 or len(edges) != 1:
+        names = [e if isinstance(e, str) else "-".join(e) for e in edges]
+        raise ValueError(f"DGL graph: types of vertices: {some(vertices)}; of edges: {some(names)}; capgnn takes one of each: "
+                         "give dgl.to_homogeneous(g, ndata=[...]), or a graph of one type of edges")
+    held, others = _take(dict(g.ndata), DGL_VERTICES)
+    weights, more = _take(dict(g.edata), DGL_EDGES)
+    source, target = g.edges()
+    held.update(weights, num_nodes=g.num_nodes(), edge_index=np.stack([to_numpy(source, "edges"), to_numpy(target, "edges")]))
+    _say_unread([f"ndata[{k!r}]" for k in others] + [f"edata[{k!r}]" for k in more])
+    return held
+
+
+def _fields(data: Any) -> Dict[str, Any]:
+    """Returns everything that a mapping or an object has."""
+    keys = getattr(data, "keys", None)
+    if keys is not None:  # a mapping or a Data, which had it as a property once
+        return {str(k): data[k] for k in (keys() if callable(keys) else keys)}
+    known = {k for names in PLAIN.values() for k in names if k != "num_nodes"}
+    out = {k: getattr(data, k, None) for k in known}
+    return {**out, **getattr(data, "__dict__", {})}
+
+
+def _take(fields: Dict[str, Any], names: Names) -> Tuple[Dict[str, Any], List[str]]:
+    """Returns what is there by our names, and the names of the other arrays."""
+    held, taken = {}, set()
+    for ours, theirs in names.items():
+        for key in theirs:
+            if fields.get(key) is not None:
+                held[ours] = fields[key]
+                taken.add(key)
+                break
+    others = [k for k, v in sorted(fields.items()) if k not in taken and not k.startswith("_") and (hasattr(v, "shape") or isinstance(v, (list, tuple)))]
+    return held, others
+
+
+def _say_unread(names: Sequence[str]) -> None:
+    if names:
+        warn(f"not written: {some(names)}: a store has no arrays of these names")
+
+
+def some(names: Iterable[Any], most: int = 6) -> str:
+    """Returns the first of the names, and how many more there are."""
+    texts = [str(n) for n in names]
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "") or "none"
+
+
+def warn(text: str) -> None:
+    """Warns at the line that called into this package."""
+    here, level, frame = os.path.dirname(os.path.abspath(__file__)), 2, sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == here:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
+
+
+def to_numpy(array: Any, key: str) -> np.ndarray:
+    """Returns a tensor or array as a NumPy array of plain numbers in this machine's byte order. Raises ValueError for other types."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+        if str(array.dtype) == "torch.bfloat16" or str(array.dtype).startswith("torch.float8"):
+            array = array.float()
+        try:
+            array = array.numpy()
+        except (TypeError, RuntimeError) as e:
+            raise ValueError(f"{key}: {str(e).splitlines()[0]}") from e
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{key}: {array.dtype} is not a type of numbers that capgnn takes")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def sparse_rows(matrix: Any, key: str) -> Optional[Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Tuple[int, int]]]:
+    """Returns rows, columns, values and shape of a sparse matrix of SciPy, torch or torch_sparse, None for a dense one. Values are None if all are 1."""
+    if hasattr(matrix, "sparse_sizes"):  # a SparseTensor of torch_sparse
+        row, column, value = matrix.coo()
+        shape = matrix.sparse_sizes()
+    elif "sparse" in str(getattr(matrix, "layout", "")):
+        c = matrix.detach().cpu().to_sparse_coo()
+        if str(c.dtype) in ("torch.bool", "torch.float16", "torch.bfloat16"):  # which torch may not add up
+            c = c.float()
+        c = c.coalesce()
+        row, column = c.indices()
+        value, shape = c.values(), c.shape
+    elif hasattr(matrix, "tocoo") and not hasattr(matrix, "numpy"):
+        c = matrix.tocoo()
+        row, column, value, shape = c.row, c.col, c.data, c.shape
+    else:
+        return None
+    if len(shape) != 2:
+        raise ValueError(f"{key}: {tuple(shape)}, want a matrix")
+    return (to_numpy(row, key).astype(np.int64), to_numpy(column, key).astype(np.int64),
+            None if value is None else to_numpy(value, key), (int(shape[0]), int(shape[1])))
