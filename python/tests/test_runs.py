@@ -15,7 +15,7 @@ import numpy as np
 
 import capgnn
 from capgnn.runs import _Lines, _plain
-from tests import graph, has, needs_program
+from tests import graph, has, needs_program, needs_pyg
 
 SMALL = dict(hidden=8, layers=2, epochs=4, devices="cpu:threads=1", order="none")
 
@@ -73,6 +73,19 @@ class CommandTest(Folder):
     def test_scalars_of_yaml(self):
         for text, want in (("gcn", "gcn"), ('""', ""), ('"a\\"b: c"', 'a"b: c'), ("'it''s'", "it's"), ("0.5", "0.5")):
             self.assertEqual(_plain(text), want)
+
+    def test_masks(self):
+        with open(self.path("config.yaml"), "w") as f:
+            f.write("lr: 1\n")
+        run = capgnn.Run(self.folder)
+        with self.assertRaisesRegex(FileNotFoundError, r"split.npz: there is none: the run has not begun, or an older capgnn trained it"):
+            run.masks()
+        want = {"train_mask": np.array([True, False, False]), "val_mask": np.zeros(3, bool), "test_mask": np.array([False, True, True])}
+        np.savez(self.path("split.npz"), ids=np.arange(3), **want)
+        got = run.masks()
+        self.assertEqual(list(got), list(want))
+        for key in want:
+            np.testing.assert_array_equal(got[key], want[key])
 
     def test_no_run(self):
         with self.assertRaisesRegex(FileNotFoundError, "no run there"):
@@ -153,6 +166,54 @@ class RunsTest(Folder):
             run.predict("lables")
         with self.assertRaisesRegex(ValueError, "end the name in .npy"):
             run.predict(out="x.csv")
+
+    def test_a_graph_in_memory(self):
+        run = capgnn.train(graph(), run_dir=self.path("run"), **SMALL).result()
+        self.assertEqual(run.config["dataset-path"], os.path.join(run.path, "data"))
+        self.assertEqual(run.predict().shape, (60, 3))
+        same = capgnn.train(self.store, run_dir=self.path("same"), **SMALL).result()
+        self.assertEqual(run.result["weights_sha256"], same.result["weights_sha256"])
+        np.testing.assert_array_equal(run.predict(dataset=graph(n=20, seed=3)), run.predict(dataset=capgnn.to_store(graph(n=20, seed=3), self.path("other"))))
+        with self.assertRaisesRegex(FileExistsError, "already holds a run"):
+            capgnn.train(graph(n=20), run_dir=run.path, **SMALL)
+        self.assertEqual(len(capgnn.read_store(os.path.join(run.path, "data"))["y"]), 60)
+        with self.assertRaisesRegex(ValueError, "drop the graph"):
+            capgnn.train(graph(), resume=run)
+        runs = capgnn.train(graph(), run_dir=self.path("seeds"), seeds="1,2", **SMALL).results()
+        self.assertEqual([r.predict("labels").shape for r in runs], [(60,)] * 2)
+
+    def test_a_graph_that_is_interrupted_and_resumed(self):
+        training = capgnn.train(graph(), run_dir=self.path("run"), **{**SMALL, "epochs": 100000})
+        next(iter(training))
+        training.interrupt()
+        again = capgnn.train(resume=training.path)
+        next(iter(again))
+        again.interrupt()
+        self.assertFalse(again.running)
+
+    def test_a_graph_that_is_refused(self):
+        was = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            for run_dir in (None, self.path("new"), self.path("there")):
+                os.makedirs(self.path("there"), exist_ok=True)
+                with self.assertRaisesRegex(ValueError, "edge_index"):
+                    capgnn.train({"x": np.eye(3)}, run_dir=run_dir)
+                with self.assertRaisesRegex(capgnn.ProgramError, "did you mean --hidden"):
+                    capgnn.train(graph(), run_dir=run_dir, hiden=8).result()
+                self.assertEqual((os.path.exists("new"), os.listdir("there"), os.listdir("runs")), (False, [], []))
+            self.assertRegex(capgnn.train(graph(), **SMALL).result().path, r"/runs/data-gcn-\d{8}-\d{6}$")
+        finally:
+            os.chdir(was)
+
+    @needs_pyg
+    def test_a_data(self):
+        import torch
+        from torch_geometric.data import Data
+
+        data = Data(**{k: torch.from_numpy(v) for k, v in graph().items()})
+        run = capgnn.train(data, run_dir=self.path("run"), **SMALL).result()
+        np.testing.assert_array_equal(run.predict(), run.predict(dataset=data))
 
     def test_predictions(self):
         run = capgnn.train(self.store, run_dir=self.path("run"), **SMALL).result()

@@ -1,15 +1,17 @@
 """Stores: what is written, what is refused, and that the program has nothing to change."""
 import filecmp
+import json
 import os
 import subprocess
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import capgnn
-from tests import graph, has, needs_program, needs_pyg
+from tests import graph, has, needs_program, needs_pyg, program
 
 
 class StoreTest(unittest.TestCase):
@@ -119,6 +121,143 @@ class StoreTest(unittest.TestCase):
             s = capgnn.read_store(capgnn.to_store({"edge_index": edges, "edge_attr": np.arange(4)}, self.path("attr")))
         np.testing.assert_array_equal(s["weights"], np.array([2, 1, 3], np.float32))
 
+    def test_any_name(self):
+        cases = [("two words", "two_words"), ("a/b\\c", "a_b_c"), ("Größe", "Gr__e"), (".hidden", "hidden"), ("-.-x-", "x-"), ("x" * 300, "x" * 100), ("", "store"), ("...", ""),
+                 ("日本", "__"), ("a\ud800\n\0", "a___"), ("Cora_2.0-b", "Cora_2.0-b"), (7, "7")]
+        for i, (name, want) in enumerate(cases):
+            path = capgnn.to_store(graph(), self.path(f"{i}/store"), name=name)
+            with open(os.path.join(path, "meta.json"), encoding="utf-8") as f:
+                self.assertEqual(json.load(f)["name"], want)
+            self.readable(path)
+        for folder in ("my graph", "Ä" * 100, ".dot", "x" * 250):
+            self.readable(capgnn.to_store(graph(), self.path(folder)))
+
+    def readable(self, path):
+        if program():
+            subprocess.run(capgnn.command("data", {}) + ["info", path, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+    def test_overwrite(self):
+        path = capgnn.to_store(graph(), self.path(), class_names=["a", "b", "c"])
+        before = capgnn.read_store(path)  # mapped
+        with self.assertRaisesRegex(FileExistsError, "or give overwrite=True"):
+            capgnn.to_store(graph(n=20), path)
+        self.assertEqual(capgnn.to_store({**graph(n=20), "x": before["x"][:20]}, path, overwrite=True), path)
+        after = capgnn.read_store(path)
+        np.testing.assert_array_equal(after["x"], before["x"][:20])
+        self.assertEqual((len(before["y"]), len(after["y"])), (60, 20))
+        self.assertNotIn("classes.csv", os.listdir(path))
+        self.assertEqual(os.listdir(self.folder), ["store"], "nothing is left")
+        with self.assertRaises(ValueError):
+            capgnn.to_store({"x": np.eye(3)}, path, overwrite=True)
+        self.assertEqual(len(capgnn.read_store(path)["y"]), 20, "a graph that is refused replaces nothing")
+        os.makedirs(self.path("empty"))
+        for new in ("empty", "new"):
+            self.assertEqual(capgnn.to_store(graph(), self.path(new), overwrite=True), self.path(new))
+
+    def test_overwrites_nothing_but_stores(self):
+        def put(name):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            with open(self.path(name), "w") as f:
+                f.write("mine")
+
+        put("file")
+        put("folder/notes.txt")
+        put("run/config.yaml")
+        put("half/indptr.npy")
+        capgnn.to_store(graph(), self.path("notes"))
+        put("notes/notes.txt")
+        capgnn.to_store(graph(), self.path("deep"))
+        put("deep/run/config.yaml")
+        capgnn.to_store(graph(), self.path("odd"))
+        os.makedirs(self.path("odd/ids.csv"))
+        for name, want in (("file", "nor a store"), ("folder", "nor a store"), ("run", "nor a store"), ("half", "nor a store"), ("notes", "holds notes.txt, which is no part of a store"),
+                           ("deep", "holds run, which"), ("odd", "holds ids.csv, which")):
+            before = sorted(os.walk(self.path(name)))
+            with self.assertRaisesRegex(FileExistsError, want):
+                capgnn.to_store(graph(), self.path(name), overwrite=True)
+            self.assertEqual(sorted(os.walk(self.path(name))), before, name)
+
+    def test_a_store_that_cannot_be_replaced_stays(self):
+        path = capgnn.to_store(graph(), self.path())
+        real, calls = os.rename, []
+
+        def rename(a, b):
+            calls.append(a)
+            if len(calls) == 2:
+                raise OSError("no space")
+            real(a, b)
+
+        with mock.patch("os.rename", rename), self.assertRaisesRegex(OSError, "no space"):
+            capgnn.to_store(graph(n=20), path, overwrite=True)
+        self.assertEqual(len(capgnn.read_store(path)["y"]), 60)
+        self.assertEqual(os.listdir(self.folder), ["store"], "nothing is left")
+
+    def test_links(self):
+        os.makedirs(self.path("elsewhere"))
+        os.symlink("elsewhere", self.path("link"))
+        for n in (60, 20):
+            self.assertEqual(capgnn.to_store(graph(n=n), self.path("link"), overwrite=True), self.path("link"))
+            self.assertEqual(len(capgnn.read_store(self.path("elsewhere"))["y"]), n)
+        self.assertTrue(os.path.islink(self.path("link")))
+
+    def test_names_of_vertices_and_columns(self):
+        ids = ["a", "b,c", 'say "hi"', "", "two\nlines", " edge ", "Ä", "7"]
+        columns = ["age", "in,come", "größe"]
+        data = {"edge_index": np.array([[0, 6], [1, 7]]), "x": np.ones((8, 3)), "y": [0, 1] * 4}
+        for name, given in (("list", ids), ("array", np.array(ids)), ("objects", np.array(ids, dtype=object)), ("tuple", tuple(ids))):
+            path = capgnn.to_store({**data, "ids": given}, self.path(name), columns=columns)
+            with open(os.path.join(path, "ids.csv"), encoding="utf-8", newline="") as f:
+                self.assertEqual(f.read(), 'id\na\n"b,c"\n"say ""hi"""\n""\n"two\nlines"\n edge \nÄ\n7\n')
+            with open(os.path.join(path, "columns.csv"), encoding="utf-8", newline="") as f:
+                self.assertEqual(f.read(), 'column\nage\n"in,come"\ngröße\n')
+            s = capgnn.read_store(path)
+            self.assertEqual((s["ids"].tolist(), s["columns"].tolist()), (ids, columns), name)
+            self.assertNotIn("ids.npy", os.listdir(path))
+            self.readable(path)
+        numbers = capgnn.read_store(capgnn.to_store({**data, "ids": list(range(8, 0, -1))}, self.path("numbers")))
+        self.assertEqual((numbers["ids"].tolist(), numbers["ids"].dtype, "columns" in numbers), (list(range(8, 0, -1)), np.int64, False))
+        with open(os.path.join(path, "columns.csv"), "a", encoding="utf-8") as f:
+            f.write("one more\n")
+        with self.assertWarnsRegex(UserWarning, "has 4 names, want 3: left alone"):
+            self.assertNotIn("columns", capgnn.read_store(path))
+
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_a_frame(self):
+        import pandas as pd
+
+        frame = pd.DataFrame({"age": [1.0, 2], "height": [3, 4]}, index=["u", "v"])
+        e = np.array([[0], [1]])
+        s = capgnn.read_store(capgnn.to_store({"edge_index": e, "x": frame, "ids": frame.index, "y": pd.Series([0, 1])}, self.path("a")))
+        self.assertEqual((s["columns"].tolist(), s["ids"].tolist(), s["x"].tolist()), (["age", "height"], ["u", "v"], [[1, 3], [2, 4]]))
+        numbered = pd.DataFrame(np.eye(2))
+        self.assertNotIn("columns", capgnn.read_store(capgnn.to_store({"edge_index": e, "x": numbered}, self.path("b"))))
+
+    def test_refused_names(self):
+        g = graph(features=3)
+        cases = [
+            ({"ids": ["a"] * 59}, {}, "ids: (59,), want one for each of 60"), ({"ids": ["a", 1] * 30}, {}, "ids: 1 of vertex 1: want all integers or all texts"),
+            ({"ids": [1, "a"] * 30}, {}, "ids: 'a' of vertex 1"), ({"ids": ["a", None] * 30}, {}, "ids: None of vertex 1"), ({"ids": ["a", float("nan")] * 30}, {}, "ids: nan of vertex 1"),
+            ({"ids": np.arange(60) + 0.5}, {}, "ids: float64, want integers"), ({"ids": np.arange(60, dtype=np.uint64) + np.uint64(1 << 63)}, {}, "ids: uint64"), ({"ids": [1 << 70] * 60}, {}, "want integers"),
+            ({"ids": ["\ud800"] * 60}, {}, "ids: '\\ud800', number 0, is no text"), ({"ids": [True] * 60}, {}, "ids: True of vertex 0"),
+            ({}, {"columns": ["a"]}, "columns: 1 names for 3 columns of x"), ({"x": None}, {"columns": ["a"]}, "columns: 1 names for 0 columns"),
+            ({"y": None}, {"class_names": ["a"]}, "class_names: 1 names for 0 classes"), ({"y": np.ones((60, 2))}, {"class_names": ["a", "b", "c"]}, "class_names: 3 names for 2 classes"),
+        ]
+        for more, options, want in cases:
+            with self.assertRaises(ValueError, msg=want) as got:
+                capgnn.to_store({**g, **more}, self.path(), **options)
+            self.assertIn(want, str(got.exception))
+        self.assertEqual(os.listdir(self.folder), [])
+        for name, more, options, want in (("ids", {"ids": [5] * 60}, {}, "ids: 59 are there before"), ("texts", {"ids": ["a"] * 2 + [str(i) for i in range(58)]}, {}, "ids: 1 are there before: a"),
+                                          ("columns", {}, {"columns": ["a", "b", "a"]}, "columns: 1 are there before: a")):
+            with self.assertWarnsRegex(UserWarning, want):
+                capgnn.to_store({**g, **more}, self.path(name), **options)
+
+    def test_classes_without_vertices(self):
+        path = capgnn.to_store(graph(), self.path(), class_names=["a", "b", "c", "none of it"])
+        with open(os.path.join(path, "meta.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["classes"], 4)
+        self.readable(path)
+
     def test_columns_of_masks(self):
         masks = np.zeros((60, 3), bool)
         masks[4, 1] = True
@@ -137,7 +276,7 @@ class StoreTest(unittest.TestCase):
         multi["y"] = np.eye(3, dtype=np.float32)[multi["y"]]
         words = graph(features=80)
         words["x"] = (words["x"] > 2.2).astype(np.float32)
-        for name, data in (("dense", graph()), ("directed", graph(symmetric=False)), ("weighted", graph(weights=True)), ("multi", multi), ("words", words)):
+        for name, data in (("dense", graph()), ("directed", graph(symmetric=False)), ("weighted", graph(weights=True)), ("named", {**graph(), "ids": [f"v {i}" for i in range(60)]}), ("multi", multi), ("words", words)):
             ours = capgnn.to_store(data, self.path(name), name=name + "-again", class_names=["a", "b", "c"])
             theirs = self.path(name + "-again")
             subprocess.run(capgnn.command("data", {}) + ["import", ours, "--out", theirs, "--quiet"], check=True, stdout=subprocess.DEVNULL)
