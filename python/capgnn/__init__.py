@@ -2,8 +2,7 @@
 
     import capgnn
 
-    capgnn.to_store(data, "store")                         # a torch_geometric Data
-    training = capgnn.train("store", model="sage", hidden=64)
+    training = capgnn.train(data, model="sage", hidden=64)  # a torch_geometric Data, or a path
     for epoch in training:                                 # a dict for each epoch, as it is done
         print(epoch["epoch"], epoch["loss"])
     run = training.result()

@@ -183,7 +183,7 @@ class Training:
 
 def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Optional[Path] = None, init: Any = None,
           program: Optional[str] = None, verbose: bool = False, **flags: Any) -> Training:
-    """Starts `capgnn train` and returns at once; flags are those of the program (`capgnn train --help`), with underscores.
+    """Starts `capgnn train` and returns at once (a graph is written first); flags are those of the program (`capgnn train --help`), with underscores.
 
     dataset: path of a store (`to_store`) or of any file that capgnn reads, the name of a published data set, or a graph: a torch_geometric
         Data, a DGL graph, or whatever else `to_store` takes. A graph is written as the store `data` in the run folder, where `predict` and
