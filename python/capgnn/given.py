@@ -1,4 +1,4 @@
-"""What a graph of Python holds: its arrays by capgnn's names, of a Data or HeteroData of torch_geometric, of a DGL graph, or of anything like them.
+"""What a graph of Python holds: arrays by capgnn's names, of a Data, a HeteroData, a DGL graph, or anything like them.
 
 Neither library is imported: a graph is known by its attributes.
 """
@@ -31,16 +31,18 @@ def held_by(data: Any) -> Dict[str, Any]:
         return _of_dgl(data)
     if hasattr(data, "node_types") and hasattr(data, "edge_types"):
         return _of_hetero(data)
-    if callable(getattr(data, "indices", None)) and callable(getattr(data, "len", None)):  # a Dataset: one graph, or the arrays of all in one another
-        if len(data) != 1:
-            raise ValueError(f"{type(data).__name__}: it has {len(data)} graphs: give one, such as dataset[0], or all in one: Batch.from_data_list(list(dataset))")
+    if callable(getattr(data, "indices", None)) and callable(getattr(data, "len", None)):
+        if len(data) != 1:  # a Dataset, whose arrays number the vertices of each graph from 0
+            raise ValueError(f"{type(data).__name__}: it has {len(data)} graphs: give one, such as dataset[0], "
+                             "or all in one: Batch.from_data_list(list(dataset))")
         return held_by(data[0])
     held, others = _take(_fields(data), PLAIN)
     if "x" not in held and "y" not in held and "num_nodes" not in held:  # a Data may know it all the same
         held["num_nodes"] = getattr(data, "num_nodes", None)
     if "edge_index" not in held and "adj_t" not in held:
         if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not hasattr(data, "keys"):
-            raise ValueError(f"edge_index: there is none: {type(data).__name__} is no graph; of a data set give one of its graphs, such as dataset[0]")
+            raise ValueError(f"edge_index: an object of type {type(data).__name__} has none; of a data set give one of its graphs, "
+                             "such as dataset[0]; of networkx, what torch_geometric.utils.from_networkx makes of it")
         raise ValueError("edge_index: there is none, and no adj_t: give the edges as integers [2, edges]")
     _say_unread(others)
     return held
@@ -52,8 +54,10 @@ def _of_hetero(data: Any) -> Dict[str, Any]:
         within = [e for e in edges if e[0] == e[2]]
         cure = "make one of each with data.to_homogeneous()"
         if within:
-            cure = f"give one of each, such as {{**data[{within[0][0]!r}], **data[{', '.join(map(repr, within[0]))}]}}, or data.to_homogeneous()"
-        raise ValueError(f"HeteroData: types of vertices: {some(vertices)}; of edges: {some(['-'.join(e) for e in edges])}; capgnn takes one of each: {cure}")
+            pair = f"{{**data[{within[0][0]!r}], **data[{', '.join(map(repr, within[0]))}]}}"
+            cure = f"give one of each, such as {pair}, or data.to_homogeneous()"
+        raise ValueError(f"HeteroData: types of vertices: {some(vertices)}; of edges: {some(['-'.join(e) for e in edges])}; "
+                         f"capgnn takes one of each: {cure}")
     held = {**data[vertices[0]], **data[edges[0]]}
     if "x" not in held and "y" not in held:
         held["num_nodes"] = data[vertices[0]].num_nodes
@@ -95,8 +99,8 @@ def _take(fields: Dict[str, Any], names: Names) -> Tuple[Dict[str, Any], List[st
                 held[ours] = fields[key]
                 taken.add(key)
                 break
-    others = [k for k, v in sorted(fields.items()) if k not in taken and not k.startswith("_") and (hasattr(v, "shape") or isinstance(v, (list, tuple)))]
-    return held, others
+    others = sorted(set(fields) - taken)
+    return held, [k for k in others if not k.startswith("_") and (hasattr(fields[k], "shape") or isinstance(fields[k], (list, tuple)))]
 
 
 def _say_unread(names: Sequence[str]) -> None:
@@ -128,14 +132,22 @@ def to_numpy(array: Any, key: str) -> np.ndarray:
             array = array.numpy()
         except (TypeError, RuntimeError) as e:
             raise ValueError(f"{key}: {str(e).splitlines()[0]}") from e
+    if np.ma.is_masked(array):
+        raise ValueError(f"{key}: it has masked values: fill them")
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{key}: {array.dtype} is not a type of numbers that capgnn takes")
+        cure = ": give numbers, such as with astype(float)" if array.dtype.kind == "O" else ""
+        if key == "y" and array.dtype.kind != "c":
+            cure = ": give numbers: names, y = numpy.unique(y, return_inverse=True), and class_names=names"
+        raise ValueError(f"{key}: {array.dtype} is not a type of numbers that capgnn takes{cure}")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def sparse_rows(matrix: Any, key: str) -> Optional[Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Tuple[int, int]]]:
-    """Returns rows, columns, values and shape of a sparse matrix of SciPy, torch or torch_sparse, None for a dense one. Values are None if all are 1."""
+    """Returns rows, columns, values and shape of a sparse matrix of SciPy, torch or torch_sparse, None for a dense one.
+
+    Values are None if all are 1.
+    """
     if hasattr(matrix, "sparse_sizes"):  # a SparseTensor of torch_sparse
         row, column, value = matrix.coo()
         shape = matrix.sparse_sizes()

@@ -1,4 +1,4 @@
-"""The normal form of a store: arrays of a graph checked, with types, orders and shapes of docs/formats/store.md. What is lost on the way is warned of."""
+"""The normal form of a store (docs/formats/store.md): arrays of a graph are checked and converted. What is lost is warned of."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -14,7 +14,7 @@ Names = Dict[str, List[str]]
 SPARSE_SHARE = 0.05
 # EXACT is the number up to which float32 holds all whole numbers.
 EXACT = 1 << 24
-# ROUNDED is the share of a column's range that rounding to float32 may move a value by in silence; where values are as large as their range it is 6e-8.
+# ROUNDED is the share of a column's range by which float32 may move a value in silence; of values as large as their range it is 6e-8.
 ROUNDED = 1e-4
 # MANY_CLASSES is the number of classes that any graph may have; more are only those of a graph with as many vertices.
 MANY_CLASSES = 1000
@@ -239,7 +239,9 @@ def _float32_of(value: np.ndarray, at: np.ndarray, column: np.ndarray, cols: int
 
 
 def _not_finite(value: Any, row: int, column: int) -> ValueError:
-    cure = f"values reach {np.finfo(np.float32).max:.4g} in float32: scale them" if np.isfinite(value) else "fill what is missing, such as with numpy.nan_to_num"
+    cure = "fill what is missing, such as with numpy.nan_to_num"
+    if np.isfinite(value):
+        cure = f"values reach {np.finfo(np.float32).max:.4g} in float32: scale them"
     return ValueError(f"x: it has values that are not finite numbers of float32: {value} in row {row}, column {column}: {cure}")
 
 
@@ -357,7 +359,8 @@ def _ids(ids: Any, n: int) -> Union[np.ndarray, List[str]]:
         bad = [v for v, i in enumerate(items) if not isinstance(i, kind) or isinstance(i, bool)]
         if bad:
             raise ValueError(f"ids: {items[bad[0]]!r} of vertex {bad[0]}: want all integers or all texts")
-        ids = np.array(items, dtype=np.int64 if -1 << 63 <= min(items, default=0) and max(items, default=0) < 1 << 63 else np.float64)
+        small = -1 << 63 <= min(items, default=0) and max(items, default=0) < 1 << 63
+        ids = np.array(items, dtype=np.int64 if small else np.float64)  # of which the next line says that they are no ids
     ids = to_numpy(ids, "ids")
     if ids.dtype.kind not in "iu" or ids.size and ids.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids: {ids.dtype}, want integers of at most 63 bits, or texts")

@@ -87,8 +87,9 @@ class Run:
         return predict(self, what, **flags)
 
     def masks(self) -> Dict[str, np.ndarray]:
-        """Returns the split of the run by vertex of its data set: "train_mask", "val_mask" and "test_mask", bool [n]; a set that it has not is False.
+        """Returns the split of the run, by vertex of its data set: "train_mask", "val_mask" and "test_mask", bool [n].
 
+        A set that the run has not is False everywhere.
         raises: FileNotFoundError if the run has not written it
         """
         path = os.path.join(self.path, "split.npz")
@@ -186,8 +187,8 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
     """Starts `capgnn train` and returns at once (a graph is written first); flags are those of the program (`capgnn train --help`), with underscores.
 
     dataset: path of a store (`to_store`) or of any file that capgnn reads, the name of a published data set, or a graph: a torch_geometric
-        Data, a DGL graph, or whatever else `to_store` takes. A graph is written as the store `data` in the run folder, where `predict` and
-        `resume` find it
+        Data, a DGL graph, or whatever else `to_store` takes. A graph is written as the store `data` in the run folder, where `predict`
+        and `resume` find it (once the folder is moved, `predict` needs dataset="RUN/data")
     run_dir: folder of the run (default: runs/DATASET-MODEL-TIME)
     resume: a run folder to be continued, or a `Run`; nothing else is needed
     init: weights to start from: a file, a torch module, or tensors by name

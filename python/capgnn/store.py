@@ -34,8 +34,9 @@ def read_store(path: Path) -> Store:
 
     path: a folder written by `to_store`, `capgnn data import` or `capgnn data synth`, whose arrays are memory-mapped (no array is
         read before it is used); or one .npz with the same keys
-    returns: indptr int64 [n+1], indices int32 [m]; weights float32 [m] of the edges; x float32 [n, d], or x_indptr, x_indices, x_data and x_shape (CSR); y int64 [n]
-        (-1: no label) or uint8 [n, c]; train_mask, val_mask, test_mask bool [n]; ids int64 [n], or texts [n] of ids.csv; columns, texts [d] of columns.csv
+    returns: indptr int64 [n+1], indices int32 [m]; weights float32 [m] of the edges; x float32 [n, d], or x_indptr, x_indices, x_data
+        and x_shape (CSR); y int64 [n] (-1: no label) or uint8 [n, c]; train_mask, val_mask, test_mask bool [n]; ids int64 [n], or
+        texts [n] of ids.csv; columns, texts [d] of columns.csv
     raises: ValueError if path is no store
     """
     path = os.fspath(path)
@@ -92,15 +93,15 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
              class_names: Optional[Sequence[str]] = None, columns: Optional[Sequence[str]] = None, overwrite: bool = False) -> str:
     """Writes a graph as a store, a new folder, and returns its path.
 
-    data: a torch_geometric Data, a HeteroData of one type of vertices and one of edges, or any object or mapping with these, as tensors or arrays:
-        edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their weights; loops stay), or adj_t, sparse,
-        with targets as rows and weights as values; edge_weight [m] or [m, 1],
-        or edge_attr if it is one column of numbers (more columns are not written); x [n, d], dense, or sparse as torch and
-        SciPy have it; y int [n] or [n, 1] (class from 0, negative or NaN: no label), or 0 and 1 as [n, c] for several labels per vertex;
-        train_mask, val_mask, test_mask bool [n], or train_idx, val_idx, test_idx, numbers of vertices; ids, integers or texts [n]; num_nodes.
-        Only edge_index or adj_t is required.
-        Or a DGL graph of one type of vertices and one of edges: x is ndata "feat", "features", "x" or "attr", y is "label", "labels" or "y",
-        masks are called as above, and edge_weight is edata "weight", "w" or "edge_weight"
+    data: a torch_geometric Data, a HeteroData of one type of vertices and one of edges, or any object or mapping with these, as
+        tensors or arrays: edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their
+        weights; loops stay), or adj_t, sparse, with targets as rows and weights as values; edge_weight [m] or [m, 1], or edge_attr
+        if it is one column of numbers (more columns are not written); x [n, d], dense, or sparse as torch and SciPy have it; y int
+        [n] or [n, 1] (class from 0, negative or NaN: no label), or 0 and 1 as [n, c] for several labels per vertex; train_mask,
+        val_mask, test_mask bool [n], or train_idx, val_idx, test_idx, numbers of vertices; ids, integers or texts [n]; num_nodes.
+        Only edge_index or adj_t is required. Or a DGL graph of one type of vertices and one of edges: x is ndata "feat",
+        "features", "x" or "attr", y is "label", "labels" or "y", masks are called as above, and edge_weight is edata "weight", "w"
+        or "edge_weight"
     path: the folder; it must not exist yet, unless it is empty. It appears under its name only when it is complete
     name: of the data set (default: the folder's), any text: what is no letter, digit, "." , "_" or "-" becomes "_"
     split: the column to take of masks that have several
@@ -161,7 +162,7 @@ def _check_free(path: str, overwrite: bool) -> None:
 
 
 def _put(made: str, path: str) -> None:
-    """Gives a complete store its name. What had the name goes: an empty folder, or a store, which stays if the new one cannot take its place."""
+    """Gives a complete store its name. An empty folder, or a store, that had it goes, but stays if the new one cannot take its place."""
     if not os.path.isdir(path) or not os.listdir(path):
         if os.path.isdir(path):
             os.rmdir(path)

@@ -98,7 +98,7 @@ class Types(Given):
         self.assertEqual(said, ["not written: batch, ptr: a store has no arrays of these names"])
 
     def test_no_graph(self):
-        for data, want in ((None, "edge_index: there is none"), ("cora", "str is no graph"), ([graph()], "such as dataset[0]"), ({}, "edge_index: there is none")):
+        for data, want in ((None, "edge_index: there is none"), ("cora", "an object of type str has none"), ([graph()], "such as dataset[0]"), ({}, "edge_index: there is none")):
             self.refused(data, want)
 
 
@@ -310,8 +310,10 @@ class Lost(Given):
         self.refused({"edge_index": np.zeros((2, 2), int), "edge_weight": [3e38, 3e38]}, "edge_weight: weights of an edge")
 
     def test_other_types(self):
-        for key, value in (("x", np.eye(3, dtype=complex)), ("y", np.ones(3, complex)), ("x", np.full((3, 1), "a")), ("x", np.full((3, 1), None)), ("train_mask", np.full(3, "a"))):
+        for key, value in (("x", np.eye(3, dtype=complex)), ("y", np.ones(3, complex)), ("x", np.full((3, 1), "a")), ("x", np.full((3, 1), None)), ("y", np.array(["a", "b", "a"])), ("train_mask", np.full(3, "a"))):
             self.refused({"edge_index": EDGES, key: value}, f"{key}: {value.dtype} is not a type of numbers")
+        self.refused({"edge_index": EDGES, "y": ["a", "b", "a"]}, "names, y = numpy.unique(y, return_inverse=True), and class_names=names")
+        self.refused({"edge_index": EDGES, "x": np.ma.masked_equal(np.eye(3), 0)}, "x: it has masked values: fill them")
         self.refused({"edge_index": EDGES.astype(float)}, "edge_index: float64")
         self.refused({"edge_index": EDGES, "x": np.ones(3)}, "x: (3,), want [3, features]; of one feature x[:, None]")
         self.assertEqual(len(self.store({"edge_index": [[], []], "num_nodes": 3})[0]["indices"]), 0)
