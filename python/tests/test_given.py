@@ -97,6 +97,14 @@ class Types(Given):
         self.assertEqual(len(got["y"]), sum(len(d.y) for d in three))
         self.assertEqual(said, ["not written: batch, ptr: a store has no arrays of these names"])
 
+    def test_a_data_set_of_graphs(self):
+        class Dataset(list):  # whose edge_index numbers the vertices of each graph from 0
+            edge_index = EDGES
+            indices, len = list.__len__, list.__len__
+
+        self.refused(Dataset([graph(), graph()]), "Dataset: it has 2 graphs: give one, such as dataset[0]")
+        self.same(self.store(Dataset([graph()]))[0], self.store(graph())[0], "one")
+
     def test_no_graph(self):
         for data, want in ((None, "edge_index: there is none"), ("cora", "an object of type str has none"), ([graph()], "such as dataset[0]"), ({}, "edge_index: there is none")):
             self.refused(data, want)
