@@ -21,6 +21,7 @@ func TestClassNames(t *testing.T) {
 	}{
 		{"names", "team\nblue, dark\nred\n", []string{"blue, dark", "red"}, ""},
 		{"quoted", "team\n\"blue, dark\"\n\"r\x1b[2Jed\"\n", []string{"blue, dark", "r [2Jed"}, ""},
+		{"an empty one", "team\n\"\"\nred\n", []string{"", "red"}, ""},
 		{"none", "", nil, ""},
 		{"too few", "team\nblue\n", nil, "names 1 of 2 classes"},
 		{"a class without vertices", "team\nblue\nred\ngreen\n", []string{"blue", "red", "green"}, ""},

@@ -39,7 +39,14 @@ func CreateTable(dir, name string, head ...string) (*Table, error) {
 func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Line writes the next line.
-func (out *Table) Line(fields ...string) error { return out.csv.Write(fields) }
+func (out *Table) Line(fields ...string) error {
+	if len(fields) != 1 || fields[0] != "" {
+		return out.csv.Write(fields)
+	}
+	out.csv.Flush() // which would write an empty line, that readers skip
+	_, err := out.buf.WriteString("\"\"\n")
+	return errors.Join(out.csv.Error(), err)
+}
 
 // Close ends the file, and says whether all of it was written.
 func (out *Table) Close() error {
