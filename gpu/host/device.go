@@ -181,6 +181,7 @@ func (d *Device) Close() error {
 	d.alarm.close()
 	d.pool.Stop()
 	d.memory.release()
+	d.queues, d.scratch, d.work = nil, kernel.Scratch{}, workspace{} // whoever still holds the device holds little
 	return nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"capgnn/gpu"
 	"capgnn/gpu/host/kernel"
@@ -202,4 +204,24 @@ func TestClose(t *testing.T) {
 		}
 	}()
 	buf.Free()
+}
+
+// Who still holds a closed device, as lists of what is to be closed do, holds none of its queues, each of which has room for many operations.
+func TestClosedDeviceHoldsNoQueues(t *testing.T) {
+	dev, err := Open(Spec{Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := weak.Make(dev.NewQueue("q").(*Queue))
+	if err := dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // its goroutine may still be ending
+		if runtime.GC(); queue.Value() == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("a queue outlives its device")
+	runtime.KeepAlive(dev)
 }
