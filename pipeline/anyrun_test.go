@@ -237,7 +237,7 @@ func (d *anyRun) open(t *testing.T) []gpu.Device {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { dev.Close() })
+		closeAfter(t, dev)
 		if d.staged {
 			out = append(out, island{dev})
 		} else {
@@ -260,7 +260,7 @@ func (d *anyRun) trainer(t *testing.T, devices []gpu.Device, edit func(*Options)
 	if err != nil {
 		t.Fatalf("%v\n%v", err, d)
 	}
-	t.Cleanup(func() { tr.Close() })
+	closeAfter(t, tr)
 	return tr
 }
 

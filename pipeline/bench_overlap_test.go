@@ -25,7 +25,7 @@ func linked(b *testing.B, rate float64) []gpu.Device {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { d.Close() })
+		closeAfter(b, d)
 		out = append(out, d)
 	}
 	return out

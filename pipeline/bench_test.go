@@ -22,7 +22,7 @@ func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { d.Close() })
+	closeAfter(tb, d)
 	g := d.Graph.WithoutLoops()
 	if kind.AddsLoops() {
 		g = g.WithLoops()
@@ -48,7 +48,7 @@ func BenchmarkEpoch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.Cleanup(func() { d.Close() })
+				closeAfter(b, d)
 				tr := newTrainer(b, p, m, []gpu.Device{d}, make([]int32, p.Vertices()), nil)
 				var u gpu.Usage
 				var e EpochStats
@@ -107,7 +107,7 @@ func benchSavings(b *testing.B, name string, kind gnn.Kind, s Savings) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { d.Close() })
+		closeAfter(b, d)
 		devices[i] = d
 	}
 	tr := newTrainer(b, p, m, devices, plan.Part, func(o *Options) { o.Savings = s })
@@ -162,7 +162,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.Cleanup(func() { d.Close() })
+			closeAfter(b, d)
 			devices = append(devices, d)
 		}
 		r.tr = newTrainer(b, p, m, devices, plan.Part, func(o *Options) {

@@ -96,7 +96,7 @@ func newTrainer(t testing.TB, p *learn.Problem, m gnn.Config, devices []gpu.Devi
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { tr.Close() })
+	closeAfter(t, tr)
 	return tr
 }
 

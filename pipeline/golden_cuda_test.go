@@ -44,7 +44,7 @@ func fakeGPUs(t *testing.T, n, cpu int) []gpu.Device {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { d.Close() })
+		closeAfter(t, d)
 		out = append(out, d)
 	}
 	return append(out, cpus(t, cpu)...)

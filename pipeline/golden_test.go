@@ -27,7 +27,7 @@ func cpus(t testing.TB, n int) []gpu.Device {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { d.Close() })
+		closeAfter(t, d)
 		out[i] = d
 	}
 	return out

@@ -134,31 +134,33 @@ func TestIsolatedResume(t *testing.T) {
 			if i.Correction.EdgeWeights() && kind.Attends() {
 				continue
 			}
-			p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, vertices: 120}.make(t, kind)
-			part := scatterParts(p.Vertices(), 4)
-			options := func(dir string, edit func(*Options)) func(*Options) {
-				return func(o *Options) {
-					o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Identity = 8, dir, 1, "id"
-					isolated(i)(o)
-					edit(o)
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, vertices: 120}.make(t, kind)
+				part := scatterParts(p.Vertices(), 4)
+				options := func(dir string, edit func(*Options)) func(*Options) {
+					return func(o *Options) {
+						o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Identity = 8, dir, 1, "id"
+						isolated(i)(o)
+						edit(o)
+					}
 				}
-			}
-			devices := cpus(t, 4)
-			want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), func(*Options) {})))
-			if want.Switches != 2 || want.HaloRows != 0 {
-				t.Errorf("%s, %s: %d switches, %d halo rows", kind, name, want.Switches, want.HaloRows)
-			}
-			for n, dies := range []int{1, 2, 6} {
-				if n != k%3 && testing.Short() {
-					continue
+				devices := cpus(t, 4)
+				want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), func(*Options) {})))
+				if want.Switches != 2 || want.HaloRows != 0 {
+					t.Errorf("%d switches, %d halo rows", want.Switches, want.HaloRows)
 				}
-				dir := t.TempDir()
-				crash(t, newTrainer(t, p, m, devices, part, options(dir, diesAfter(dies))))
-				got := run(t, newTrainer(t, p, m, sharedCPU(t, 4), part, options(dir, func(o *Options) { o.Resume = true })))
-				if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Switches != want.Switches {
-					t.Errorf("%s, %s, died after epoch %d: the resumed run differs", kind, name, dies)
+				for n, dies := range []int{1, 2, 6} {
+					if n != k%3 && testing.Short() {
+						continue
+					}
+					dir := t.TempDir()
+					crash(t, newTrainer(t, p, m, devices, part, options(dir, diesAfter(dies))))
+					got := run(t, newTrainer(t, p, m, sharedCPU(t, 4), part, options(dir, func(o *Options) { o.Resume = true })))
+					if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Switches != want.Switches {
+						t.Errorf("died after epoch %d: the resumed run differs", dies)
+					}
 				}
-			}
+			})
 		}
 	}
 }
@@ -170,7 +172,7 @@ func sharedCPU(t *testing.T, parts int) []gpu.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
+	closeAfter(t, d)
 	return slices.Repeat([]gpu.Device{d}, parts)
 }
 

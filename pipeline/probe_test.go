@@ -124,7 +124,7 @@ func TestProbesDependOnNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { shared.Close() })
+		closeAfter(t, shared)
 		if got := train([]gpu.Device{shared, shared, plain[1], shared}, func(o *Options) { o.EvalEvery = 1 }); got != want {
 			t.Errorf("%s: other devices give\n%s\nwant\n%s", kind, got, want)
 		}

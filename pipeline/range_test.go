@@ -139,7 +139,7 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	tr.cancel, tr.hub = cancel, meet.NewHub(ctx, time.Minute)
 	put := placer{tr}
 	put.newWorkers()
-	t.Cleanup(func() { tr.Close() })
+	closeAfter(t, tr)
 	scale := weightingOf(o.Model.Kind, tr.layout, true)
 	if err := tr.each(func(w *worker) error { return put.build(w, scale) }); err != nil {
 		t.Fatal(err)

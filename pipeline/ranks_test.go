@@ -106,7 +106,7 @@ func onRanks(t *testing.T, groups []graph.Range, make func(own graph.Range, r Ra
 	}
 	for _, tr := range trainers {
 		if tr != nil {
-			t.Cleanup(func() { tr.Close() })
+			closeAfter(t, tr)
 		}
 	}
 	return trainers, errs

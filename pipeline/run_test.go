@@ -45,7 +45,7 @@ func TestRerunAnyThreads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { d.Close() })
+				closeAfter(t, d)
 				devices[i] = d
 			}
 			got := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 6 })).WeightsSHA

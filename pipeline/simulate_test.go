@@ -33,7 +33,7 @@ func simulated(t testing.TB, n int, edit func(i int, c *sim.Config)) []gpu.Devic
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { d.Close() })
+		closeAfter(t, d)
 		out = append(out, d)
 	}
 	return out

@@ -32,7 +32,7 @@ func openCPUs(tb testing.TB, specs []host.Spec) []gpu.Device {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		tb.Cleanup(func() { d.Close() })
+		closeAfter(tb, d)
 		out = append(out, d)
 	}
 	return out
@@ -75,7 +75,7 @@ func twins(tb testing.TB, specs []host.Spec, list []*sim.Table) []gpu.Device {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		tb.Cleanup(func() { d.Close() })
+		closeAfter(tb, d)
 		out = append(out, d)
 	}
 	return out

@@ -4,20 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"testing"
 
 	"capgnn/gnn"
 	"capgnn/internal/long"
 )
-
-// TestMain lets the heap grow before it is collected: tests make and drop thousands of small trainers, and the collector took a
-// quarter of their time.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	os.Exit(m.Run())
-}
 
 // turn returns which of n slices of a matrix this run takes, with CAPGNN_LONG=1: that of the number CAPGNN_TURN, which CI makes of
 // the commit, so that commits take turns, and a commit that is tested again takes the same.
