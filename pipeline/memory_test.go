@@ -23,8 +23,7 @@ const (
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	flag.Parse()
-	build, _ := debug.ReadBuildInfo()
-	if testing.Short() || slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) || given("test.bench") || given("test.fuzz") {
+	if testing.Short() || races() || given("test.bench") || given("test.fuzz") {
 		os.Exit(m.Run())
 	}
 	debug.SetMemoryLimit(heapFrom)
@@ -37,11 +36,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// races says that the race detector is there.
+func races() bool {
+	build, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 // given says that a flag of the test binary is not empty.
 func given(name string) bool { return flag.Lookup(name).Value.String() != "" }
 
-// closeAfter closes what a test has opened when the test ends, and forgets it: package testing keeps functions of Cleanup that it has called, and all that
-// they hold, until the last parallel test has ended.
+// closeAfter closes what a test has opened when the test ends, and forgets it: package testing keeps functions of Cleanup that it
+// has called, and all that they hold, until the last parallel test has ended.
 func closeAfter[T io.Closer](t testing.TB, c T) {
 	t.Cleanup(func() {
 		c.Close()
