@@ -23,7 +23,7 @@ func TestCalibrate(t *testing.T) {
 		defer d.Close()
 		devices = append(devices, d)
 	}
-	opt := profiler.Options{Quick: true, Calibrate: true, Sizes: []int{64}, Runs: 1}
+	opt := profiler.Options{Quick: true, Calibrate: true, Sizes: []int{64}, Runs: 1, Processors: 2}
 	p, err := profiler.Measure(context.Background(), devices, opt)
 	if err != nil {
 		t.Fatal(err)

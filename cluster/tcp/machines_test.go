@@ -21,12 +21,12 @@ import (
 //	go test -c -o /var/tmp/tcp.test ./cluster/tcp && scripts/netlab -- /var/tmp/tcp.test -test.v -test.run TestMachines
 func machines(t *testing.T, o Options) *Group {
 	t.Helper()
+	if os.Getenv("MASTER_ADDR") != "node0" { // or whoever calls the tests is himself a rank of something
+		t.Skip("one machine: scripts/netlab makes several")
+	}
 	place, err := cluster.Find(cluster.Flags{}, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if place.Ranks < 2 {
-		t.Skip("one machine: scripts/netlab makes several")
 	}
 	o.Rank, o.Ranks, o.Master, o.JoinTimeout, o.PeerTimeout = place.Rank, place.Ranks, place.Master, 20*time.Second, 10*time.Second
 	g, err := Join(context.Background(), o)
