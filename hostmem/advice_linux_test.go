@@ -2,11 +2,15 @@ package hostmem
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapping returns what /proc/self/smaps says of the mapping that holds address p.
@@ -100,4 +104,90 @@ func TestStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	small.Streamed() // lies in the Go heap: nothing to advise
+}
+
+// What is read by rows is not read ahead; what is read in order is again.
+func TestByRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Map[float32](path, 0, 1<<18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i, on := range []bool{false, true, false} {
+		if i > 0 {
+			m.ByRows(on)
+		}
+		flags := strings.Fields(mapping(t, unsafe.Pointer(unsafe.SliceData(m.Data)))["VmFlags"])
+		if got := slices.Contains(flags, "rr"); got != on || len(flags) == 0 {
+			t.Errorf("by rows %t: flags %v", on, flags)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.ByRows(true) // does nothing
+}
+
+// Bytes that a disk reads for each byte of rows of 512 bytes that are needed, of a file that is in no cache, in both ways. TMPDIR has to lie on a disk.
+func BenchmarkRows(b *testing.B) {
+	const size, row, rows = 1 << 29, 128, 1000
+	path := filepath.Join(b.TempDir(), "a")
+	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	for _, on := range []bool{false, true} {
+		b.Run(fmt.Sprintf("rows=%t", on), func(b *testing.B) {
+			read := int64(0)
+			for range b.N {
+				m, err := Map[float32](path, 0, size/4)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.ByRows(on)
+				if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+					b.Fatal(err)
+				}
+				before, sum, r := readBytes(b), float32(0), rand.New(rand.NewPCG(1, 2))
+				for range rows {
+					for _, x := range m.Data[r.IntN(size/4/row)*row:][:row] {
+						sum += x
+					}
+				}
+				if sum != 0 {
+					b.Fatal(sum)
+				}
+				read += readBytes(b) - before
+				if err := m.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(read)/float64(b.N)/(4*row*rows), "read/needed")
+		})
+	}
+}
+
+// readBytes is how much this process has had disks read.
+func readBytes(b *testing.B) (n int64) {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Skipf("no /proc: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "read_bytes: %d", &n); err == nil {
+			return n
+		}
+	}
+	return 0
 }

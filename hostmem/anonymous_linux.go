@@ -28,6 +28,15 @@ func smallPages(mem []byte) {
 // restPages takes the pages of a mapped file out of the process. Advice only: without it they stay.
 func restPages(mem []byte) { _ = syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 
+// adviseOrder says whether the pages of a mapped file are read in no order. Advice only.
+func adviseOrder(mem []byte, random bool) {
+	how := syscall.MADV_NORMAL
+	if random {
+		how = syscall.MADV_RANDOM
+	}
+	_ = syscall.Madvise(mem, how)
+}
+
 // madvHugePage and madvNoHugePage are MADV_HUGEPAGE and MADV_NOHUGEPAGE of linux/mman.h, which package syscall lacks on some
 // architectures.
 const (

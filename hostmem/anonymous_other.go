@@ -11,5 +11,8 @@ func smallPages([]byte) {}
 // restPages has no effect here.
 func restPages([]byte) {}
 
+// adviseOrder has no effect here.
+func adviseOrder([]byte, bool) {}
+
 // unmap leaves the memory to the collector.
 func unmap([]byte) {}

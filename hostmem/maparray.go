@@ -58,6 +58,14 @@ func (m *MapArray[T]) Rest() {
 	}
 }
 
+// ByRows says how the array is read from now on: in pieces here and there, so that the system fetches no more of the file than these, or, as after Map,
+// in order, so that it reads ahead.
+func (m *MapArray[T]) ByRows(on bool) {
+	if m.region != nil {
+		adviseOrder(m.region, on)
+	}
+}
+
 // Close removes the mapping. Data must not be used afterwards, by anyone. Closing again does nothing.
 func (m *MapArray[T]) Close() error {
 	m.Data = nil
