@@ -90,6 +90,8 @@ var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
 func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	t, s := f.t, &f.t.state
 	whole := s.Batch == 0
+	t.p.ByRows(true)
+	defer t.p.ByRows(false) // an evaluation reads all of them in order
 	t.watch = watch{since: s.Batch, began: time.Now()}
 	for s.Batch < t.roots.steps {
 		end := min(t.roots.steps, s.Batch+longest)

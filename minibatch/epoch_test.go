@@ -141,3 +141,34 @@ func TestBadOptions(t *testing.T) {
 }
 
 func contains(err error, text string) bool { return strings.Contains(err.Error(), text) }
+
+// files records how mapped features are said to be read.
+type files struct{ said []bool }
+
+func (f *files) Rest()          {}
+func (f *files) ByRows(on bool) { f.said = append(f.said, on) }
+
+// Steps read features by rows, evaluations in order.
+func TestReadsByRows(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+	o.Epochs, o.EvalEvery = 2, 1
+	f := new(files)
+	p.Files = f
+	tr, err := New(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if len(f.said) > 0 {
+		t.Errorf("before the first step: %v", f.said)
+	}
+	var atSteps []bool
+	tr.o.OnStep = func(Progress) { atSteps = append(atSteps, f.said[len(f.said)-1]) }
+	if _, err := tr.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{true, false, true, false}; !slices.Equal(f.said, want) || len(atSteps) == 0 || slices.Contains(atSteps, false) {
+		t.Errorf("said %v, at steps %v, want %v", f.said, atSteps, want)
+	}
+}

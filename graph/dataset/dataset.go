@@ -43,8 +43,8 @@ type Dataset struct {
 	Files  []string // of its folder that were read, by name; nil if it is no folder
 	Unread []Unread // other files there
 
-	closers []func() error
-	resters []func()
+	mapped []Mapped
+	finite bool // whoever read the features has looked: Validate does not look through them again
 }
 
 // Features are the input rows: dense, or CSR where Indptr is given.
@@ -79,24 +79,39 @@ func (d *Dataset) ID(v int) string {
 // Close releases mapped files. Graph and Features must not be used afterwards, by anyone. Closing again does nothing.
 func (d *Dataset) Close() error {
 	var all []error
-	for _, c := range d.closers {
-		all = append(all, c())
+	for _, m := range d.mapped {
+		all = append(all, m.Close())
 	}
-	d.closers = nil
+	d.mapped = nil
 	return errors.Join(all...)
 }
 
 // Rest takes mapped files out of the process's memory until they are read again.
 func (d *Dataset) Rest() {
-	for _, rest := range d.resters {
-		rest()
+	for _, m := range d.mapped {
+		m.Rest()
 	}
 }
 
-// Keep makes d the owner of a mapped file: Close calls close, and Rest rest.
-func (d *Dataset) Keep(close func() error, rest func()) {
-	d.closers, d.resters = append(d.closers, close), append(d.resters, rest)
+// ByRows says whether mapped files are read by rows, here and there, from now on, or in order, as after they were mapped.
+func (d *Dataset) ByRows(on bool) {
+	for _, m := range d.mapped {
+		m.ByRows(on)
+	}
 }
+
+// Mapped is a file that is mapped, such as a hostmem.MapArray.
+type Mapped interface {
+	Close() error
+	Rest()
+	ByRows(on bool)
+}
+
+// Keep makes d the owner of a mapped file.
+func (d *Dataset) Keep(m Mapped) { d.mapped = append(d.mapped, m) }
+
+// FoundFinite says that no value of the features is NaN or infinite, which is not looked for again, or no longer: others have come in their place.
+func (d *Dataset) FoundFinite(yes bool) { d.finite = yes }
 
 // Note adds a line that a user should see.
 func (d *Dataset) Note(format string, args ...any) {
@@ -115,7 +130,7 @@ func (d *Dataset) Validate() error {
 	if d.Graph.Cols != n {
 		return fmt.Errorf("graph: %d rows, but %d columns", n, d.Graph.Cols)
 	}
-	if err := d.Features.validate(n, d.Rest); err != nil {
+	if err := d.Features.validate(n, d.finite, d.Rest); err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
 	if err := d.validateLabels(n); err != nil {

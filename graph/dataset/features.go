@@ -9,14 +9,17 @@ import (
 	"capgnn/internal/room"
 )
 
-// validate checks the features of n vertices.
-func (f *Features) validate(n int, rest func()) error {
+// validate checks the features of n vertices. finite: their values were looked through.
+func (f *Features) validate(n int, finite bool, rest func()) error {
 	if f.Cols < 0 || f.Cols > check.MaxCols {
 		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, check.MaxCols)
 	}
 	if !f.Sparse() {
 		if f.Dense != nil && (f.Cols == 0 || len(f.Dense)%f.Cols != 0 || len(f.Dense)/f.Cols != n) {
 			return fmt.Errorf("%d values for %d vertices × %d columns", len(f.Dense), n, f.Cols)
+		}
+		if finite {
+			return nil
 		}
 		if i := check.FirstMapped(f.Dense, rest); i >= 0 {
 			return fmt.Errorf("row %d, column %d is %g", i/f.Cols, i%f.Cols, f.Dense[i])
@@ -42,6 +45,9 @@ func (f *Features) validate(n int, rest func()) error {
 				return fmt.Errorf("row %d: columns are not ascending", v)
 			}
 		}
+	}
+	if finite {
+		return nil
 	}
 	if i := check.FirstMapped(f.Data, rest); i >= 0 {
 		return fmt.Errorf("value %d (column %d) is %g", i, f.Indices[i], f.Data[i])

@@ -29,9 +29,12 @@ type Options struct {
 	Seed          uint64   // of FeaturesRandom
 	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.
 	Training func(vertices int, labels []int32) (train []bool, err error)
-	MaskRow  int   // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
-	Compact  bool  // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
-	Watch    Watch // told how far reading has come; nil: nobody
+	MaskRow  int  // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
+	Compact  bool // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
+	// Known: the files are those that were read before with the same IgnoreWeights, and were right. Values of a store that stay in its files are not looked
+	// through again; what could lead outside an array is.
+	Known bool
+	Watch Watch // told how far reading has come; nil: nobody
 }
 
 // Standardises reports whether features of a format that is not standardised by default are to be.

@@ -27,6 +27,23 @@ type Problem struct {
 	// Shards has what is not here of a problem that is kept in shards: features, of which Indptr alone may be here, and masks, which are true for vertices of this process
 	// alone; and, unless WithGraph has brought them, Graph is nil and Labels or Targets are empty. nil: the problem is whole.
 	Shards *Shards
+	Files  Files // what is mapped of graph and features, shards apart; nil: nothing
+}
+
+// Files are what is mapped of a problem.
+type Files interface {
+	Rest()          // takes them out of the process's memory until they are read again
+	ByRows(on bool) // whether they are read by rows, here and there, from now on, or in order
+}
+
+// ByRows says whether mapped graph and features are read by rows, here and there, from now on, or in order, as they are at first.
+func (p *Problem) ByRows(on bool) {
+	if p.Files != nil {
+		p.Files.ByRows(on)
+	}
+	if p.Shards != nil {
+		p.Shards.each(func(f Files) { f.ByRows(on) })
+	}
 }
 
 // Vertices returns the number of vertices.

@@ -30,7 +30,7 @@ type Shard struct {
 	Features   Features       // of all IDs
 	Labels     []int32        // of the own ones at least; nil for multi-label problems
 	Targets    []uint8        // the same; nil for single-label problems
-	Rest       func()         // takes what is mapped out of the process's memory until it is read again; nil: nothing is
+	Files      Files          // what is mapped of it; nil: nothing
 }
 
 // NewShards returns what is known of all parts, without a shard.
@@ -117,13 +117,17 @@ func (p *Problem) FillFeatures(dst []float32, v graph.NodeID) {
 
 // Rest takes features that lie in shards out of the process's memory until they are read again.
 func (p *Problem) Rest() {
-	if p.Shards == nil {
-		return
+	if p.Shards != nil {
+		p.Shards.each(Files.Rest)
 	}
+}
+
+// each calls do with what is mapped of every shard.
+func (s *Shards) each(do func(f Files)) {
 	var last *Shard
-	for _, h := range p.Shards.have {
-		if h != last && h != nil && h.Rest != nil {
-			h.Rest()
+	for _, h := range s.have {
+		if h != last && h != nil && h.Files != nil {
+			do(h.Files)
 		}
 		last = h
 	}

@@ -29,6 +29,7 @@ func scaleRows(d *dataset.Dataset, path string) error {
 			scaleRow(f.Dense[at:at+f.Cols], f.Dense[at:at+f.Cols])
 		}
 	}
+	d.FoundFinite(false)
 	d.Note("features: every row was divided by the sum of its absolute values (--standardize none keeps them as stored)")
 	return nil
 }

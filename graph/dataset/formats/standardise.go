@@ -35,6 +35,7 @@ func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
 	if err != nil {
 		return fault(err)
 	}
+	d.FoundFinite(false)
 	noteStandardised(d, scaling, given, train)
 	return nil
 }

@@ -26,7 +26,7 @@ type Folder struct {
 
 // Options says how a folder is read.
 type Options struct {
-	Known bool          // that files of the right size are what was written, so that they need not be read for that
+	Known bool          // that files of the right size are what was written, so that they need not be read for that, and hold no NaN
 	Watch dataset.Watch // nil: nobody
 }
 
@@ -126,6 +126,12 @@ func (s *Shard) Rest() {
 	s.Out.Rest()
 }
 
+// ByRows says whether the files are read by rows, here and there, from now on, or in order.
+func (s *Shard) ByRows(on bool) {
+	s.In.ByRows(on)
+	s.Out.ByRows(on)
+}
+
 // Path is where the shard of a machine lies.
 func (f *Folder) Path(machine int) string { return filepath.Join(f.Dir, machineDir(machine)) }
 
@@ -158,7 +164,7 @@ func (f *Folder) Shard(machine int, opt Options) (*Shard, error) {
 		}
 	}
 	if s.OutWeights = s.Out.Graph.Weights; f.Weighted() && f.Symmetric {
-		s.OutWeights, err = fields.ReadWeights(s.In, fields.Folder{Dir: dir}, outWeightsKey, len(s.In.Graph.Indices))
+		s.OutWeights, err = fields.ReadWeights(s.In, fields.Folder{Dir: dir, Opt: dataset.Options{Known: opt.Known}}, outWeightsKey, len(s.In.Graph.Indices))
 	}
 	if err == nil {
 		err = f.checkFeatures(dir, &s.In.Features)
@@ -192,7 +198,7 @@ func (m mark) describe() string {
 
 // store maps a store of so many vertices, −1 for any number, of which the first own ones have rows.
 func (f *Folder) store(dir string, own, vertices int, opt Options) (*dataset.Dataset, error) {
-	d, err := stores.Load(dir, dataset.Options{Edges: dataset.Directed, Watch: opt.Watch})
+	d, err := stores.Load(dir, dataset.Options{Edges: dataset.Directed, Known: opt.Known, Watch: opt.Watch})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (f *Folder) MapWhole(o *graph.Outline, opt Options) (*Whole, error) {
 		return nil, err
 	}
 	dir := f.GraphPath()
-	d, err := stores.Load(dir, dataset.Options{Edges: dataset.Directed, Watch: opt.Watch})
+	d, err := stores.Load(dir, dataset.Options{Edges: dataset.Directed, Known: opt.Known, Watch: opt.Watch})
 	if err != nil {
 		return nil, err
 	}

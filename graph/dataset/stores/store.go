@@ -205,6 +205,7 @@ func readStoreFeatures(d *dataset.Dataset, src fields.Arrays, m meta, fault func
 		return err
 	}
 	d.Features = dataset.Features{Cols: cols, Dense: values}
+	d.FoundFinite(true)
 	return nil
 }
 

@@ -420,3 +420,33 @@ func TestWriteStopped(t *testing.T) {
 }
 
 func load(path string) (*dataset.Dataset, error) { return formats.Load(path, dataset.Options{}) }
+
+// Of a store that is known, values that can lead nowhere are not looked through; the graph is.
+func TestKnown(t *testing.T) {
+	d := datatest.Tiny(t)[0]
+	dir := filepath.Join(t.TempDir(), "known")
+	if err := stores.Write(dir, d, nil); err != nil {
+		t.Fatal(err)
+	}
+	x := slices.Clone(d.Features.Dense)
+	x[3] = float32(math.NaN())
+	if err := stores.WriteArray(dir, npy.Entry{Key: "x", Shape: []int{len(x) / d.Features.Cols, d.Features.Cols}, Data: x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := formats.Load(dir, dataset.Options{}); err == nil || !strings.Contains(err.Error(), "features must be finite") {
+		t.Errorf("not known: %v", err)
+	}
+	got, err := formats.Load(dir, dataset.Options{Known: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Close()
+	indices := slices.Clone(d.Graph.Indices)
+	indices[0] = 99
+	if err := stores.WriteArray(dir, npy.Entry{Key: "indices", Data: indices}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := formats.Load(dir, dataset.Options{Known: true}); err == nil || !strings.Contains(err.Error(), "outside [0, 5)") {
+		t.Errorf("known, with a neighbour that is not there: %v", err)
+	}
+}

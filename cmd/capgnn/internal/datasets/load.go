@@ -16,6 +16,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
+	"capgnn/graph/dataset/stores"
 	"capgnn/internal/learn"
 )
 
@@ -80,15 +81,18 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	reading := fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split)
+	reading := fmt.Sprintf("edges=%s standardize=%s", cfg.Edges, cfg.Standardize)
 	if cfg.MakesFeatures() {
 		reading += fmt.Sprintf(" features=%s seed=%d", cfg.Features, cfg.Seed)
 	}
 	if cfg.IgnoreWeights {
 		reading += " ignore-weights"
 	}
-	if d.Scaling != nil && d.Train == nil {
-		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
+	if d.Scaling != nil { // the split chose the rows to standardise with
+		reading += fmt.Sprintf(" split=%s", cfg.Split)
+		if d.Train == nil {
+			reading += fmt.Sprintf(" seed=%d", cfg.Seed)
+		}
 	}
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
@@ -113,8 +117,12 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 	if !utf8.ValidString(path) {
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
+	known, remember, err := lookedThrough(k, cfg, path)
+	if err != nil {
+		return nil, err
+	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := formats.Load(path, dataset.Options{Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
+	d, err := formats.Load(path, dataset.Options{Known: known, Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, err := cfg.SplitFractions()
 			if err != nil {
@@ -127,11 +135,29 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 	if err != nil {
 		return nil, term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
 	}
+	remember()
 	cfg.DatasetPath = path
 	for _, note := range d.Notes {
 		k.Note("note: %s", note)
 	}
 	return d, nil
+}
+
+// lookedThrough reports whether the files of a store are those that were looked through before, and returns what remembers that they were.
+func lookedThrough(k *term.Console, cfg *runfolder.Config, path string) (known bool, remember func(), err error) {
+	if !term.Exists(filepath.Join(path, stores.MetaFile)) { // other formats are read as a whole
+		return false, func() {}, nil
+	}
+	c, err := diskcache.Open(k)
+	if err != nil {
+		return false, nil, err
+	}
+	what := "values"
+	if cfg.IgnoreWeights {
+		what += " without weights"
+	}
+	known, remember = c.Seen(path, what, time.Now())
+	return known, remember, nil
 }
 
 // Overlooked refuses data that lack what is wanted (dataset.LooksFeatures, …) where a file of their folder, which was not read,
@@ -170,7 +196,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 		Graph: d.Graph, Loops: LoopsOf(cfg.SelfLoops, cfg.Model),
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
-		Train: d.Train, Val: d.Val, Test: d.Test,
+		Train: d.Train, Val: d.Val, Test: d.Test, Files: d,
 	}
 	if err := SuitsWeights(p, cfg); err != nil {
 		return nil, err

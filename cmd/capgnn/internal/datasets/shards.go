@@ -110,6 +110,7 @@ func (l *Input) mapGraph(ctx context.Context, k *term.Console) error {
 	}
 	remember()
 	w.Data.Rest()
+	l.Problem.Files = w.Data
 	l.Problem.WithGraph(w.Data.Graph, w.Data.Labels, w.Data.Targets, w.Entries)
 	l.CloseFiles = w.Data.Close
 	return nil
@@ -192,7 +193,7 @@ func (l *Input) MapShards(ctx context.Context, k *term.Console, own graph.Range)
 func (l *Input) add(machine int, h *shards.Shard) error {
 	p, m, x := l.Problem, &l.Shards.Machines[machine], &h.In.Features
 	s := &learn.Shard{Parts: m.Range(), Own: m.Vertices, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, OutWeights: h.OutWeights, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
-		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}, Rest: h.Rest}
+		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}, Files: h}
 	if s.OutIDs = s.IDs; h.Out != h.In {
 		s.OutIDs = narrow(h.Out.IDs)
 	}

@@ -18,7 +18,7 @@ func (c *Cache) Seen(folder, what string, started time.Time) (seen bool, remembe
 	if c == nil {
 		return false, func() {}
 	}
-	m := memory{Version: memoryVersion, Path: folder, Options: "shard " + what, Files: stamps(folder, started)}
+	m := memory{Version: memoryVersion, Path: folder, Options: "seen " + what, Files: stamps(folder, started)}
 	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", folder, m.Options))
 	file := filepath.Join(c.dir, "data-"+hex.EncodeToString(name[:16])+".json")
 	if was, err := readMemory(file); err == nil && was.Version == m.Version && was.Path == m.Path && was.Options == m.Options && len(m.Files) > 0 && slices.Equal(was.Files, m.Files) {

@@ -67,7 +67,7 @@ func mapped[T hostmem.Numeric](d *dataset.Dataset, src Arrays, key string, a *np
 	if err != nil {
 		return nil, err
 	}
-	d.Keep(m.Close, m.Rest)
+	d.Keep(m)
 	return m.Data, nil
 }
 
@@ -135,6 +135,9 @@ func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFin
 	if a.DType != (npy.DType{Kind: 'f', Size: 4}) {
 		d.Note("%s: values of type %v were converted to float32", key, a.DType)
 	}
+	if f, ok := src.(Folder); ok && f.Opt.Known {
+		return values, nil
+	}
 	if i := check.FirstMapped(values, d.Rest); i >= 0 {
 		return nil, a.Fault(i, notFinite(i, values[i]))
 	}
@@ -178,6 +181,7 @@ func ReadDense(d *dataset.Dataset, src Arrays, key string, a *npy.Array, n int) 
 		return err
 	}
 	d.Features = dataset.Features{Cols: cols, Dense: values}
+	d.FoundFinite(true)
 	return nil
 }
 
@@ -197,6 +201,7 @@ func ReadSparse(d *dataset.Dataset, src Arrays, k CSRArrays, data string, n, col
 		return err
 	}
 	d.Features = dataset.Features{Cols: cols, Indptr: indptr, Indices: indices, Data: values}
+	d.FoundFinite(true)
 	_, mapped := src.(Folder)
 	return SortFeatures(d, mapped, func(err error) error { return a.Fault(-1, err) })
 }
@@ -208,6 +213,7 @@ func SortFeatures(d *dataset.Dataset, mapped bool, fault func(error) error) erro
 		return fault(err)
 	}
 	if merged > 0 {
+		d.FoundFinite(false) // a sum may be too large
 		d.Note("features: %d repeated entries were added up", merged)
 	}
 	return nil
