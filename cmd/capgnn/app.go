@@ -87,9 +87,20 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		if cmd.ArgsUsage == "" {
 			cmd.Action = withoutArguments(cmd.Name, cmd.Action)
 		}
+		nameFlags(cmd)
 	}
 	writeHelp(app, stdout)
 	return app
+}
+
+// nameFlags makes errors of a command and of those below it call flags that it does not have those of others.
+func nameFlags(cmd *cli.Command) {
+	if cmd.Action != nil {
+		cmd.Action = term.NamingFlags(cmd.Action)
+	}
+	for _, sub := range cmd.Subcommands {
+		nameFlags(sub)
+	}
 }
 
 // outputFlags are the flags of commands that have a result.

@@ -139,7 +139,7 @@ func (s *sharding) write(ctx context.Context, t *training.Run) error {
 		return err
 	}
 	cut := &shards.Cut{Part: t.Plan.Part, Machines: s.machines, Plan: plan, Seeds: make([]bool, p.Vertices()), Data: &dataset.Dataset{
-		Name: t.Data.Name, Graph: p.Graph, Labels: p.Labels, Targets: p.Targets, Classes: p.Classes, ClassNames: t.Data.ClassNames, Train: p.Train, Val: p.Val, Test: p.Test, Scaling: t.Data.Scaling,
+		Name: t.Data.Name, Graph: p.Graph, Labels: p.Labels, Targets: p.Targets, Classes: p.Classes, ClassNames: t.Data.Names.Classes, ColumnNames: t.Data.Names.Columns, Train: p.Train, Val: p.Val, Test: p.Test, Scaling: t.Data.Scaling,
 		Features: dataset.Features{Cols: p.Features.Cols, Dense: p.Features.Dense, Indptr: p.Features.Indptr, Indices: p.Features.Indices, Data: p.Features.Data}}}
 	for v := range cut.Seeds {
 		cut.Seeds[v] = p.Trains(graph.NodeID(v))

@@ -29,15 +29,15 @@ const groupPrediction = "Prediction"
 func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
-		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
-		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. " +
-			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
+		Usage: "write logits, probabilities, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
+		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. Where run and data set have names, the columns of the features are put into the run's order by them, or refused, and classes are the run's. " +
+			"Logits, probabilities and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Probabilities are the softmax of the logits, or the sigmoid of each for multi-label data. A .csv has the vertices' ids, where they have some, and the names of classes. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
 			"pca is a small file, pca.json in the run folder: the first two principal components of the embeddings (of the logits, where the model has one layer) of up to 2000 vertices, which `capgnn report RUN` then draws.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},
 			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
 			&cli.StringFlag{Name: "weights", Category: groupPrediction, Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
-			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, labels, embeddings or pca"},
+			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, probabilities, labels, embeddings or pca"},
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv, for pca .json (default: WHAT.npy or pca.json, for another data set with -NAME behind WHAT, in the run folder)"},
 			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
@@ -153,7 +153,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		return nil, err
 	}
 	p.Other = c.IsSet("dataset") && c.String("dataset") != p.Config.Dataset
-	if err := p.UseScaling(); err != nil {
+	if err := errors.Join(p.UseScaling(), p.UseNames()); err != nil {
 		return nil, err
 	}
 	if c.IsSet("dataset") {
@@ -165,7 +165,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 // chooseRows settles --what and --layer.
 func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 	switch p.What {
-	case prediction.Logits, prediction.Labels:
+	case prediction.Logits, prediction.Probabilities, prediction.Labels:
 		if c.IsSet("layer") {
 			return term.Usagef("--layer chooses embeddings: add --what embeddings or drop it")
 		}
@@ -184,7 +184,7 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 			return term.Usagef("--layer %d: the hidden layers of %s are 0 to %d", p.Layer, p.Folder, hidden-1)
 		}
 	default:
-		return term.Usagef("--what %s is not one of %s, %s, %s, %s", term.Quoted(p.What, flagChoices()["what"]), prediction.Logits, prediction.Labels, prediction.Embeddings, prediction.PCA)
+		return term.Usagef("--what %s is not one of %s, %s, %s, %s, %s", term.Quoted(p.What, flagChoices()["what"]), prediction.Logits, prediction.Probabilities, prediction.Labels, prediction.Embeddings, prediction.PCA)
 	}
 	return nil
 }

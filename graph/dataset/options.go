@@ -25,6 +25,7 @@ type Options struct {
 	IgnoreWeights bool     // read edges as if they had no weights
 	Standardize   string   // Auto, StandardizeNone, StandardizeTrain or StandardizeRows; "" = Auto: train for GraphSAINT folders, none for others
 	Scaling       *Scaling // standardise with these, whatever Standardize says; nil: as it says
+	Columns       []string // names of the columns of a run: stored features are put into their order, where they have names; nil: they stay as they lie
 	Features      string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
 	Seed          uint64   // of FeaturesRandom
 	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.

@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +54,13 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := errors.Join(listBeside(d, path, info), settleFeatures(d, path, opt)); err != nil {
+	if err = listBeside(d, path, info); err == nil && !opt.MakesFeatures() {
+		err = d.OrderColumns(opt.Columns)
+	}
+	if err == nil {
+		err = settleFeatures(d, path, opt)
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}

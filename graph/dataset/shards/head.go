@@ -28,6 +28,7 @@ const (
 	planFile = "plan.bin"
 	outDir   = "out"
 	maxHead  = 16 << 20 // bytes of a file of JSON
+	maxNames = 1 << 30  // bytes of one with names
 	maxParts = 1 << 12
 )
 
@@ -103,9 +104,9 @@ func Is(dir string) bool {
 // machineDir is the folder of a machine's shard.
 func machineDir(machine int) string { return fmt.Sprintf("rank-%d", machine) }
 
-// readJSON reads a small file into to.
-func readJSON(path string, to any) error {
-	text, err := regular.ReadFile(path, maxHead)
+// readJSON reads a file of at most so many bytes into to.
+func readJSON(path string, most int64, to any) error {
+	text, err := regular.ReadFile(path, most)
 	if err == nil {
 		err = json.Unmarshal(text, to)
 	}
@@ -118,7 +119,7 @@ func readJSON(path string, to any) error {
 // parseHead reads the head of a folder and checks what can be checked without other files.
 func parseHead(path string) (*Head, error) {
 	h := new(Head)
-	if err := readJSON(path, h); err != nil {
+	if err := readJSON(path, maxHead, h); err != nil {
 		return nil, err
 	}
 	if err := h.validate(); err != nil {

@@ -20,8 +20,9 @@ import (
 type Folder struct {
 	Dir string
 	Head
-	ClassNames []string // nil: only numbers are known
-	Plan       []byte   // the file of the plan
+	ClassNames  []string // nil: only numbers are known
+	ColumnNames []string // of the features; nil: only numbers are known
+	Plan        []byte   // the file of the plan
 }
 
 // Options says how a folder is read.
@@ -49,14 +50,21 @@ func Open(dir string, opt Options) (*Folder, error) {
 	if f.Plan, err = regular.ReadFile(filepath.Join(common, planFile), maxPlan); err != nil {
 		return nil, err
 	}
-	if _, ok := h.Files[namesFile]; !ok {
-		return f, nil
-	}
-	if err := readJSON(filepath.Join(common, namesFile), &f.ClassNames); err != nil {
-		return nil, err
-	}
-	if len(f.ClassNames) != h.Classes {
-		return nil, &dataset.FormatError{File: filepath.Join(common, namesFile), Offset: -1, Err: fmt.Errorf("%d names of %d classes", len(f.ClassNames), h.Classes)}
+	for _, names := range []struct {
+		file, of string
+		want     int
+		into     *[]string
+	}{{classesFile, "classes", h.Classes, &f.ClassNames}, {columnsFile, "columns", h.Features, &f.ColumnNames}} {
+		if _, ok := h.Files[names.file]; !ok {
+			continue
+		}
+		path := filepath.Join(common, names.file)
+		if err := readJSON(path, maxNames, names.into); err != nil {
+			return nil, err
+		}
+		if n := len(*names.into); n != names.want {
+			return nil, &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("%d names of %d %s", n, names.want, names.of)}
+		}
 	}
 	return f, nil
 }
@@ -182,7 +190,7 @@ func (f *Folder) Shard(machine int, opt Options) (*Shard, error) {
 func (f *Folder) checkMark(dir string, machine int) error {
 	var is mark
 	path := filepath.Join(dir, Mark)
-	if err := readJSON(path, &is); err != nil {
+	if err := readJSON(path, maxHead, &is); err != nil {
 		return err
 	}
 	want := mark{Version: f.Version, Plan: f.Head.Plan, Graph: f.Graph, Machine: machine, Machines: len(f.Machines)}

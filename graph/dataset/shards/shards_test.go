@@ -36,6 +36,9 @@ func cutOf(t testing.TB, n int, seed uint64, machines []int, directed, sparse, m
 		t.Fatal(err)
 	}
 	d := &dataset.Dataset{Name: "made", Graph: g, Classes: classes, Features: dataset.Features{Cols: cols}, Train: make([]bool, n), Test: make([]bool, n), ClassNames: []string{"a", "b", "c"}}
+	for c := range cols {
+		d.ColumnNames = append(d.ColumnNames, fmt.Sprint("column ", c))
+	}
 	if x := &d.Features; sparse {
 		x.Indptr = []int64{0}
 		for range n {
@@ -115,7 +118,7 @@ func TestWriteAndRead(t *testing.T) {
 		if f.Symmetric {
 			want = graph.OutlineOf(g, nil, c.Seeds, c.Part, f.Parts())
 		}
-		if !reflect.DeepEqual(f.ClassNames, c.Data.ClassNames) || string(f.Plan) != "a plan" || !reflect.DeepEqual(f.Masks, []string{"train_mask", "test_mask"}) || f.Symmetric != g.Symmetric() {
+		if !reflect.DeepEqual(f.ClassNames, c.Data.ClassNames) || !reflect.DeepEqual(f.ColumnNames, c.Data.ColumnNames) || string(f.Plan) != "a plan" || !reflect.DeepEqual(f.Masks, []string{"train_mask", "test_mask"}) || f.Symmetric != g.Symmetric() {
 			t.Errorf("machines %v: head %+v", machines, f.Head)
 		}
 		if (o.Weights == nil) != (want.Weights == nil) || o.Weights != nil && !o.Weights.Equal(want.Weights) {

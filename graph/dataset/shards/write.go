@@ -246,8 +246,10 @@ func (w *writer) common(dir string) error {
 			f.array(weightTables[k], nil, of)
 		}
 	}
-	if d.ClassNames != nil {
-		f.json(namesFile, d.ClassNames)
+	for file, names := range map[string][]string{classesFile: d.ClassNames, columnsFile: d.ColumnNames} {
+		if names != nil {
+			f.json(file, names)
+		}
 	}
 	h.Name, h.Vertices, h.Edges = d.Name, d.Graph.Rows(), d.Graph.Edges()
 	h.Features, h.FeatureEntries, h.Sparse = d.Features.Cols, int64(len(d.Features.Dense)+len(d.Features.Data)), d.Features.Sparse()
@@ -262,8 +264,11 @@ func (w *writer) common(dir string) error {
 	return f.err
 }
 
-// namesFile has the names of the classes.
-const namesFile = "classes.json"
+// Files of names, of common.
+const (
+	classesFile = "classes.json"
+	columnsFile = "columns.json"
+)
 
 // writeFringes writes the halo vertices of all parts in one direction.
 func writeFringes(f *filer, key string, side []graph.Fringe) {

@@ -22,10 +22,9 @@ import (
 
 // Input is a data set made ready for one run.
 type Input struct {
-	Name    string
-	Problem *learn.Problem
-	// ClassNames are what the classes are called; nil: only their numbers are known.
-	ClassNames []string
+	Name       string
+	Problem    *learn.Problem
+	Names      runfolder.DataNames
 	Scaling    *dataset.Scaling // of the features; nil: they are as stored
 	Sums       diskcache.Sums   // of graph and features
 	CloseFiles func() error     // gives their memory back
@@ -48,7 +47,7 @@ func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, 
 	if in, err := InShards(ctx, k, cfg); in != nil || err != nil {
 		return in, err
 	}
-	d, err := Read(ctx, k, cfg, nil)
+	d, err := Read(ctx, k, cfg, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +96,17 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &Input{Name: d.Name, ClassNames: d.ClassNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
+	return &Input{Name: d.Name, Names: NamesOf(d), Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
+}
+
+// NamesOf returns the names that a run on the data set keeps.
+func NamesOf(d *dataset.Dataset) runfolder.DataNames {
+	return runfolder.DataNames{Columns: d.ColumnNames, Classes: d.ClassNames, Weighted: d.Graph.Weights != nil}
 }
 
 // Read finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
-// what to standardise the features with, nil: as cfg says.
-func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling) (*dataset.Dataset, error) {
+// what to standardise the features with, nil: as cfg says; columns are the names by which they are ordered, nil: they are not.
+func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling, columns []string) (*dataset.Dataset, error) {
 	path, err := locate(k, cfg)
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 		return nil, err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := formats.Load(path, dataset.Options{Known: known, Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
+	d, err := formats.Load(path, dataset.Options{Known: known, Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Columns: columns, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, err := cfg.SplitFractions()
 			if err != nil {

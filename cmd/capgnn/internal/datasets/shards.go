@@ -73,7 +73,7 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		}
 	}
 	if f.Weighted() && cfg.IgnoreWeights {
-		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with --ignore-weights"))
+		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`"))
 	}
 	in, err := inputOf(f, LoopsOf(cfg.SelfLoops, cfg.Model))
 	if err == nil {
@@ -138,7 +138,7 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	if p.Labels = []int32{}; f.MultiLabel {
 		p.Labels, p.Targets = nil, []uint8{}
 	}
-	return &Input{Name: f.Name, ClassNames: f.ClassNames, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
+	return &Input{Name: f.Name, Names: runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted()}, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
 		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
+	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/learn"
 )
@@ -40,11 +41,11 @@ func (p *Prediction) sameLayers() error {
 	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
 	activates := p.model.HiddenLayers() > 0 || p.model.Kind.KeepsOrigin() || p.model.Kind == gnn.GIN
 	if f := cmp.Or(p.model.Activation, gnn.ReLU); activates && have.Activation != f {
-		return term.Usagef("--weights %s: they were trained with --activation %s, and the run in --run with %s: give --run the run that they come from", p.Weights, have.Activation, f)
+		return term.Usagef("--weights %s: they are of a model with %s, and the run in --run has one with %s: give --run the run that they come from", p.Weights, have.Activation, f)
 	}
 	if have.Residual != p.model.Residual {
 		said := map[bool]string{true: "with", false: "without"}
-		return term.Usagef("--weights %s: they were trained %s --residual, and the run in --run %s: give --run the run that they come from", p.Weights, said[have.Residual], said[p.model.Residual])
+		return term.Usagef("--weights %s: they are of a model %s residual connections, and the run in --run has one %s them: give --run the run that they come from", p.Weights, said[have.Residual], said[p.model.Residual])
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if in, err := p.inShards(ctx); in != nil || err != nil {
 		return errors.Join(err, p.takeShards(in))
 	}
-	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling)
+	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling, p.names.Columns)
 	if err != nil {
 		return err
 	}
@@ -67,12 +68,15 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
 	if p.Other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
-		p.Console.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.Config.Features)
+		p.Console.Note("note: the run's --features %s match vertices by number: vertex v is taken as vertex v of the run's graph", p.Config.Features)
 	}
 	if p.What == PCA {
-		p.labels = d.Labels
+		p.labels = p.classesByName(d)
 	}
-	p.Data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &learn.Problem{
+	if d.VertexNames != nil || d.IDs != nil {
+		p.id = d.ID
+	}
+	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), Problem: &learn.Problem{
 		Graph: d.Graph, Loops: datasets.LoopsOf(p.Config.SelfLoops, p.Config.Model),
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
@@ -87,10 +91,10 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	return nil
 }
 
-// inShards returns the data set if it is kept in shards; nil: it is not. How its features are standardised was settled when it was cut: takeShards looks at that.
+// inShards returns the data set if it is kept in shards; nil: it is not. How it is read was settled when it was cut: takeShards looks at that.
 func (p *Prediction) inShards(ctx context.Context) (*datasets.Input, error) {
-	cfg := p.Config
-	cfg.Standardize = dataset.Auto
+	cfg, standard := p.Config, runfolder.Default()
+	cfg.Edges, cfg.Standardize, cfg.Features, cfg.Split = standard.Edges, standard.Standardize, standard.Features, standard.Split
 	in, err := datasets.InShards(ctx, p.Console, &cfg)
 	p.Config.DatasetPath = cfg.DatasetPath
 	return in, err
@@ -102,11 +106,14 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 		return nil
 	}
 	q := in.Problem
-	d := &dataset.Dataset{Features: dataset.Features{Cols: q.Features.Cols, Dense: []float32{}}, Labels: q.Labels, Targets: q.Targets, Classes: q.Classes}
+	d := &dataset.Dataset{Graph: &graph.CSR{}, Features: dataset.Features{Cols: q.Features.Cols, Dense: []float32{}}, Labels: q.Labels, Targets: q.Targets, Classes: q.Classes,
+		ColumnNames: in.Names.Columns, ClassNames: in.Names.Classes}
+	if in.Names.Weighted {
+		d.Graph.Weights = []float32{}
+	}
 	err := p.fits(d)
-	byRows := func(how string) bool { return how == dataset.StandardizeRows }
-	if err == nil && (!reflect.DeepEqual(p.scaling, in.Scaling) || byRows(p.Config.Standardize) != byRows(in.Shards.Settled["standardize"])) {
-		err = fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.Folder)
+	if err == nil {
+		err = p.suitsCut(in)
 	}
 	if p.leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
@@ -117,47 +124,30 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 	return nil
 }
 
+// suitsCut compares how a data set was read that is kept in shards with how the run's was.
+func (p *Prediction) suitsCut(in *datasets.Input) error {
+	byRows := func(how string) bool { return how == dataset.StandardizeRows }
+	if !reflect.DeepEqual(p.scaling, in.Scaling) || byRows(p.Config.Standardize) != byRows(in.Shards.Settled["standardize"]) {
+		return fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.Folder)
+	}
+	standard := runfolder.Default()
+	is, usual := datasets.Settled(&p.Config), datasets.Settled(&standard)
+	for _, name := range []string{"edges", "features"} {
+		if is[name] != usual[name] && is[name] != in.Shards.Settled[name] {
+			return fmt.Errorf("a folder of shards: its %s are %q, those of %s %q: name the data set itself", name, in.Shards.Settled[name], p.Folder, is[name])
+		}
+	}
+	from, err := dataset.MatchColumns(in.Names.Columns, p.names.Columns)
+	if err == nil && from != nil {
+		err = fmt.Errorf("a folder of shards: its columns lie in another order than those of %s: name the data set itself", p.Folder)
+	}
+	return err
+}
+
 // noteData says what is predicted.
 func (p *Prediction) noteData() {
 	q := p.Data.Problem
 	p.Console.Note("%s: %s vertices, %s edges, %s features", p.Data.Name, term.Grouped(q.Vertices()), term.Grouped(q.Edges()), term.Grouped(q.Features.Cols))
-}
-
-// modelOf returns the network of a run; its input and output widths are those of the weights.
-func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
-	m := cfg.Network(0, 0, false)
-	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
-	switch m.Kind {
-	case gnn.SAGE:
-		weight, bias = "convs.0.lin_l.weight", fmt.Sprintf("convs.%d.lin_l.bias", m.Layers-1)
-	case gnn.GATv2:
-		weight = "convs.0.lin_l.weight"
-	case gnn.GIN:
-		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
-	case gnn.SGC:
-		weight, bias = "lin.weight", "lin.bias"
-	case gnn.APPNP:
-		weight, bias = "lin1.weight", "lin2.bias"
-	case gnn.GCNII:
-		weight, bias = "lins.0.weight", "lins.1.bias"
-	}
-	if m.Jumping {
-		bias = "lin.bias"
-	}
-	w, b := tensors[weight], tensors[bias]
-	if w == nil || b == nil || w.Dims() != 2 || b.Dims() != 1 {
-		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
-	}
-	m.In, m.Out = w.Shape()[1], b.Shape()[0]
-	elements := int64(0)
-	for _, t := range tensors {
-		elements += int64(t.Shape().TotalSize())
-	}
-	// Nothing is allocated by the config's widths alone. What padding adds is far below 1024 elements per tensor.
-	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {
-		return m, fmt.Errorf("%d elements, the run's model has %d", elements, need)
-	}
-	return m, m.Validate()
 }
 
 // fits checks the data set against the model and settles whether vertices have several labels.
@@ -169,15 +159,19 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
 	}
 	if p.Config.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
-		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; train with --features degree to predict other graphs", d.Features.Cols, p.Folder, p.model.In)
+		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; runs of `capgnn train --features degree` predict other graphs", d.Features.Cols, p.Folder, p.model.In)
 	}
 	if d.Features.Cols != p.model.In {
 		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.Folder, p.model.In)
 	}
 	labelled := d.Labels != nil || d.Targets != nil
-	if labelled && d.Classes != p.model.Out {
+	if labelled && d.Classes != p.model.Out && !p.knowsClasses(d) {
 		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.Folder, p.model.Out)
 	}
+	if err := p.sameWeights(d.Graph.Weights != nil); err != nil {
+		return err
+	}
+	p.noteNames(d)
 	r, err := p.Folder.ReadResult()
 	switch {
 	case err != nil:

@@ -72,7 +72,7 @@ func TestFits(t *testing.T) {
 		"features":    {func(_ *Prediction, d *dataset.Dataset) { d.Features.Cols = 1 }, "has 1 features, the model of", false},
 		"one-hot": {func(p *Prediction, d *dataset.Dataset) {
 			p.Config.Features, d.Features.Cols = dataset.FeaturesOneHot, 1
-		}, "train with --features degree", false},
+		}, "`capgnn train --features degree`", false},
 		"classes":   {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "has 4 classes, the model of", false},
 		"no labels": {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "", false},
 		"several":   {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Targets = nil, []uint8{0, 1, 1} }, "one label per vertex, the other several", false},

@@ -27,6 +27,8 @@ const (
 	Labels     = "labels"
 	Embeddings = "embeddings"
 	PCA        = "pca"
+	// Probabilities are the logits' softmax, or their sigmoid where vertices have several labels.
+	Probabilities = "probabilities"
 )
 
 // Prediction is one `predict` on its way.
@@ -37,11 +39,14 @@ type Prediction struct {
 	What          string
 	Layer         int // -1: the last hidden one
 	Out           string
-	Other         bool             // another data set than the run's was named
-	BeyondMemory  bool             // the run's devices need not have held the graph: logits are made in chunks
-	scaling       *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
-	multi         bool             // several labels per vertex
-	labels        []int32          // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
+	Other         bool                // another data set than the run's was named
+	BeyondMemory  bool                // the run's devices need not have held the graph: logits are made in chunks
+	scaling       *dataset.Scaling    // what the run's features were standardised with; nil: they are as stored
+	names         runfolder.DataNames // of the run's data; of an older run those that it has
+	weighs        *bool               // whether the run's edges have weights; nil: not known
+	multi         bool                // several labels per vertex
+	id            func(int) string    // original id of a vertex; nil: its number
+	labels        []int32             // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
 	model         gnn.Config
 	values        *gnn.Weights
 }
@@ -93,7 +98,6 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		err = p.rows(ctx, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
 				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
-				t.names = p.Data.ClassNames
 			}
 			t.put(ids, logits)
 			return nil
@@ -103,8 +107,12 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		if rows, err = p.matrix(ctx); err == nil && p.leads() {
 			t, err = newRows(p.What, rows)
 		}
+		if t != nil && p.What == Probabilities {
+			t.probabilities(p.multi)
+		}
 	}
 	if t != nil {
+		t.names, t.id = p.classNames(), p.id
 		out = t
 	}
 	var oom *gpu.OutOfMemory

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,25 +21,55 @@ import (
 // table is predicted rows by vertex: one of float, class and flags. Host memory holds it once.
 type table struct {
 	rows, cols int
-	width      int       // of labels: the columns of logits
-	column     string    // of the header, with its number behind it if there are several
-	float      []float32 // rows × cols: logits, embeddings
-	class      []int64   // rows: one label per vertex
-	flags      []uint8   // rows × cols: 0 or 1, several labels per vertex
-	names      []string  // of the classes, which .csv files have beside their numbers; nil: not known
+	width      int                // of labels: the columns of logits
+	column     string             // of the header, with its number behind it if there are several
+	float      []float32          // rows × cols: logits, embeddings
+	class      []int64            // rows: one label per vertex
+	flags      []uint8            // rows × cols: 0 or 1, several labels per vertex
+	names      []string           // of the classes, which .csv files have beside numbers of labels, and above probabilities; nil: not known
+	id         func(v int) string // original id of a vertex, in .csv files; nil: its number
 }
 
-// newRows returns a table of logits or embeddings, [vertices, width], which it keeps.
+// probability begins the names of columns of probabilities.
+const probability = "p_"
+
+// newRows returns a table of logits, which may become probabilities, or embeddings, [vertices, width], which it keeps.
 func newRows(what string, rows *tensor.Dense) (*table, error) {
 	values, err := gnn.Values(rows)
 	if err != nil {
 		return nil, err
 	}
 	t := &table{rows: rows.Shape()[0], cols: rows.Shape()[1], column: "logit_", float: values}
-	if what == Embeddings {
+	switch what {
+	case Embeddings:
 		t.column = "h_"
+	case Probabilities:
+		t.column = probability
 	}
 	return t, nil
+}
+
+// probabilities makes probabilities of logits: p_c = exp(z_c) / Σ exp(z), where vertices have several labels 1 / (1 + exp(-z_c)). Sums are of float64, of
+// differences to the largest logit, which do not overflow. A row with a NaN is NaN throughout, with several labels that element alone.
+func (t *table) probabilities(multi bool) {
+	if multi {
+		for i, z := range t.float {
+			t.float[i] = float32(1 / (1 + math.Exp(-float64(z))))
+		}
+		return
+	}
+	wide := make([]float64, t.cols)
+	for at := 0; at < len(t.float); at += t.cols {
+		row, sum := t.float[at:at+t.cols], 0.0
+		most := float64(slices.Max(row)) // NaN if one is
+		for c, z := range row {
+			wide[c] = math.Exp(float64(z) - most)
+			sum += wide[c]
+		}
+		for c, x := range wide {
+			row[c] = float32(x / sum)
+		}
+	}
 }
 
 // newLabels returns a table for the labels of vertices with that many classes.
@@ -99,20 +131,13 @@ func (t *table) write(path string) error {
 // csv writes one line per vertex; numbers read back as the same float32.
 func (t *table) csv(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	w.WriteString("vertex")
-	for c := range t.cols {
-		w.WriteString("," + t.column)
-		if t.class == nil {
-			w.WriteString(strconv.Itoa(c))
-		}
-	}
-	if t.class != nil && t.names != nil {
-		w.WriteString(",class")
-	}
-	w.WriteByte('\n')
+	w.WriteString(t.header())
 	var line []byte
 	for v := range t.rows {
 		line = strconv.AppendInt(line[:0], int64(v), 10)
+		if t.id != nil {
+			line = append(append(line, ','), csvField(t.id(v))...)
+		}
 		for c := range t.cols {
 			line = append(line, ',')
 			switch {
@@ -132,6 +157,28 @@ func (t *table) csv(out io.Writer) error {
 		}
 	}
 	return w.Flush()
+}
+
+// header returns the first line of a .csv file.
+func (t *table) header() string {
+	line := "vertex"
+	if t.id != nil {
+		line += ",id"
+	}
+	for c := range t.cols {
+		switch {
+		case t.class != nil:
+			line += "," + t.column
+		case t.column == probability && len(t.names) == t.cols:
+			line += "," + csvField(probability+t.names[c])
+		default:
+			line += "," + t.column + strconv.Itoa(c)
+		}
+	}
+	if t.class != nil && t.names != nil {
+		line += ",class"
+	}
+	return line + "\n"
 }
 
 // className returns the name of a vertex's class, "" where no class was told.

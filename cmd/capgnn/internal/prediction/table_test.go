@@ -94,3 +94,77 @@ func TestWrite(t *testing.T) {
 		t.Error("a folder was made")
 	}
 }
+
+// Probabilities are those of the logits in float64, however large these are; with several labels each is for itself.
+func TestProbabilities(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for name, c := range map[string]struct {
+		logits, want []float32
+		multi        bool
+	}{
+		"softmax":     {[]float32{0, 0, 1, 0}, []float32{0.5, 0.5, 0.7310586, 0.26894143}, false},
+		"large":       {[]float32{3e38, -3e38, 1e30, 1e30}, []float32{1, 0, 0.5, 0.5}, false},
+		"NaN":         {[]float32{nan, 1, 2, nan}, []float32{nan, nan, nan, nan}, false},
+		"infinite":    {[]float32{inf, 1, -inf, 1}, []float32{nan, nan, 0, 1}, false},
+		"sigmoid":     {[]float32{0, 1, -1000, 3e38}, []float32{0.5, 0.7310586, 0, 1}, true},
+		"sigmoid NaN": {[]float32{nan, 0, inf, -inf}, []float32{nan, 0.5, 1, 0}, true},
+	} {
+		got, err := newRows(Probabilities, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(slices.Clone(c.logits))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.probabilities(c.multi)
+		if !slices.EqualFunc(got.float, c.want, func(a, b float32) bool { return a == b || a != a && b != b }) {
+			t.Errorf("%s: %v, want %v", name, got.float, c.want)
+		}
+	}
+	wide := make([]float32, 1000)
+	for i := range wide {
+		wide[i] = float32(i%7) - 3
+	}
+	many, err := newRows(Probabilities, tensor.New(tensor.WithShape(1, 1000), tensor.WithBacking(wide)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	many.probabilities(false)
+	sum := 0.0
+	for _, p := range many.float {
+		sum += float64(p)
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		t.Errorf("1000 probabilities have the sum %v", sum)
+	}
+}
+
+// A .csv file says what vertices and classes are called, where that is known.
+func TestNamesInTables(t *testing.T) {
+	ids := func(v int) string { return []string{"n1", `a,"b"`, ""}[v] }
+	p, err := newRows(Probabilities, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float32{0.25, 0.75, 1, 0})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		names []string
+		id    func(int) string
+		want  string
+	}{
+		{nil, nil, "vertex,p_0,p_1\n0,0.25,0.75\n1,1,0\n"},
+		{[]string{"north", "so,uth"}, ids, "vertex,id,p_north,\"p_so,uth\"\n0,n1,0.25,0.75\n1,\"a,\"\"b\"\"\",1,0\n"},
+		{[]string{"one"}, nil, "vertex,p_0,p_1\n0,0.25,0.75\n1,1,0\n"},
+	} {
+		p.names, p.id = c.names, c.id
+		if got := text(t, p); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.names, got, c.want)
+		}
+	}
+	labels := newLabels(3, 2, false)
+	labels.put([]graph.NodeID{0, 1, 2}, []float32{1, 0, 0, 1, 1, 0})
+	labels.names, labels.id = []string{"north", "south"}, ids
+	if got, want := text(t, labels), "vertex,id,label,class\n0,n1,0,north\n1,\"a,\"\"b\"\"\",1,south\n2,,0,north\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	logits := &table{rows: 1, cols: 2, column: "logit_", float: []float32{1, 2}, names: []string{"north", "south"}}
+	if got, want := text(t, logits), "vertex,logit_0,logit_1\n0,1,2\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

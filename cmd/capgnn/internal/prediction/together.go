@@ -23,7 +23,8 @@ type beginning struct {
 	Layer   int              `json:"layer"`
 	Other   bool             `json:"other"`
 	Scaling *dataset.Scaling `json:"scaling"`
-	In      int              `json:"in"` // columns that the model reads, and gives
+	Columns []string         `json:"columns"` // names of the run's
+	In      int              `json:"in"`      // columns that the model reads, and gives
 	Out     int              `json:"out"`
 }
 
@@ -39,7 +40,7 @@ func Together(ctx context.Context, k *term.Console, m *ranks.Members, own traini
 		var text []byte
 		if err == nil {
 			text, err = runfolder.FormatConfig(&p.Config)
-			says = beginning{string(text), p.What, p.Layer, p.Other, p.scaling, p.model.In, p.model.Out}
+			says = beginning{string(text), p.What, p.Layer, p.Other, p.scaling, p.names.Columns, p.model.In, p.model.Out}
 		}
 	}
 	if err := m.Agree(ctx, err); err != nil {
@@ -71,7 +72,7 @@ func (b *beginning) take(k *term.Console, m *ranks.Members, own training.Own) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &Prediction{Run: run, What: b.What, Layer: b.Layer, Other: b.Other, scaling: b.Scaling}
+	p := &Prediction{Run: run, What: b.What, Layer: b.Layer, Other: b.Other, scaling: b.Scaling, names: runfolder.DataNames{Columns: b.Columns}}
 	p.model = p.Config.Network(b.In, b.Out, false)
 	if err := p.model.Validate(); err != nil {
 		return nil, err

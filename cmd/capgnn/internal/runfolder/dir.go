@@ -51,6 +51,9 @@ func (d Dir) result() string { return filepath.Join(string(d), "result.json") }
 // scaling is the file of what features were standardised with.
 func (d Dir) scaling() string { return filepath.Join(string(d), "standardize.npz") }
 
+// names is the file of what columns and classes are called.
+func (d Dir) names() string { return filepath.Join(string(d), "names.json") }
+
 // components is the file that `predict --what pca` writes of the run's own data set.
 func (d Dir) components() string { return filepath.Join(string(d), "pca.json") }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -63,6 +64,35 @@ func FuzzMetrics(f *testing.F) {
 			if err := json.Unmarshal(line, &head); err != nil {
 				t.Fatalf("kept %q: %v", line, err)
 			}
+		}
+	})
+}
+
+// FuzzNames reads any bytes as the names of a run: an error of one line that names the file, or names that are written back as they were read.
+func FuzzNames(f *testing.F) {
+	f.Add([]byte(`{"columns":["age","city=Rome"],"classes":null,"weighted":true}`))
+	f.Add([]byte(`{"columns":[null,"\ud800"],"classes":[],"weighted":0}`))
+	root := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := Dir(filepath.Join(root, fmt.Sprint(os.Getpid())))
+		if err := os.MkdirAll(string(d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.names(), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := d.ReadNames()
+		if err != nil {
+			if term.ExitCode(err) != term.ExitUsage || strings.Contains(term.OneLine(err), "\n") || !strings.Contains(err.Error(), d.names()) {
+				t.Fatalf("exit code %d: %q", term.ExitCode(err), err)
+			}
+			return
+		}
+		if err := d.WriteNames(n); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := d.ReadNames(); err != nil || !reflect.DeepEqual(back, n) {
+			t.Fatalf("%v: %+v is read as %+v", err, n, back)
 		}
 	})
 }

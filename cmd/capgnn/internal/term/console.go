@@ -20,7 +20,8 @@ type Console struct {
 	Quiet    bool // no progress, no notes
 	Terminal bool // Err is a terminal: a live picture in place of lines
 	colour   bool
-	approach *approach // to the first epoch, while one is under way
+	approach *approach    // to the first epoch, while one is under way
+	context  *cli.Context // of the command; nil: none
 
 	interruption atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
 	stop         atomic.Pointer[string] // when what is under way stops; nil: as Interruptible was told
@@ -31,7 +32,7 @@ type Console struct {
 
 // NewConsole returns the console of a command, as its flags --json and --quiet say.
 func NewConsole(c *cli.Context) *Console {
-	k := &Console{Out: c.App.Writer, Err: c.App.ErrWriter, JSON: c.Bool("json"), Quiet: c.Bool("quiet")}
+	k := &Console{Out: c.App.Writer, Err: c.App.ErrWriter, JSON: c.Bool("json"), Quiet: c.Bool("quiet"), context: c}
 	if f, ok := k.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		k.Terminal = os.Getenv("TERM") != "dumb"
 		k.colour = k.Terminal && os.Getenv("NO_COLOR") == ""
@@ -55,7 +56,7 @@ func (k *Console) Note(format string, a ...any) {
 	defer k.mu.Unlock()
 	live := k.live
 	k.picture(nil)
-	fmt.Fprintln(k.Err, Escaped(fmt.Sprintf(format, a...)))
+	fmt.Fprintln(k.Err, Escaped(OtherFlags(k.context, fmt.Sprintf(format, a...))))
 	k.picture(live)
 }
 

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -62,7 +63,7 @@ func (t *Run) writeSettings() error {
 			return err
 		}
 	}
-	if err := t.Dir.WriteScaling(t.Data.Scaling); err != nil {
+	if err := errors.Join(t.Dir.WriteScaling(t.Data.Scaling), t.Dir.WriteNames(&t.Data.Names)); err != nil {
 		return err
 	}
 	return t.writeConfig()
@@ -101,7 +102,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	result.Staleness.Forecast = t.Aging
 	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
 	result.Positive = t.positive()
-	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.ClassNames, t.shape()
+	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.Names.Classes, t.shape()
 	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
 		for layer := range result.Staleness.Period {
 			result.Staleness.Period[layer] = *r.Period

@@ -13,7 +13,7 @@ import (
 // LoadGraph reads the data set. One without features or labels will do: it is cut, and nothing is said about training.
 func (t *Run) LoadGraph(ctx context.Context) error {
 	started := time.Now()
-	d, err := datasets.Read(ctx, t.Console, &t.Config, nil)
+	d, err := datasets.Read(ctx, t.Console, &t.Config, nil, nil)
 	if err != nil {
 		return term.AsUsage(err)
 	}

@@ -48,6 +48,9 @@ func (t *Run) Load(ctx context.Context) error {
 	default:
 		t.Console.Note("note: data set %s differs from the one the config file was written for", t.Data.Name)
 	}
+	if err := t.sameNames(); err != nil {
+		return err
+	}
 	t.Config.DataSHA256 = identity
 	if err := t.settleShards(); err != nil {
 		return err
@@ -57,6 +60,31 @@ func (t *Run) Load(ctx context.Context) error {
 	}
 	t.settleSampled()
 	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Edges()), term.Grouped(p.Features.Cols), p.Classes)
+	return nil
+}
+
+// sameNames refuses a resumed run on a data set whose columns or classes have got other names: its numbers are those of the run, what they mean is not.
+func (t *Run) sameNames() error {
+	if !t.Resume || !t.leads() {
+		return nil
+	}
+	was, err := t.Dir.ReadNames()
+	if was == nil || err != nil {
+		return err
+	}
+	for _, names := range []struct {
+		of       string
+		was, are []string
+	}{{"column", was.Columns, t.Data.Names.Columns}, {"class", was.Classes, t.Data.Names.Classes}} {
+		if names.was == nil || names.are == nil || len(names.was) != len(names.are) {
+			continue
+		}
+		for i, name := range names.was {
+			if names.are[i] != name {
+				return term.Usagef("--resume %s: %s %.60q of data set %s was %.60q when the run was begun: restore it, or start a new run", t.Dir, names.of, names.are[i], t.Data.Name, name)
+			}
+		}
+	}
 	return nil
 }
 

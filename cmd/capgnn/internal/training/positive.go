@@ -18,7 +18,7 @@ func (t *Run) settlePositive() error {
 		return nil
 	}
 	if want != "" {
-		class := slices.Index(t.Data.ClassNames, want)
+		class := slices.Index(t.Data.Names.Classes, want)
 		if n, err := strconv.Atoi(want); class < 0 && err == nil && (n == 0 || n == 1) {
 			class = n
 		}
@@ -48,7 +48,7 @@ func (t *Run) positive() string {
 
 // className is what a class is called: its name, else its number.
 func (t *Run) className(class int) string {
-	if names := t.Data.ClassNames; class < len(names) {
+	if names := t.Data.Names.Classes; class < len(names) {
 		return names[class]
 	}
 	return strconv.Itoa(class)

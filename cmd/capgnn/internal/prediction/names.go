@@ -1,0 +1,106 @@
+package prediction
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/graph/dataset"
+)
+
+// UseNames reads what the columns and the classes of the run are called. Finished runs of older versions know their classes.
+func (p *Prediction) UseNames() error {
+	n, err := p.Folder.ReadNames()
+	if err != nil {
+		return err
+	}
+	if n != nil {
+		p.names, p.weighs = *n, &n.Weighted
+		return nil
+	}
+	r, err := p.Folder.ReadResult()
+	if r != nil {
+		p.names.Classes = r.Classes
+	}
+	return err
+}
+
+// sameWeights refuses a graph whose edges have weights for a run whose had none, and the reverse.
+func (p *Prediction) sameWeights(weighted bool) error {
+	switch {
+	case p.weighs == nil || *p.weighs == weighted:
+		return nil
+	case weighted:
+		return fmt.Errorf("its edges have weights, those of %s have none: leave them out with `capgnn data import --ignore-weights`, or train a run with weights", p.Folder)
+	}
+	return fmt.Errorf("its edges have no weights, those of %s have some: add them, or train a run with `capgnn train --ignore-weights`", p.Folder)
+}
+
+// noteNames says where columns and classes are taken by their numbers because one side has no names.
+func (p *Prediction) noteNames(d *dataset.Dataset) {
+	if d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures() {
+		side := map[bool]string{true: "the run's", false: "the data set's"}[p.names.Columns == nil]
+		p.Console.Note("note: %s columns of features have no names: they are compared by their numbers", side)
+	}
+	if p.Other && p.names.Classes == nil && d.ClassNames != nil {
+		p.Console.Note("note: the run's classes have no names: class k is called as in the data set")
+	}
+}
+
+// knowsClasses reports whether the data set names classes that all are the run's. They may be fewer, and in another order.
+func (p *Prediction) knowsClasses(d *dataset.Dataset) bool {
+	if d.ClassNames == nil || p.names.Classes == nil {
+		return false
+	}
+	of := p.classes()
+	for _, name := range d.ClassNames {
+		if _, known := of[name]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// classes returns the run's by name; of equal names the first.
+func (p *Prediction) classes() map[string]int32 {
+	of := make(map[string]int32, len(p.names.Classes))
+	for c, name := range p.names.Classes {
+		if _, twice := of[name]; !twice {
+			of[name] = int32(c)
+		}
+	}
+	return of
+}
+
+// classNames returns what the classes of the answer are called: as the run's, else as the data set's; nil: only numbers are known.
+func (p *Prediction) classNames() []string {
+	if p.names.Classes != nil {
+		return p.names.Classes
+	}
+	return p.Data.Names.Classes
+}
+
+// classesByName returns the labels of a data set as classes of the run, by their names where both sides have them. A class that the run does not have
+// is none.
+func (p *Prediction) classesByName(d *dataset.Dataset) []int32 {
+	if d.Labels == nil || d.ClassNames == nil || p.names.Classes == nil || slices.Equal(d.ClassNames, p.names.Classes) {
+		return d.Labels
+	}
+	run, of, others := p.classes(), make([]int32, len(d.ClassNames)), 0
+	for c, name := range d.ClassNames {
+		class, known := run[name]
+		if of[c] = class; !known {
+			of[c] = -1
+			others++
+		}
+	}
+	if others > 0 {
+		p.Console.Note("note: %d of the data set's classes are not the run's: their vertices have no colour", others)
+	}
+	out := make([]int32, len(d.Labels))
+	for v, y := range d.Labels {
+		if out[v] = -1; y >= 0 {
+			out[v] = of[y]
+		}
+	}
+	return out
+}
