@@ -42,10 +42,13 @@ func TestClassNamesAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		if len(lines) != 61 || lines[0] != "vertex,label,class" {
+		if len(lines) != 61 || lines[0] != "vertex,id,label,class" {
 			t.Fatalf("%s: %d lines, the first is %q", data, len(lines), lines[0])
 		}
-		for _, line := range lines[1:] {
+		for v, line := range lines[1:] {
+			if !strings.HasPrefix(line, fmt.Sprintf("%d,v%d,", v, v)) {
+				t.Fatalf("%s: vertex %d: %q", data, v, line)
+			}
 			if !strings.HasSuffix(line, `,0,"blue, dark"`) && !strings.HasSuffix(line, ",1,red") {
 				t.Fatalf("%s: predicted %q", data, line)
 			}

@@ -14,6 +14,10 @@ func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
 	given, train := opt.Scaling, d.Train
 	fault := func(err error) error { return &dataset.FormatError{File: path, Offset: -1, Err: err} }
 	switch {
+	case given != nil && !d.Features.Present():
+		return fault(errors.New("has no features (x) to standardise as the run's were: add them"))
+	case given != nil && d.Features.Sparse():
+		return fault(errors.New("has sparse features, which standardising as the run's were would make dense: store them dense"))
 	case !d.Features.Present():
 		return fault(errors.New("has no features to standardise; use --standardize none"))
 	case d.Features.Sparse():
