@@ -44,20 +44,27 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 	if p.Other && p.names.Classes == nil && d.ClassNames != nil {
 		p.Console.Note("note: the run's classes have no names: class k is called as in the data set")
 	}
+	if p.names.Classes != nil && d.ClassNames != nil {
+		if others := p.otherClasses(d); others > 0 {
+			p.Console.Note("note: %d of the data set's classes are not the run's: no vertex is told to be of them", others)
+		}
+	}
 }
 
 // knowsClasses reports whether the data set names classes that all are the run's. They may be fewer, and in another order.
 func (p *Prediction) knowsClasses(d *dataset.Dataset) bool {
-	if d.ClassNames == nil || p.names.Classes == nil {
-		return false
-	}
+	return d.ClassNames != nil && p.names.Classes != nil && p.otherClasses(d) == 0
+}
+
+// otherClasses returns how many classes of the data set the run does not name.
+func (p *Prediction) otherClasses(d *dataset.Dataset) (others int) {
 	of := p.classes()
 	for _, name := range d.ClassNames {
 		if _, known := of[name]; !known {
-			return false
+			others++
 		}
 	}
-	return true
+	return others
 }
 
 // classes returns the run's by name; of equal names the first.
@@ -85,16 +92,12 @@ func (p *Prediction) classesByName(d *dataset.Dataset) []int32 {
 	if d.Labels == nil || d.ClassNames == nil || p.names.Classes == nil || slices.Equal(d.ClassNames, p.names.Classes) {
 		return d.Labels
 	}
-	run, of, others := p.classes(), make([]int32, len(d.ClassNames)), 0
+	run, of := p.classes(), make([]int32, len(d.ClassNames))
 	for c, name := range d.ClassNames {
 		class, known := run[name]
 		if of[c] = class; !known {
 			of[c] = -1
-			others++
 		}
-	}
-	if others > 0 {
-		p.Console.Note("note: %d of the data set's classes are not the run's: their vertices have no colour", others)
 	}
 	out := make([]int32, len(d.Labels))
 	for v, y := range d.Labels {

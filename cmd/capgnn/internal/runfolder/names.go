@@ -35,11 +35,11 @@ func (d Dir) ReadNames() (*DataNames, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	n := new(DataNames)
-	if err == nil {
-		err = json.Unmarshal(text, n)
-	}
 	if err != nil {
+		return nil, term.Usagef("read names: %w", err)
+	}
+	n := new(DataNames)
+	if err := json.Unmarshal(text, n); err != nil {
 		return nil, term.Usagef("read names %s: %w", d.names(), err)
 	}
 	return n, nil
