@@ -52,8 +52,8 @@ func strangeFlags(of map[string][]string, command, text string) (strange []strin
 	return strange
 }
 
-// What is wrong with data, and what is noted of them, is said by packages that do not know which command calls them: whatever the command, a flag that a line
-// names is the command's own, or is called another's.
+// What is wrong with data, and what is noted of them, is said by packages that do not know which command calls them:
+// whatever the command, a flag that a line names is the command's own, or is called another's.
 func TestNoCommandAdvisesFlagsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -73,21 +73,30 @@ func TestNoCommandAdvisesFlagsOfOthers(t *testing.T) {
 	s.put("third.txt", []byte("0 1 0.5\n1 0 2\n"))
 	s.writeFiles("sparse", map[string]string{"edges.csv": "0,1\n", "features.json": `{"0": [1], "1": [0, 5]}`, "labels.csv": "0\n1\n"})
 	s.writeFiles("unread", map[string]string{"edges.csv": "0,1\n", "feats.csv": "1,2\n3,4\n", "labels.csv": "0\n1\n"})
-	s.writeFiles("classes", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,6\n", "labels.csv": "0\n1\n2\n"})
+	s.writeFiles("classes", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": strings.Repeat("1,2,3,4,5,6\n", 3), "labels.csv": "0\n1\n2\n"})
 	s.put("nodes.csv", []byte("id,city\na,Rome\nb,Oslo\n"))
 	s.put("links.csv", []byte("from,to\na,c\n"))
 	inputs := []string{"ok.npz", "bare.npz", "weighted.npz", "large.txt", "wide.txt", "third.txt", "sparse", "unread", "classes", "nowhere"}
-	commands := map[string][][]string{"report": {{"nowhere"}, {"ok.npz"}, {"plain", "--out", "nowhere/x.html"}}, "profile": {{"--devices", "banana"}, {"--devices", "sim:0"}},
-		"data tables": {{"--nodes", "nodes.csv", "--links", "links.csv", "--out", "made"}, {"--nodes", "nodes.csv", "--out", "made"}, {"--nodes", "ok.npz", "--links", "links.csv", "--out", "made"}}}
+	commands := map[string][][]string{
+		"report":  {{"nowhere"}, {"ok.npz"}, {"plain", "--out", "nowhere/x.html"}},
+		"profile": {{"--devices", "banana"}, {"--devices", "sim:0"}},
+		"data tables": {{"--nodes", "nodes.csv", "--links", "links.csv", "--out", "made"}, {"--nodes", "nodes.csv", "--out", "made"},
+			{"--nodes", "ok.npz", "--links", "links.csv", "--out", "made"}},
+	}
+	add := func(command string, args ...string) { commands[command] = append(commands[command], args) }
 	for _, data := range inputs {
 		for _, run := range []string{"plain", "gat", "onehot"} {
-			commands["predict"] = append(commands["predict"], []string{"--run", run, "--dataset", data, "--out", "x.npy"})
+			add("predict", "--run", run, "--dataset", data, "--out", "x.npy")
 		}
-		commands["data info"] = append(commands["data info"], []string{data}, []string{data, "--standardize", "train"}, []string{data, "--compact"})
-		commands["data import"] = append(commands["data import"], []string{data, "--out", "imported", "--standardize", "train"})
-		commands["partition"] = append(commands["partition"], []string{"--dataset", data, "--parts", "2"}, []string{"--dataset", data, "--parts", "2", "--model", "gat"})
-		commands["plan"] = append(commands["plan"], []string{"--dataset", data, "--devices", "cpu,mem=1KiB", "--model", "gat"}, []string{"--dataset", data, "--batch-size", "4", "--devices", "cpu,mem=1KiB"})
-		commands["train"] = append(commands["train"], []string{"--dataset", data, "--epochs", "1", "--hidden", "2", "--standardize", "train"})
+		add("data info", data)
+		add("data info", data, "--standardize", "train")
+		add("data info", data, "--compact")
+		add("data import", data, "--out", "imported", "--standardize", "train")
+		add("partition", "--dataset", data, "--parts", "2")
+		add("partition", "--dataset", data, "--parts", "2", "--model", "gat")
+		add("plan", "--dataset", data, "--devices", "cpu,mem=1KiB", "--model", "gat")
+		add("plan", "--dataset", data, "--batch-size", "4", "--devices", "cpu,mem=1KiB")
+		add("train", "--dataset", data, "--epochs", "1", "--hidden", "2", "--standardize", "train")
 	}
 	of, named := flagsByCommand(), map[string]bool{}
 	for command, calls := range commands {
@@ -109,7 +118,8 @@ func TestNoCommandAdvisesFlagsOfOthers(t *testing.T) {
 			t.Errorf("%s: no line names a flag: this test tests nothing there", command)
 		}
 	}
-	if got := strangeFlags(of, "predict", "use --standardize none, train's --edges, data import's --compact, the run's --features, `capgnn train --hidden 5` or --run; report's --edges"); !slices.Equal(got, []string{"--standardize", "--edges"}) {
+	text := "use --standardize none, train's --edges, data import's --compact, the run's --features, `capgnn train --hidden 5` or --run; report's --edges"
+	if got := strangeFlags(of, "predict", text); !slices.Equal(got, []string{"--standardize", "--edges"}) {
 		t.Errorf("found %v", got)
 	}
 }

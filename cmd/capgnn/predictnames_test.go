@@ -30,8 +30,8 @@ func (s *sandbox) lines(name string, header ...string) [][]string {
 	return all[1:]
 }
 
-// cities writes a table of nodes and one of links as people have them, and returns the folder that data tables makes of them: columns in an order, a city
-// called otherwise, labels or none.
+// cities writes a table of nodes and one of links as people have them, and returns the folder that data tables makes
+// of them: columns in an order, a city called otherwise, labels or none.
 func (s *sandbox) cities(name, first, second string, rename func(city string) string, label string) string {
 	s.t.Helper()
 	var nodes, links strings.Builder
@@ -58,8 +58,9 @@ func (s *sandbox) cities(name, first, second string, rename func(city string) st
 // same leaves a city as it is called.
 func same(city string) string { return city }
 
-// Another data set is read by the names of its columns: another order is the run's, another city is refused. The answer has the run's classes, and the ids of
-// the tables, also for data without labels; whether features are standardised, steps sampled or ranks several.
+// Another data set is read by the names of its columns: another order is the run's, another city is refused. The
+// answer has the run's classes, and the ids of the tables, also for data without labels; whether features are
+// standardised, steps sampled or ranks several.
 func TestPredictByNames(t *testing.T) {
 	s := newSandbox(t)
 	s.cities("a", "age", "dist", same, "cls")
@@ -68,7 +69,8 @@ func TestPredictByNames(t *testing.T) {
 	s.cities("city", "age", "dist", func(c string) string { return strings.Replace(c, "Rome", "Bern", 1) }, "cls")
 	train := func(run string, more ...string) {
 		t.Helper()
-		s.must(append([]string{"train", "--quiet", "--dataset", "a", "--edges", "symmetric", "--hidden", "8", "--epochs", "40", "--devices", "cpu:threads=1", "--run-dir", run}, more...)...)
+		s.must(append([]string{"train", "--quiet", "--dataset", "a", "--edges", "symmetric", "--hidden", "8", "--epochs", "40",
+			"--devices", "cpu:threads=1", "--run-dir", run}, more...)...)
 	}
 	train("run", "--standardize", "train")
 	train("raw", "--model", "sage", "--seeds", "1,2", "--epochs", "200")
@@ -76,7 +78,8 @@ func TestPredictByNames(t *testing.T) {
 	for _, run := range []string{"run", "raw/seed-2", "steps"} {
 		var kept struct{ Columns, Classes []string }
 		text, err := os.ReadFile(s.path(run + "/names.json"))
-		if err != nil || json.Unmarshal(text, &kept) != nil || !slices.Equal(kept.Columns, []string{"age", "dist", "city=Lima", "city=Oslo", "city=Rome"}) || !slices.Equal(kept.Classes, []string{"mid", "north", "south"}) {
+		columns, classes := []string{"age", "dist", "city=Lima", "city=Oslo", "city=Rome"}, []string{"mid", "north", "south"}
+		if err != nil || json.Unmarshal(text, &kept) != nil || !slices.Equal(kept.Columns, columns) || !slices.Equal(kept.Classes, classes) {
 			t.Fatalf("%s: names.json has %s (%v)", run, text, err)
 		}
 		var want []byte
@@ -105,7 +108,8 @@ func TestPredictByNames(t *testing.T) {
 				t.Errorf("%s: %d of 120 labels of %s are right", run, right, data)
 			}
 		}
-		s.fails(term.ExitUsage, []string{"--dataset city", `column "city=Rome" of the run`, `"city=Bern"`, "1 of 5"}, "predict", "--quiet", "--run", run, "--dataset", "city", "--out", "refused.csv")
+		s.fails(term.ExitUsage, []string{"--dataset city", `column "city=Rome" of the run`, `"city=Bern"`, "1 of 5"},
+			"predict", "--quiet", "--run", run, "--dataset", "city", "--out", "refused.csv")
 	}
 	if term.Exists(s.path("refused.csv")) {
 		t.Error("a prediction that was refused left its file")
@@ -113,7 +117,14 @@ func TestPredictByNames(t *testing.T) {
 	if _, notes, _ := s.run("predict", "--run", "run", "--dataset", "swapped"); !strings.Contains(notes, "2 of 5 columns stand elsewhere") {
 		t.Errorf("no note says that columns are moved: %s", notes)
 	}
-	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run", "--dataset", "swapped", "--what", "probabilities", "--devices", cpus(1), "--out", "two.csv")
+	s.probabilitiesByNames()
+}
+
+// probabilitiesByNames predicts those of the runs of TestPredictByNames: in one process, in two, and in chunks.
+func (s *sandbox) probabilitiesByNames() {
+	t := s.t
+	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run", "--dataset", "swapped", "--what", "probabilities",
+		"--devices", cpus(1), "--out", "two.csv")
 	s.must("predict", "--quiet", "--run", "run", "--what", "probabilities", "--devices", "cpu:threads=1", "--out", "one.csv")
 	two := s.lines("two.csv", "vertex", "id", "p_mid", "p_north", "p_south")
 	for v, line := range s.lines("one.csv", "vertex", "id", "p_mid", "p_north", "p_south") {
@@ -137,8 +148,8 @@ func TestPredictByNames(t *testing.T) {
 	}
 }
 
-// A run is resumed on the data that it was begun on; a data set whose columns or classes are only called otherwise is another one. Sides without names are
-// compared by number, with a note.
+// A run is resumed on the data that it was begun on; a data set whose columns or classes are only called otherwise is
+// another one. Sides without names are compared by number, with a note.
 func TestNamesOfOwnData(t *testing.T) {
 	s := newSandbox(t)
 	s.cities("a", "age", "dist", same, "cls")
@@ -207,8 +218,10 @@ func TestPredictWeights(t *testing.T) {
 	predict := func(run, data string) []string {
 		return []string{"predict", "--quiet", "--run", run, "--dataset", data + ".npz"}
 	}
-	s.fails(term.ExitUsage, []string{"its edges have weights, those of plain have none", "`capgnn data import --ignore-weights`", "train a run with weights"}, predict("plain", "weighted")...)
-	s.fails(term.ExitUsage, []string{"its edges have no weights, those of weighted have some", "add them", "`capgnn train --ignore-weights`"}, predict("weighted", "plain")...)
+	s.fails(term.ExitUsage, []string{"its edges have weights, those of plain have none", "`capgnn data import --ignore-weights`", "train a run with weights"},
+		predict("plain", "weighted")...)
+	s.fails(term.ExitUsage, []string{"its edges have no weights, those of weighted have some", "add them", "`capgnn train --ignore-weights`"},
+		predict("weighted", "plain")...)
 	s.must(predict("ignored", "weighted")...)
 	s.must(predict("ignored", "plain")...)
 	s.must("data", "import", "weighted.npz", "--ignore-weights", "--quiet", "--out", "without")

@@ -8,8 +8,9 @@ import (
 	"capgnn/internal/room"
 )
 
-// MatchColumns returns which of the columns named have is each of those named want, the columns of a run: nil where they lie alike, or where one
-// side has no names. Names that are not the same on both sides are an error, and so are names that stand twice in another order.
+// MatchColumns returns which of the columns named have is each of those named want, the columns of a run: nil where
+// they lie alike, or where one side has no names. Names that are not the same on both sides are an error, and so are
+// names that stand twice in another order.
 func MatchColumns(have, want []string) (from []int, err error) {
 	if have == nil || want == nil || slices.Equal(have, want) {
 		return nil, nil
@@ -23,14 +24,18 @@ func MatchColumns(have, want []string) (from []int, err error) {
 		return nil, err
 	}
 	missing, more := lacking(want, at), lacking(have, wanted)
+	const cure = "make it with the columns of the run's data"
 	switch {
 	case len(missing) > 0 && len(more) > 0:
-		return nil, fmt.Errorf("column %.60q of the run is not in the data set, whose %.60q is not in the run (%d of %d columns differ): make it with the columns of the run's data",
-			missing[0], more[0], max(len(missing), len(more)), max(len(want), len(have)))
+		differ, all := max(len(missing), len(more)), max(len(want), len(have))
+		return nil, fmt.Errorf("column %.60q of the run is not in the data set, whose %.60q is not in the run (%d of %d columns differ): %s",
+			missing[0], more[0], differ, all, cure)
 	case len(missing) > 0:
-		return nil, fmt.Errorf("column %.60q of the run is not in the data set (%d of %d columns are missing): make it with the columns of the run's data", missing[0], len(missing), len(want))
+		return nil, fmt.Errorf("column %.60q of the run is not in the data set (%d of %d columns are missing): %s",
+			missing[0], len(missing), len(want), cure)
 	case len(more) > 0:
-		return nil, fmt.Errorf("column %.60q of the data set is not in the run (%d more than its %d columns): make it with the columns of the run's data", more[0], len(more), len(want))
+		return nil, fmt.Errorf("column %.60q of the data set is not in the run (%d more than its %d columns): %s",
+			more[0], len(more), len(want), cure)
 	}
 	from = make([]int, len(want))
 	for i, name := range want {
@@ -44,7 +49,8 @@ func places(names []string, whose string) (map[string]int, error) {
 	at := make(map[string]int, len(names))
 	for i, name := range names {
 		if _, twice := at[name]; twice {
-			return nil, fmt.Errorf("two columns of the %s are called %.60q, and the names of data set and run differ: give each column a name of its own, or the same names in the same order", whose, name)
+			return nil, fmt.Errorf("two columns of the %s are called %.60q, and the names of data set and run differ: "+
+				"give each column a name of its own, or the same names in the same order", whose, name)
 		}
 		at[name] = i
 	}
@@ -80,7 +86,8 @@ func (d *Dataset) OrderColumns(want []string) error {
 		return fmt.Errorf("order columns: %w", err)
 	}
 	d.ColumnNames = want
-	d.Note("features: %d of %d columns stand elsewhere than in the run's data: they were put into its order by their names", moved, len(from))
+	d.Note("features: %d of %d columns stand elsewhere than in the run's data: they were put into its order by their names",
+		moved, len(from))
 	return nil
 }
 

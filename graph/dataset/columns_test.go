@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +14,13 @@ func TestMatchColumns(t *testing.T) {
 		from       []int
 		err        string
 	}{
-		"alike":             {[]string{"a", "b"}, []string{"a", "b"}, nil, ""},
-		"turned":            {[]string{"b", "c", "a"}, []string{"a", "b", "c"}, []int{2, 0, 1}, ""},
-		"run without":       {[]string{"a"}, nil, nil, ""},
-		"data without":      {nil, []string{"a"}, nil, ""},
-		"twice alike":       {[]string{"a", "a"}, []string{"a", "a"}, nil, ""},
-		"another":           {[]string{"age", "Bern", "Lima"}, []string{"age", "Lima", "Rome"}, nil, `column "Rome" of the run is not in the data set, whose "Bern" is not in the run (1 of 3 columns differ)`},
+		"alike":        {[]string{"a", "b"}, []string{"a", "b"}, nil, ""},
+		"turned":       {[]string{"b", "c", "a"}, []string{"a", "b", "c"}, []int{2, 0, 1}, ""},
+		"run without":  {[]string{"a"}, nil, nil, ""},
+		"data without": {nil, []string{"a"}, nil, ""},
+		"twice alike":  {[]string{"a", "a"}, []string{"a", "a"}, nil, ""},
+		"another": {[]string{"age", "Bern", "Lima"}, []string{"age", "Lima", "Rome"}, nil,
+			`column "Rome" of the run is not in the data set, whose "Bern" is not in the run (1 of 3 columns differ)`},
 		"missing":           {[]string{"b"}, []string{"a", "b", "c"}, nil, `column "a" of the run is not in the data set (2 of 3 columns are missing)`},
 		"more":              {[]string{"b", "x", "a"}, []string{"a", "b"}, nil, `column "x" of the data set is not in the run (1 more than its 2 columns)`},
 		"twice in the data": {[]string{"a", "a", "b"}, []string{"a", "b", "c"}, nil, `two columns of the data set are called "a"`},
@@ -38,15 +40,16 @@ func TestOrderColumns(t *testing.T) {
 	for name, c := range map[string]struct {
 		in, want Features
 	}{
-		"dense":  {Features{Cols: 3, Dense: dense}, Features{Cols: 3, Dense: []float32{3, 1, 2, 6, 4, 5}}},
-		"sparse": {Features{Cols: 3, Indptr: indptr, Indices: indices, Data: data}, Features{Cols: 3, Indptr: []int64{0, 2, 4}, Indices: []int32{0, 1, 0, 2}, Data: []float32{3, 1, 6, 5}}},
+		"dense": {Features{Cols: 3, Dense: dense}, Features{Cols: 3, Dense: []float32{3, 1, 2, 6, 4, 5}}},
+		"sparse": {Features{Cols: 3, Indptr: indptr, Indices: indices, Data: data},
+			Features{Cols: 3, Indptr: []int64{0, 2, 4}, Indices: []int32{0, 1, 0, 2}, Data: []float32{3, 1, 6, 5}}},
 	} {
 		d := &Dataset{Features: c.in, ColumnNames: []string{"a", "b", "c"}}
 		if err := d.OrderColumns([]string{"c", "a", "b"}); err != nil {
 			t.Fatal(err)
 		}
 		f := &d.Features
-		if !slices.Equal(f.Dense, c.want.Dense) || !slices.Equal(f.Indptr, c.want.Indptr) || !slices.Equal(f.Indices, c.want.Indices) || !slices.Equal(f.Data, c.want.Data) {
+		if !reflect.DeepEqual(f, &c.want) {
 			t.Errorf("%s: got %+v, want %+v", name, *f, c.want)
 		}
 		if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "3 of 3 columns") || !slices.Equal(d.ColumnNames, []string{"c", "a", "b"}) {

@@ -7,7 +7,8 @@ import (
 	"capgnn/graph/dataset"
 )
 
-// UseNames reads what the columns and the classes of the run are called. Finished runs of older versions know their classes.
+// UseNames reads what the columns and the classes of the run are called. Finished runs of older versions know their
+// classes.
 func (p *Prediction) UseNames() error {
 	n, err := p.Folder.ReadNames()
 	if err != nil {
@@ -30,9 +31,11 @@ func (p *Prediction) sameWeights(weighted bool) error {
 	case p.weighs == nil || *p.weighs == weighted:
 		return nil
 	case weighted:
-		return fmt.Errorf("its edges have weights, those of %s have none: leave them out with `capgnn data import --ignore-weights`, or train a run with weights", p.Folder)
+		return fmt.Errorf("its edges have weights, those of %s have none: "+
+			"leave them out with `capgnn data import --ignore-weights`, or train a run with weights", p.Folder)
 	}
-	return fmt.Errorf("its edges have no weights, those of %s have some: add them, or train a run with `capgnn train --ignore-weights`", p.Folder)
+	return fmt.Errorf("its edges have no weights, those of %s have some: "+
+		"add them, or train a run with `capgnn train --ignore-weights`", p.Folder)
 }
 
 // noteNames says where columns and classes are taken by their numbers because one side has no names.
@@ -51,7 +54,8 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 	}
 }
 
-// knowsClasses reports whether the data set names classes that all are the run's. They may be fewer, and in another order.
+// knowsClasses reports whether the data set names classes that all are the run's. They may be fewer, and in another
+// order.
 func (p *Prediction) knowsClasses(d *dataset.Dataset) bool {
 	return d.ClassNames != nil && p.names.Classes != nil && p.otherClasses(d) == 0
 }
@@ -78,7 +82,8 @@ func (p *Prediction) classes() map[string]int32 {
 	return of
 }
 
-// classNames returns what the classes of the answer are called: as the run's, else as the data set's; nil: only numbers are known.
+// classNames returns what the classes of the answer are called: as the run's, else as the data set's; nil: only
+// numbers are known.
 func (p *Prediction) classNames() []string {
 	if p.names.Classes != nil {
 		return p.names.Classes
@@ -86,8 +91,8 @@ func (p *Prediction) classNames() []string {
 	return p.Data.Names.Classes
 }
 
-// classesByName returns the labels of a data set as classes of the run, by their names where both sides have them. A class that the run does not have
-// is none.
+// classesByName returns the labels of a data set as classes of the run, by their names where both sides have them. A
+// class that the run does not have is none.
 func (p *Prediction) classesByName(d *dataset.Dataset) []int32 {
 	if d.Labels == nil || d.ClassNames == nil || p.names.Classes == nil || slices.Equal(d.ClassNames, p.names.Classes) {
 		return d.Labels

@@ -8,14 +8,16 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// advisers are the commands whose flags a text means first, which come from packages that do not know which command calls them.
+// advisers are the commands whose flags a text means first, which come from packages that do not know which command
+// calls them.
 var advisers = []string{"train", "data import"}
 
 // flagInText finds flags in a text.
 var flagInText = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
 
-// OtherFlags returns the text of a command, in which a flag that it does not have is called that of a command that has it, as in "train's --edges".
-// Flags in backquotes, which name their command, and those that no command has stay as they are.
+// OtherFlags returns the text of a command, in which a flag that it does not have is called that of a command that has
+// it, as in "train's --edges". Flags in backquotes, which name their command, and those that no command has stay as
+// they are.
 func OtherFlags(c *cli.Context, text string) string {
 	found := flagInText.FindAllStringIndex(text, -1)
 	if found == nil || c == nil || c.Command == nil {
@@ -25,7 +27,8 @@ func OtherFlags(c *cli.Context, text string) string {
 	done := 0
 	for _, at := range found {
 		before, name := text[:at[0]], text[at[0]+len("--"):at[1]]
-		if strings.Count(before, "`")%2 == 1 || strings.HasSuffix(before, "'s ") || endsInWord(before) || hasFlag(c.Command.Flags, name) {
+		named := strings.Count(before, "`")%2 == 1 || strings.HasSuffix(before, "'s ") // with its command
+		if named || endsInWord(before) || hasFlag(c.Command.Flags, name) {
 			continue
 		}
 		if owner := ownerOf(c, name); owner != "" {
