@@ -93,9 +93,10 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// nameFlags makes errors of a command and of those below it call flags that it does not have those of others.
+// nameFlags makes errors of a command and of those below it call flags that it does not have those of others. Those of launch are of the command that it
+// has started.
 func nameFlags(cmd *cli.Command) {
-	if cmd.Action != nil {
+	if cmd.Action != nil && cmd.Name != "launch" {
 		cmd.Action = term.NamingFlags(cmd.Action)
 	}
 	for _, sub := range cmd.Subcommands {

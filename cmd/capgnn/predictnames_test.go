@@ -126,6 +126,10 @@ func (s *sandbox) probabilitiesByNames() {
 	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run", "--dataset", "swapped", "--what", "probabilities",
 		"--devices", cpus(1), "--out", "two.csv")
 	s.must("predict", "--quiet", "--run", "run", "--what", "probabilities", "--devices", "cpu:threads=1", "--out", "one.csv")
+	if _, errs, code := s.run("launch", "-n", "2", "--", "predict", "--run", "run", "--dataset", "city", "--devices", cpus(1)); code != term.ExitUsage ||
+		!strings.Contains(errs, "--dataset city: column") || strings.Contains(errs, "'s --dataset") {
+		t.Errorf("launched: exit code %d: %s", code, errs)
+	}
 	two := s.lines("two.csv", "vertex", "id", "p_mid", "p_north", "p_south")
 	for v, line := range s.lines("one.csv", "vertex", "id", "p_mid", "p_north", "p_south") {
 		sum := 0.0
