@@ -6,8 +6,8 @@
 // # Contract
 //
 // Row i is vertex i of the data set, whatever the devices. Features are standardised as the run's were, never with the rows
-// of another data set. Weights that do not fit the settings, and data that do not fit the weights, are refused before
-// anything is computed. Nothing is written until all is predicted.
+// of another data set. Columns and classes are compared with the run's by name, where both have names. Weights that do not
+// fit the settings, and data that do not fit the weights, are refused before anything is computed. Nothing is written until all is predicted.
 //
 // Forward passes are of package pipeline; data, devices and parts are chosen by package training. Begin with prediction.go;
 // files are written by table.go.
