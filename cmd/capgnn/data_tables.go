@@ -1,9 +1,9 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -16,19 +16,21 @@ import (
 
 func dataTablesCommand() *cli.Command {
 	return &cli.Command{
-		Name: "tables", UsageText: "capgnn data tables --nodes people.csv --links friends.csv --label city --out people", Usage: "make a CSV folder of two tables with names in them, which the other commands read",
-		Description: "One line per vertex and one per edge, behind a line of names; fields between commas, semicolons or tabs. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
+		Name: "tables", UsageText: "capgnn data tables --nodes people.csv --links friends.csv --label city --out people", Usage: "make a CSV folder of tables with names in them, which the other commands read",
+		Description: "One line per vertex and one per edge, behind a line of names; fields between commas, semicolons, tabs, bars or blanks. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label"},
-			&cli.StringFlag{Name: "links", Usage: "`FILE` with a line per edge: in its first two columns the ids of its ends, from and to"},
+			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label (default: the vertices are those of --links)"},
+			&cli.StringFlag{Name: "links", Usage: "`FILE` with a line per edge: the ids of its ends in columns such as source and target, else in the first two"},
 			&cli.StringFlag{Name: "weight", Usage: "`COLUMN` of --links with the weights of edges (default: none)"},
-			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the first)"},
-			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty where unknown (default: none)"},
+			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the one that is called id, else the first)"},
+			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty, NA, nan, none or null where unknown, and -1 among whole numbers (default: none)"},
+			&cli.StringFlag{Name: "label-sep", Usage: "`TEXT` between the classes of a vertex, such as '|', if it may have several"},
+			&cli.StringFlag{Name: "split-column", Usage: "`COLUMN` of --nodes that says train, val or test (default: one called split, or masks called train_mask, val_mask, test_mask)"},
 			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
 			&cli.StringFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
 			&cli.StringFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
-			&cli.StringFlag{Name: "features", Usage: "JSON `FILE` with a list of feature numbers for each id, {\"ID\": [3, 17], …}; these features are added to those of --nodes"},
-			&cli.StringFlag{Name: "missing", Usage: "`NUMBER` that stands for empty fields of features (default: they are an error)"},
+			&cli.StringFlag{Name: "features", Usage: "`FILE` of features beside those of --nodes: JSON with a list of feature numbers for each id, {\"ID\": [3, 17], …}, or .npy with a row for each line"},
+			&cli.StringFlag{Name: "missing", Usage: "`VALUE` for empty fields of features: a number, mean or median of the column, or drop to leave the vertex out (default: they are an error)"},
 			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
 			&cli.StringFlag{Name: "out", Usage: "new folder `DIR`"},
 		},
@@ -38,21 +40,19 @@ func dataTablesCommand() *cli.Command {
 
 func dataTablesAction(c *cli.Context) error {
 	k := term.NewConsole(c)
-	t := tables.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Weight: c.String("weight"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
-	if t.Nodes == "" || t.Edges == "" {
-		return term.Usagef("data tables: give both --nodes and --links")
+	t := tables.Tables{
+		Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), LabelSep: c.String("label-sep"), SplitColumn: c.String("split-column"),
+		Weight: c.String("weight"), Features: c.String("features"), Missing: c.String("missing"), SkipUnknown: c.Bool("skip-unknown"),
+	}
+	if t.Edges == "" {
+		return term.Usagef("data tables: give --links, and --nodes if there is a table of vertices")
 	}
 	for flag, into := range map[string]*[]string{"drop": &t.Drop, "categorical": &t.Categorical, "lists": &t.Lists} {
-		if list := c.String(flag); list != "" {
-			*into = strings.Split(list, ",")
+		names, err := columnNames(c.String(flag))
+		if err != nil {
+			return term.Usagef("--%s: %w", flag, err)
 		}
-	}
-	if text := c.String("missing"); text != "" {
-		x, err := strconv.ParseFloat(text, 32)
-		if err != nil || x-x != 0 {
-			return term.Usagef("--missing: %q is not a number", text)
-		}
-		t.Missing = &x
+		*into = names
 	}
 	out, err := freeFolder(c)
 	if err != nil {
@@ -67,6 +67,9 @@ func dataTablesAction(c *cli.Context) error {
 	if err != nil {
 		return term.Unreadable(err, "nothing was written")
 	}
+	for _, note := range written.Notes {
+		k.Note("note: %s", note)
+	}
 	for _, name := range written.IDLike {
 		k.Note("note: column %q has a different value in every line, as ids have: if it is an id, leave it out with --drop", name)
 	}
@@ -74,6 +77,16 @@ func dataTablesAction(c *cli.Context) error {
 		return json.NewEncoder(k.Out).Encode(written)
 	}
 	return tablesSummary(c, out, written)
+}
+
+// columnNames splits names at commas; a name with a comma stands in quotation marks.
+func columnNames(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	r := csv.NewReader(strings.NewReader(list))
+	r.TrimLeadingSpace = true
+	return r.Read()
 }
 
 // writeTables makes the folder out, whole or not at all.
@@ -92,14 +105,23 @@ func writeTables(t *tables.Tables, out string) (written *tables.Written, err err
 func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 	k := term.NewConsole(c)
 	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "vertices\t%s\n", term.Grouped(int64(w.Vertices)))
-	fmt.Fprintf(t, "edges\t%s", term.Grouped(w.Edges))
+	fmt.Fprintf(t, "vertices\t%s", term.Grouped(int64(w.Vertices)))
+	if w.LeftOut > 0 {
+		fmt.Fprintf(t, "  (%s left out: a feature is missing)", term.Grouped(w.LeftOut))
+	}
+	fmt.Fprintf(t, "\nedges\t%s", term.Grouped(w.Edges))
+	if w.EdgesGone > 0 {
+		fmt.Fprintf(t, "  (%s left out with their vertices)", term.Grouped(w.EdgesGone))
+	}
 	if w.Skipped > 0 {
 		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", term.Grouped(w.Skipped))
 	}
 	fmt.Fprintf(t, "\nfeatures\t%s", term.NamesOf(w.Features))
-	if w.Sparse {
+	switch {
+	case w.Sparse:
 		fmt.Fprintf(t, "  (sparse)")
+	case len(w.Features) == 0:
+		fmt.Fprintf(t, "  (train with --features degree)")
 	}
 	if w.Filled > 0 {
 		fmt.Fprintf(t, "  (%s empty fields filled)", term.Grouped(w.Filled))
@@ -107,6 +129,9 @@ func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 	fmt.Fprintf(t, "\nclasses\t%s", term.NamesOf(w.Classes))
 	if w.Unlabelled > 0 {
 		fmt.Fprintf(t, "  (%s without)", term.Counted(w.Unlabelled, "vertex"))
+	}
+	if s := w.Split; s != nil {
+		fmt.Fprintf(t, "\nsplit\ttrain %s, val %s, test %s", term.Grouped(s.Train), term.Grouped(s.Val), term.Grouped(s.Test))
 	}
 	fmt.Fprintf(t, "\nwritten\t%s\n", out)
 	return t.Flush()

@@ -3,123 +3,82 @@ package tables
 import (
 	"fmt"
 	"strings"
+
+	"capgnn/graph/dataset/internal/fields"
 )
 
-const (
-	// likeIDs is from how many lines on a column with something else in every line is taken for ids.
-	likeIDs = 20
-	// maxSeen bounds what is remembered of a column; one that has not repeated itself by then is taken for ids.
-	maxSeen = 1 << 20
-	// maxCategories is up to how many names a column of names is one of categories.
-	maxCategories = 64
-)
-
-// columnWatch is what was seen of a column.
-type columnWatch struct {
-	seen     map[string]struct{} // different fields, until one repeats
-	repeated bool                // or is a number that no id is
-
-	line   int    // of the first field that is no number, 0: none
-	first  string // that field
-	empty  int    // such fields that are empty
-	others map[string]struct{}
-	text   int // fields that are no number and not empty
-	lists  int // of these, those that look like lists
-}
-
-// see remembers a field, until one is there twice.
-func (w *columnWatch) see(field string) {
-	if w.repeated || len(w.seen) == maxSeen {
-		return
-	}
-	if w.seen == nil {
-		w.seen = map[string]struct{}{}
-	}
-	if _, twice := w.seen[field]; twice || field == "" {
-		w.repeated, w.seen = true, nil
-		return
-	}
-	w.seen[strings.Clone(field)] = struct{}{}
-}
-
-// likeID reports whether a column holds something else in every one of so many lines.
-func (w *columnWatch) likeID(lines int) bool {
-	return lines >= likeIDs && !w.repeated && len(w.seen) >= min(lines, maxSeen)
-}
-
-// wrong remembers a field that is no number.
-func (w *columnWatch) wrong(field string, line int) {
-	if w.line == 0 {
-		w.line, w.first = line, strings.Clone(field)
-	}
-	if field == "" {
-		w.empty++
-		return
-	}
-	w.text++
-	if isList(field) {
-		w.lists++
-	}
-	if w.others == nil {
-		w.others = map[string]struct{}{}
-	}
-	if len(w.others) <= maxCategories {
-		w.others[strings.Clone(field)] = struct{}{}
-	}
-}
-
-// isList reports whether a field is a list for sure, and no text with blanks.
-func isList(field string) bool {
-	if strings.HasPrefix(field, "[") || strings.Contains(field, "|") {
-		return true
-	}
-	all := items(field)
-	for _, item := range all {
-		if name, _ := itemValue(item); name == item {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
-// fault is the error of all columns that are no numbers, with what to do about each.
-func (r *nodeReader) fault(in *tableIn, lines int) error {
-	first := -1
-	var categories, lists, drop, missing []string
-	for i, w := range r.watched {
-		if w.line == 0 {
+// fault is the error of all columns of features that hold something else, with what to do about each; nil if there are none.
+func (s *survey) fault() error {
+	var first *column
+	var at sighting
+	more := 0
+	named := map[string][]string{} // columns by what to do
+	for _, i := range s.c.of(roleFeature) {
+		col := &s.c.all[i]
+		wrong := col.wrong(col.kind, s.t.Missing != "")
+		if wrong.line == 0 {
 			continue
 		}
-		if first < 0 || w.line < r.watched[first].line {
-			first = i
+		if more++; first == nil || wrong.line < at.line {
+			first, at = col, wrong
 		}
-		name := r.c.head[i]
-		switch {
-		case w.text == 0:
-			missing = append(missing, name)
-		case len(w.others) <= maxCategories && 2*len(w.others) <= lines:
-			categories = append(categories, name)
-		case 2*w.lists > w.text:
-			lists = append(lists, name)
-		default:
-			drop = append(drop, name)
-		}
+		do := col.advice(s.lines)
+		named[do] = append(named[do], col.name)
+	}
+	if first == nil {
+		return nil
 	}
 	var advice []string
-	for _, a := range []struct {
-		text  string
-		names []string
-	}{{"--categorical %s for names", categories}, {"--lists %s for lists", lists}, {"--drop %s", drop}, {"--missing 0 for empty fields of %s", missing}} {
-		if a.names != nil {
-			advice = append(advice, fmt.Sprintf(a.text, strings.ReplaceAll(listed(a.names), ", ", ",")))
+	for _, do := range []string{adviseSplit, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
+		if names := named[do]; names != nil {
+			advice = append(advice, fmt.Sprintf(do, strings.ReplaceAll(listed(names), ", ", ",")))
 		}
 	}
-	what := "is empty"
-	if w := r.watched[first]; w.first != "" {
-		what = fmt.Sprintf("holds %.20q, which is no number", w.first)
+	what := first.what(at)
+	if more > 1 {
+		what += fmt.Sprintf(" (and so %d more)", more-1)
 	}
-	if more := len(categories) + len(lists) + len(drop) + len(missing) - 1; more > 0 {
-		what += fmt.Sprintf(" (and so %d more)", more)
+	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes", s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "))
+}
+
+// What to do about columns.
+const (
+	adviseSplit   = "--split-column %s"
+	adviseNames   = "--categorical %s for names"
+	adviseLists   = "--lists %s for lists"
+	adviseMend    = "numbers in %s"
+	adviseDrop    = "--drop %s"
+	adviseMissing = "--missing mean, median, drop or a NUMBER for empty fields of %s"
+)
+
+// advice says what to do about a column that is no feature as it stands.
+func (c *column) advice(lines int) string {
+	text, vectors := c.of[cellText].count, c.of[cellVector].count
+	others := c.known() - c.of[c.kind].count // that are not as most
+	switch {
+	case text > 0 && c.splitWords == text && text == c.known():
+		return adviseSplit
+	case others == 0 && c.kind == cellVector && c.odd.line > 0, 2*(c.lists+vectors) > c.known() && text > 0:
+		return adviseLists
+	case c.known() == 0 || text == 0 && others == 0:
+		return adviseMissing
+	case text == c.known() && len(c.others) <= maxCategories && (2*len(c.others) <= lines || lines < likeIDs && len(c.others) < text):
+		return adviseNames
+	case 2*c.of[c.kind].count > c.known():
+		return adviseMend
 	}
-	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes", in.name, r.watched[first].line, r.c.head[first], what, strings.Join(advice, ", "))
+	return adviseDrop
+}
+
+// what says what is wrong with a field of a feature.
+func (c *column) what(at sighting) string {
+	switch {
+	case at == c.odd:
+		return fmt.Sprintf("holds %d numbers, the lines before it hold %d", at.count, c.vector)
+	case at.field == "":
+		return "is empty"
+	case fields.Unknown(at.field):
+		return fmt.Sprintf("holds %.20q, which is no value", at.field)
+	}
+	return fmt.Sprintf("holds %.20q, %s", at.field, noNumber(at.field))
 }

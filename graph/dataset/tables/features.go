@@ -2,9 +2,8 @@ package tables
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,204 +13,204 @@ import (
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
-	"capgnn/internal/npy"
 )
 
 // denseColumns is up to how many features that are not all columns of numbers are written as text.
 const denseColumns = 256
 
-// featureSink takes the features of one vertex after the other.
-type featureSink interface {
-	row(record []string) error // a line of Nodes; numbers are numbers
-	// finish ends the file and returns the names of the features.
-	finish(number map[string]int32, w *Written) ([]string, error)
-	abandon() error
+// featureRows makes rows of features of lines: the numbers of columns, a matrix beside them (--features FILE.npy), and what names
+// stand for. Columns of numbers come first, in the order of the table.
+type featureRows struct {
+	s      *survey
+	dense  []int             // columns of numbers
+	width  int               // their numbers
+	matrix *matrix           // nil: none
+	lists  *dataset.Features // by line, of features by number; nil: none
+	first  int               // the feature that is number 0 of lists
+	names  []string          // of all features
+	sink   rowSink
+
+	text  []string // of the row
+	extra []extra
 }
 
-// featureSink returns where the features of a table go: straight into a file, if all of them are columns of numbers.
-func (t *Tables) featureSink(dir string, c *tableColumns) (featureSink, error) {
-	numbers := c.of(columnNumber)
-	if t.Features == "" && len(c.of(columnNames))+len(c.of(columnLists)) == 0 {
-		out, err := textfile.CreateTable(dir, "features.csv", c.named(numbers)...)
-		return &numberSink{out: out, names: c.named(numbers), columns: numbers, fields: make([]string, len(numbers))}, err
-	}
-	return &mixedSink{t: t, dir: dir, c: c, numbers: numbers, ids: make([]map[string]int32, len(c.head)), f: dataset.Features{Indptr: []int64{0}}}, nil
-}
-
-// numberSink writes columns of numbers as they stand.
-type numberSink struct {
-	out     *textfile.Table
-	names   []string
-	columns []int
-	fields  []string
-}
-
-func (s *numberSink) row(record []string) error {
-	for k, i := range s.columns {
-		s.fields[k] = record[i]
-	}
-	return s.out.Line(s.fields...)
-}
-
-func (s *numberSink) finish(map[string]int32, *Written) ([]string, error) {
-	err := s.out.Close()
-	if err == nil && len(s.names) == 0 {
-		err = os.Remove(s.out.Name())
-	}
-	return s.names, err
-}
-
-func (s *numberSink) abandon() error { return s.out.Close() }
-
-// mixedSink gathers columns of numbers, names and lists as sparse rows. Columns have the numbers in which they came up; the
-// names of a column of the table, and so their order, are known at the end.
-type mixedSink struct {
-	t       *Tables
-	dir     string
-	c       *tableColumns
-	numbers []int
-	ids     []map[string]int32 // number of each name, by column of the table
-	names   []featureName      // behind the columns of numbers
-	f       dataset.Features
-}
-
-// featureName is a feature that a name in a column of the table stands for.
-type featureName struct {
+// extra is a feature that a name stands for.
+type extra struct {
 	column int
-	name   string
+	value  float32
 }
 
-func (s *mixedSink) row(record []string) error {
-	for k, i := range s.numbers {
-		x, err := strconv.ParseFloat(record[i], 32)
-		if err != nil {
-			return err
+// rowSink writes rows of features.
+type rowSink interface {
+	row(line int, dense []string, extras []extra) error
+	close() error // and what remains to be written is
+}
+
+// featureRows returns how the features of lines are made and where they go; nil: there are none.
+func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
+	r := &featureRows{s: s, dense: s.c.of(roleFeature)}
+	for _, i := range r.dense {
+		col := &s.c.all[i]
+		if r.width += col.width; r.width > check.MaxCols {
+			return nil, fmt.Errorf("%s: there are more than %d features", s.t.Nodes, check.MaxCols)
 		}
-		s.add(int32(k), float32(x))
-	}
-	for i, kind := range s.c.kind {
-		switch {
-		case kind == columnNames && record[i] != "":
-			if err := s.addName(i, record[i], 1); err != nil {
-				return err
+		for k := range col.width {
+			name := col.name
+			if col.kind == cellVector {
+				name += "_" + strconv.Itoa(k)
 			}
-		case kind == columnLists:
-			for _, item := range items(record[i]) {
-				name, value := itemValue(item)
-				if err := s.addName(i, name, value); err != nil {
-					return err
-				}
-			}
+			r.names = append(r.names, name)
 		}
 	}
-	s.f.Indptr = append(s.f.Indptr, int64(len(s.f.Indices)))
-	return nil
-}
-
-func (s *mixedSink) add(column int32, x float32) {
-	if x != 0 {
-		s.f.Indices, s.f.Data = append(s.f.Indices, column), append(s.f.Data, x)
-	}
-}
-
-// addName adds the feature that a name in a column of the table stands for.
-func (s *mixedSink) addName(column int, name string, x float32) error {
-	if s.ids[column] == nil {
-		s.ids[column] = map[string]int32{}
-	}
-	id, known := s.ids[column][name]
-	if !known {
-		if id = int32(len(s.numbers) + len(s.names)); id >= check.MaxCols {
-			return fmt.Errorf("there are more than %d features", check.MaxCols)
-		}
-		name = strings.Clone(name)
-		s.ids[column][name] = id
-		s.names = append(s.names, featureName{column, name})
-	}
-	s.add(id, x)
-	return nil
-}
-
-// items splits a field that is a list.
-func items(field string) []string {
-	return strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(" \t,;|[]{}()'\"", r) })
-}
-
-// itemValue reads NAME:VALUE; an item without a finite value is a name, and its value 1.
-func itemValue(item string) (name string, value float32) {
-	if i := strings.LastIndexByte(item, ':'); i > 0 {
-		if x, err := strconv.ParseFloat(item[i+1:], 32); err == nil && check.Finite(float32(x)) {
-			return item[:i], float32(x)
-		}
-	}
-	return item, 1
-}
-
-// arrange orders the columns of names: by column of the table, whole numbers by size, then other names by their text. It returns
-// the names of all columns.
-func (s *mixedSink) arrange() []string {
-	order := make([]int, len(s.names))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := s.names[a], s.names[b]
-		m, noNumber := strconv.ParseUint(x.name, 10, 63)
-		n, neither := strconv.ParseUint(y.name, 10, 63)
-		return cmp.Or(cmp.Compare(x.column, y.column), cmp.Compare(b2i(noNumber != nil), b2i(neither != nil)), cmp.Compare(m, n), cmp.Compare(x.name, y.name))
-	})
-	all := s.c.named(s.numbers)
-	place := make([]int32, len(order)) // of each name
-	for at, k := range order {
-		place[k] = int32(len(s.numbers) + at)
-		all = append(all, s.c.head[s.names[k].column]+"="+s.names[k].name)
-	}
-	for i, column := range s.f.Indices {
-		if k := int(column) - len(s.numbers); k >= 0 {
-			s.f.Indices[i] = place[k]
-		}
-	}
-	return all
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func (s *mixedSink) finish(number map[string]int32, w *Written) ([]string, error) {
-	names := s.arrange()
-	if s.t.Features != "" {
-		lists, err := s.t.readFeatures(number, w)
-		if err != nil {
-			return nil, err
-		}
-		for id := range lists.Cols {
-			names = append(names, strconv.Itoa(id))
-		}
-		s.f = beside(&s.f, &lists, len(names)-lists.Cols)
-	}
-	if s.f.Cols = len(names); s.f.Cols > check.MaxCols || s.f.Cols == 0 {
-		return nil, fmt.Errorf("%s: there are %d features, want 1 to %d", s.t.Nodes, s.f.Cols, check.MaxCols)
-	}
-	if _, err := s.f.SortRows(false); err != nil {
+	err := r.readFile(w)
+	if err != nil {
 		return nil, err
 	}
-	if i := check.FirstNotFinite(s.f.Data); i >= 0 {
-		return nil, fmt.Errorf("%s: the values of %s in one field add up to %g; features must be finite", s.t.Nodes, names[s.f.Indices[i]], s.f.Data[i])
+	r.nameExtras()
+	switch n := len(r.names); {
+	case n == 0:
+		return nil, nil
+	case n > check.MaxCols:
+		return nil, fmt.Errorf("%s: there are %d features, want 1 to %d", s.t.Nodes, n, check.MaxCols)
 	}
-	if w.Sparse = s.f.Cols > denseColumns; w.Sparse {
-		return names, s.writeSparse(names)
+	mixed := r.lists != nil || len(s.c.of(roleNames))+len(s.c.of(roleLists)) > 0
+	more := len(r.names) // features that make the whole too wide for text
+	if r.matrix != nil {
+		more -= r.matrix.cols
 	}
-	return names, s.writeDense(names)
+	switch w.Sparse = mixed && more > denseColumns; {
+	case w.Sparse:
+		r.sink = &sparseSink{dir: dir, r: r, f: dataset.Features{Cols: len(r.names), Indptr: []int64{0}}}
+	case r.matrix != nil:
+		r.sink = &arraySink{dir: dir, r: r}
+	default:
+		r.sink, err = createText(dir, r)
+	}
+	return r, err
 }
 
-func (s *mixedSink) abandon() error { return nil }
+// readFile reads the features of --features: lists by id, or a matrix by line.
+func (r *featureRows) readFile(w *Written) (err error) {
+	t := r.s.t
+	switch {
+	case t.Features == "":
+		return nil
+	case strings.EqualFold(filepath.Ext(t.Features), ".npy"):
+		if r.matrix, err = readMatrix(t, r.s.lines); err != nil {
+			return err
+		}
+		stem := strings.TrimSuffix(filepath.Base(t.Features), filepath.Ext(t.Features))
+		for k := range r.matrix.cols {
+			r.names = append(r.names, stem+"_"+strconv.Itoa(k))
+		}
+		return nil
+	}
+	lists, err := t.readLists(r.s.number, w)
+	r.lists = &lists
+	return err
+}
 
-// readFeatures reads the lists of features by the ids of the vertices.
-func (t *Tables) readFeatures(number map[string]int32, w *Written) (f dataset.Features, err error) {
+// nameExtras gives the features that names stand for their places: by column of the table, in it whole numbers by size, then other
+// names by their text; behind them those of lists.
+func (r *featureRows) nameExtras() {
+	for i := range r.s.c.all {
+		col := &r.s.c.all[i]
+		if col.role != roleNames && col.role != roleLists {
+			continue
+		}
+		names := make([]string, 0, len(col.names))
+		for name := range col.names {
+			names = append(names, name)
+		}
+		slices.SortFunc(names, func(x, y string) int {
+			m, noNumber := strconv.ParseUint(x, 10, 63)
+			n, neither := strconv.ParseUint(y, 10, 63)
+			return cmp.Or(cmp.Compare(b2i(noNumber != nil), b2i(neither != nil)), cmp.Compare(m, n), cmp.Compare(x, y))
+		})
+		for _, name := range names {
+			col.names[name] = int32(len(r.names))
+			r.names = append(r.names, col.name+"="+name)
+		}
+	}
+	if r.lists == nil {
+		return
+	}
+	r.first = len(r.names)
+	for id := range r.lists.Cols {
+		r.names = append(r.names, strconv.Itoa(id))
+	}
+}
+
+// add makes the row of line k.
+func (r *featureRows) add(in *tableIn, k int, record []string) error {
+	r.text, r.extra = r.text[:0], r.extra[:0]
+	for _, i := range r.dense {
+		col := &r.s.c.all[i]
+		found := look(record[i], r.s.d.may)
+		texts := found.texts(record[i], col.kind)
+		if found.kind == cellMissing {
+			texts = col.fills
+		}
+		if len(texts) != col.width {
+			return in.fault("the table has changed while it was read")
+		}
+		r.text = append(r.text, texts...)
+	}
+	for i := range r.s.c.all {
+		if err := r.addNames(&r.s.c.all[i], in, record[i]); err != nil {
+			return err
+		}
+	}
+	if r.lists != nil {
+		for i := r.lists.Indptr[k]; i < r.lists.Indptr[k+1]; i++ {
+			r.extra = append(r.extra, extra{r.first + int(r.lists.Indices[i]), r.lists.Data[i]})
+		}
+	}
+	r.extra = merge(r.extra)
+	for _, e := range r.extra {
+		if !check.Finite(e.value) {
+			return in.fault("the values of %s in one field add up to %g; features must be finite", r.names[e.column], e.value)
+		}
+	}
+	return r.sink.row(k, r.text, r.extra)
+}
+
+// addNames adds the features that the names in a field stand for.
+func (r *featureRows) addNames(col *column, in *tableIn, field string) error {
+	if col.role != roleNames && col.role != roleLists || fields.Unknown(field) {
+		return nil
+	}
+	all := []string{field}
+	if col.role == roleLists {
+		all = items(field)
+	}
+	for _, item := range all {
+		name, value := item, float32(1)
+		if col.role == roleLists {
+			name, value = itemValue(item)
+		}
+		id, known := col.names[name]
+		if !known {
+			return in.fault("the table has changed while it was read")
+		}
+		r.extra = append(r.extra, extra{int(id), value})
+	}
+	return nil
+}
+
+// finish ends what was begun.
+func (r *featureRows) finish(w *Written) error {
+	w.Features = r.names
+	for _, i := range r.dense {
+		if col := &r.s.c.all[i]; r.s.left == nil {
+			w.Filled += int64(col.of[cellMissing].count)
+		}
+	}
+	return nil
+}
+
+// readLists reads the lists of features by the ids of the vertices, whose lines number has.
+func (t *Tables) readLists(number map[string]int32, w *Written) (f dataset.Features, err error) {
 	err = textfile.Scan(t.Features, t.Watch, func(s *textfile.Scanner, _ int64) error {
 		l, err := fields.ScanLists(s, func(key string) (int32, error) {
 			v, known := number[strings.TrimSpace(key)]
@@ -232,55 +231,20 @@ func (t *Tables) readFeatures(number map[string]int32, w *Written) (f dataset.Fe
 	return f, err
 }
 
-// beside returns the rows of a with those of b behind them, whose columns begin at first.
-func beside(a, b *dataset.Features, first int) dataset.Features {
-	out := dataset.Features{Indptr: []int64{0}}
-	for v := range len(a.Indptr) - 1 {
-		out.Indices = append(out.Indices, a.Indices[a.Indptr[v]:a.Indptr[v+1]]...)
-		out.Data = append(out.Data, a.Data[a.Indptr[v]:a.Indptr[v+1]]...)
-		for i := b.Indptr[v]; i < b.Indptr[v+1]; i++ {
-			out.Indices, out.Data = append(out.Indices, b.Indices[i]+int32(first)), append(out.Data, b.Data[i])
+// merge adds up values of the same feature and puts features in their order; zeros are left out. Sums do not depend on the order
+// in which values came.
+func merge(extras []extra) []extra {
+	extras = slices.DeleteFunc(extras, func(e extra) bool { return e.value == 0 })
+	slices.SortFunc(extras, func(a, b extra) int {
+		return cmp.Or(cmp.Compare(a.column, b.column), cmp.Compare(math.Float32bits(a.value), math.Float32bits(b.value)))
+	})
+	out := extras[:0]
+	for _, e := range extras {
+		if n := len(out); n > 0 && out[n-1].column == e.column {
+			out[n-1].value += e.value
+		} else {
+			out = append(out, e)
 		}
-		out.Indptr = append(out.Indptr, int64(len(out.Indices)))
 	}
 	return out
-}
-
-// writeDense writes features.csv.
-func (s *mixedSink) writeDense(names []string) error {
-	out, err := textfile.CreateTable(s.dir, "features.csv", names...)
-	if err != nil {
-		return err
-	}
-	fields := make([]string, s.f.Cols)
-	for v := range len(s.f.Indptr) - 1 {
-		for c := range fields {
-			fields[c] = "0"
-		}
-		for i := s.f.Indptr[v]; i < s.f.Indptr[v+1]; i++ {
-			fields[s.f.Indices[i]] = strconv.FormatFloat(float64(s.f.Data[i]), 'g', -1, 32)
-		}
-		if err = out.Line(fields...); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, out.Close())
-}
-
-// writeSparse writes features.npz, as scipy.sparse.save_npz does, and columns.csv.
-func (s *mixedSink) writeSparse(names []string) error {
-	out, err := textfile.CreateTable(s.dir, "columns.csv", "column")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		err = errors.Join(err, out.Line(name))
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	return npy.WriteArchiveFile(filepath.Join(s.dir, "features.npz"), []npy.Entry{
-		{Key: "indices", Data: s.f.Indices}, {Key: "indptr", Data: s.f.Indptr}, {Key: "format", Shape: []int{}, Data: []string{"csr"}},
-		{Key: "shape", Data: []int64{int64(len(s.f.Indptr) - 1), int64(s.f.Cols)}}, {Key: "data", Data: s.f.Data},
-	}, npy.Archiving{Deflate: true})
 }

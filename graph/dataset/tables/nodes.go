@@ -3,244 +3,241 @@ package tables
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"slices"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
 )
 
-// columnKind says what becomes of a column of Nodes.
-type columnKind int
-
-const (
-	columnLeft   columnKind = iota // the id, the label, or none of the features
-	columnNumber                   // a feature
-	columnNames                    // Categorical
-	columnLists                    // Lists
-)
-
-// tableColumns says what the columns of Nodes are.
-type tableColumns struct {
-	head      []string
-	kind      []columnKind
-	id, label int // label -1: none
+// nodeWriter writes what the survey of Nodes has told, at a second reading.
+type nodeWriter struct {
+	t      *Tables
+	s      *survey
+	w      *Written
+	dir    string
+	ids    *textfile.Table
+	labels *textfile.Table // nil: none
+	uses   []int           // of each class
+	sets   [3][]bool       // of vertices in train, val and test; nil: none
+	rows   *featureRows    // nil: no features
+	vertex []int32         // of each line, -1 left out
 }
 
-// of lists the columns of one kind.
-func (c *tableColumns) of(kind columnKind) []int {
-	var out []int
-	for i, k := range c.kind {
-		if k == kind {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// named returns the names of columns.
-func (c *tableColumns) named(columns []int) []string {
-	out := make([]string, len(columns))
-	for k, i := range columns {
-		out[k] = c.head[i]
-	}
-	return out
-}
-
-// columns reads the line of names. All names that it lacks are one error.
-func (t *Tables) columns(head []string) (*tableColumns, error) {
-	c := &tableColumns{head: head, kind: slices.Repeat([]columnKind{columnNumber}, len(head)), label: -1}
-	var missing []string
-	find := func(name string) int {
-		i := slices.Index(head, name)
-		if i < 0 {
-			missing = append(missing, strconv.Quote(name))
-		}
-		return max(i, 0)
-	}
-	if t.ID != "" {
-		c.id = find(t.ID)
-	}
-	if t.Label != "" {
-		c.label = find(t.Label)
-	}
-	for _, list := range []struct {
-		names []string
-		kind  columnKind
-	}{{t.Categorical, columnNames}, {t.Lists, columnLists}, {t.Drop, columnLeft}} {
-		for _, name := range list.names {
-			c.kind[find(name)] = list.kind
-		}
-	}
-	if missing != nil {
-		return nil, fmt.Errorf("%s: has no column %s; it has %s", t.Nodes, strings.Join(missing, ", "), listed(head))
-	}
-	if c.kind[c.id] = columnLeft; c.label >= 0 {
-		c.kind[c.label] = columnLeft
-	}
-	return c, nil
-}
-
-// listed joins names, of many the first ones.
-func listed(names []string) string {
-	const shown = 8
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
-}
-
-// writeNodes returns the vertex of each id.
+// writeNodes writes everything about vertices, and returns the vertex of each id, -1 for one that was left out.
 func (t *Tables) writeNodes(dir string, w *Written) (map[string]int32, error) {
-	in, err := openTable(t.Nodes, t.Watch)
+	s, err := t.survey()
 	if err != nil {
 		return nil, err
 	}
-	defer in.close()
-	head, err := in.next()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: is empty, want a line that names the columns", t.Nodes)
-	}
-	if err != nil {
+	n := &nodeWriter{t: t, s: s, w: w, dir: dir}
+	w.Notes = s.notes
+	if err := errors.Join(n.write(), n.close()); err != nil {
 		return nil, err
 	}
-	columns, err := t.columns(slices.Clone(head))
-	if err != nil {
-		return nil, err
+	for id, line := range s.number {
+		s.number[id] = n.vertex[line]
 	}
-	ids, err := textfile.CreateTable(dir, "ids.csv", columns.head[columns.id])
-	if err != nil {
-		return nil, err
-	}
-	sink, err := t.featureSink(dir, columns)
-	if err != nil {
-		return nil, errors.Join(err, ids.Close())
-	}
-	nodes := &nodeReader{t: t, c: columns, w: w, number: map[string]int32{}, watched: make([]columnWatch, len(head))}
-	if err := errors.Join(nodes.copy(in, sink, ids), ids.Close()); err != nil {
-		return nil, errors.Join(err, sink.abandon())
-	}
-	if w.Vertices = len(nodes.number); w.Vertices == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: has no lines after the line of column names", t.Nodes), sink.abandon())
-	}
-	if w.Features, err = sink.finish(nodes.number, w); err != nil {
-		return nil, err
-	}
-	if columns.label < 0 {
-		return nodes.number, nil
-	}
-	return nodes.number, t.writeLabels(dir, columns.head[columns.label], nodes.classes, w)
+	return s.number, n.finish()
 }
 
-// nodeReader reads the lines of Nodes.
-type nodeReader struct {
-	t       *Tables
-	c       *tableColumns
-	w       *Written
-	number  map[string]int32 // vertex of each id
-	classes []string         // of each vertex, by name
-	watched []columnWatch    // by column
+func (n *nodeWriter) write() (err error) {
+	name := n.s.c.all[n.s.c.id].name
+	if name == "" {
+		name = "id"
+	}
+	if n.ids, err = textfile.CreateTable(n.dir, fields.IDsFile, name); err != nil {
+		return err
+	}
+	if c := n.s.classes; c != nil {
+		n.uses = make([]int, len(c.named))
+		head := []string{c.column}
+		if c.sep != "" {
+			head = c.named
+		}
+		if n.labels, err = textfile.CreateTable(n.dir, "labels.csv", head...); err != nil {
+			return err
+		}
+	}
+	if n.rows, err = n.s.featureRows(n.dir, n.w); err != nil {
+		return err
+	}
+	return n.s.again(n.line)
 }
 
-// copy hands features to sink and writes ids. Columns that are no numbers are all looked at before they are an error.
-func (r *nodeReader) copy(in *tableIn, sink featureSink, ids *textfile.Table) error {
-	classNames := map[string]string{}
-	lines, bad := 0, false
-	for ; ; lines++ {
-		record, err := in.next()
-		if err == io.EOF {
-			break
+// line writes a line.
+func (n *nodeWriter) line(in *tableIn, k int, record []string) error {
+	if n.s.left != nil && n.s.left[k] {
+		n.vertex = append(n.vertex, -1)
+		n.w.LeftOut++
+		return nil
+	}
+	n.vertex = append(n.vertex, int32(n.w.Vertices))
+	n.w.Vertices++
+	if err := errors.Join(n.ids.Line(record[n.s.c.id]), n.label(record), n.split(in, record)); err != nil {
+		return err
+	}
+	if n.rows == nil {
+		return nil
+	}
+	return n.rows.add(in, k, record)
+}
+
+func (n *nodeWriter) label(record []string) error {
+	if n.labels == nil {
+		return nil
+	}
+	c := n.s.classes
+	numbers, known := c.of(record[n.s.c.label])
+	if !known {
+		n.w.Unlabelled++
+	}
+	for _, k := range numbers {
+		n.uses[k]++
+	}
+	if c.sep == "" {
+		if !known {
+			return n.labels.Line("-1")
 		}
-		if err != nil {
-			return err
+		return n.labels.Line(strconv.Itoa(int(numbers[0])))
+	}
+	row := make([]string, len(c.named))
+	for k := range row {
+		row[k] = "0"
+	}
+	for _, k := range numbers {
+		row[k] = "1"
+	}
+	return n.labels.Line(row...)
+}
+
+// split takes note of the set in which a vertex is.
+func (n *nodeWriter) split(in *tableIn, record []string) error {
+	set, of := -1, ""
+	for i := range n.s.c.all {
+		col := &n.s.c.all[i]
+		member, ok := -1, true
+		switch col.role {
+		case roleSplit:
+			if member, ok = setOf(record[i]); !ok {
+				return in.fault("column %q holds %.20q, want train, val, test, or nothing for none of them", col.name, record[i])
+			}
+		case roleMask:
+			var yes bool
+			if yes, ok = fields.Truth(record[i]); !ok && !fields.Unknown(record[i]) {
+				return in.fault("column %q holds %.20q, want 0 or 1, true or false: a mask says who is in a set; --drop leaves it out", col.name, record[i])
+			}
+			if yes {
+				member = col.set
+			}
 		}
-		id, err := r.vertex(record, in)
-		if err != nil {
-			return err
-		}
-		good, err := r.features(record, in)
-		if err != nil {
-			return err
-		}
-		if bad = bad || !good; bad {
+		if member < 0 {
 			continue
 		}
-		if r.c.label >= 0 {
-			name, known := classNames[record[r.c.label]]
-			if !known {
-				name = strings.Clone(record[r.c.label])
-				classNames[name] = name
-			}
-			r.classes = append(r.classes, name)
+		if set >= 0 {
+			return in.fault("%s and %s are both 1: a vertex is in one set only", of, col.name)
 		}
-		if err := errors.Join(sink.row(record), ids.Line(id)); err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
-		}
+		set, of = member, col.name
 	}
-	if bad {
-		return r.fault(in, lines)
-	}
-	for i, w := range r.watched {
-		if w.likeID(lines) {
-			r.w.IDLike = append(r.w.IDLike, r.c.head[i])
-		}
+	for k := range n.sets {
+		n.sets[k] = append(n.sets[k], k == set)
 	}
 	return nil
 }
 
-// vertex numbers the id of a line.
-func (r *nodeReader) vertex(record []string, in *tableIn) (id string, err error) {
-	if len(record) != len(r.c.head) {
-		return "", in.fault("%d fields, the first line has %d", len(record), len(r.c.head))
-	}
-	id = record[r.c.id]
-	if id == "" {
-		return "", in.fault("the id (column %q) is empty", r.c.head[r.c.id])
-	}
-	if _, twice := r.number[id]; twice {
-		return "", in.fault("the id %.40q is there twice", id)
-	}
-	if len(r.number) == check.MaxDim {
-		return "", in.fault("there are more than %d vertices", check.MaxDim)
-	}
-	r.number[strings.Clone(id)] = int32(len(r.number))
-	return id, nil
-}
-
-// features looks at the fields of a line that are features and makes them what sinks read: numbers, with Missing in place of empty
-// ones. good is false if one is no number.
-func (r *nodeReader) features(record []string, in *tableIn) (good bool, err error) {
-	good = true
-	for i, kind := range r.c.kind {
-		field := record[i]
-		switch kind {
-		case columnNames:
-			r.watched[i].see(field)
-		case columnNumber:
-			if field == "" && r.t.Missing != nil {
-				r.w.Filled++
-				record[i] = strconv.FormatFloat(*r.t.Missing, 'g', -1, 32)
-				r.watched[i].repeated = true
-				continue
-			}
-			x, err := strconv.ParseFloat(field, 32)
-			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				r.watched[i].wrong(field, in.lineNumber())
-				good = false
-				continue
-			}
-			if x == math.Trunc(x) {
-				r.watched[i].see(field)
-			} else {
-				r.watched[i].repeated = true // no id is broken
-			}
-			if strings.Trim(field, "0123456789+-.eE") != "" {
-				record[i] = strconv.FormatFloat(x, 'g', -1, 32) // as number reads it
-			}
+// close ends the files that are being written.
+func (n *nodeWriter) close() (err error) {
+	for _, table := range []*textfile.Table{n.ids, n.labels} {
+		if table != nil {
+			err = errors.Join(err, table.Close())
 		}
 	}
-	return good, nil
+	if n.rows != nil {
+		err = errors.Join(err, n.rows.sink.close())
+	}
+	return err
+}
+
+// finish writes what is known at the end: names of classes, the split, and names of features.
+func (n *nodeWriter) finish() error {
+	if c := n.s.classes; c != nil {
+		n.w.Classes = append(n.w.Classes, c.named...)
+		var empty []string
+		for k, uses := range n.uses {
+			if uses == 0 {
+				empty = append(empty, c.named[k])
+			}
+		}
+		if empty != nil {
+			n.w.note("%s: column %q: no vertex is of class %s", filepath.Base(n.t.Nodes), c.column, listed(empty))
+		}
+		if c.sep != "" && n.w.Unlabelled > 0 {
+			n.w.note("%s: column %q: %d vertices without a label count as being of no class", filepath.Base(n.t.Nodes), c.column, n.w.Unlabelled)
+		}
+		if err := writeNames(n.dir, fields.ClassesFile, c.column, c.named); err != nil {
+			return err
+		}
+	}
+	if n.s.c.split >= 0 || len(n.s.c.of(roleMask)) > 0 {
+		if err := n.writeSplit(); err != nil {
+			return err
+		}
+	}
+	for _, col := range n.s.c.all {
+		if (col.role == roleFeature && col.kind == cellNumber || col.role == roleNames) && col.likeID(n.s.lines) {
+			n.w.IDLike = append(n.w.IDLike, col.name)
+		}
+	}
+	if n.rows == nil {
+		return nil
+	}
+	return n.rows.finish(n.w)
+}
+
+// writeSplit writes the sets that have a vertex.
+func (n *nodeWriter) writeSplit() error {
+	sizes := [3]int{}
+	for k, name := range []string{"train", "val", "test"} {
+		if sizes[k] = check.CountTrue(n.sets[k]); sizes[k] == 0 {
+			continue
+		}
+		out, err := textfile.CreateTable(n.dir, name+".csv", name)
+		if err != nil {
+			return err
+		}
+		for _, in := range n.sets[k] {
+			if err = out.Line(strconv.Itoa(b2i(in))); err != nil {
+				break
+			}
+		}
+		if err = errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+	}
+	if sizes == [3]int{} {
+		n.w.note("%s: no vertex is in a set of the split, so that there is none", filepath.Base(n.t.Nodes))
+		return nil
+	}
+	n.w.Split = &Split{sizes[0], sizes[1], sizes[2]}
+	return nil
+}
+
+// writeNames writes a file of names.
+func writeNames(dir, file, head string, names []string) error {
+	out, err := textfile.CreateTable(dir, file, head)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err = out.Line(name); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, out.Close())
+}
+
+func (w *Written) note(format string, args ...any) {
+	w.Notes = append(w.Notes, strings.TrimSpace(fmt.Sprintf(format, args...)))
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/textfile"
@@ -18,77 +20,169 @@ import (
 // maxRecord bounds the bytes of one line of a table.
 const maxRecord = 1 << 24
 
-// tableIn reads a table line by line.
+// tableIn reads a table line by line. Lines without any field, as spreadsheets write them (;;;), are left out.
 type tableIn struct {
 	name   string
 	file   *os.File
 	csv    *csv.Reader
 	source *recordReader
+	comma  rune // between fields
+
+	above    int        // lines above those that csv reads
+	comments int        // of them, those that begin with #
+	comment  string     // the last of them
+	line     int        // where the line that was read last begins, from 1
+	ahead    []lineRead // lines behind the names that were read to understand them
+
+	head  []string // names of columns; nil: the file is empty
+	notes []string // doubts about the names
 }
 
+// lineRead is a line that was read before its time.
+type lineRead struct {
+	record []string
+	line   int
+}
+
+// openTable opens a table and reads the names of its columns.
 func openTable(path string, watch dataset.Watch) (*tableIn, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
+	in := &tableIn{name: path, file: f}
+	if err := in.open(watch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	text, err := textfile.Unpacked(path, &textfile.Watched{File: f, Name: filepath.Base(path), Total: info.Size(), Watch: watch}, info.Size())
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	source := &recordReader{r: text, left: maxRecord}
-	r := bufio.NewReader(source)
-	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		if _, err := r.Discard(3); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-	}
-	in := &tableIn{path, f, csv.NewReader(r), source}
-	in.csv.FieldsPerRecord, in.csv.ReuseRecord, in.csv.TrimLeadingSpace, in.csv.Comma = -1, true, true, comma(r)
 	return in, nil
 }
 
-// comma returns what stands between the fields of the first line.
-func comma(r *bufio.Reader) rune {
-	start, _ := r.Peek(r.Size())
-	line, _, _ := strings.Cut(string(start), "\n")
-	best := ','
-	for _, c := range ";\t" {
-		if strings.Count(line, string(c)) > strings.Count(line, string(best)) {
-			best = c
-		}
+func (in *tableIn) open(watch dataset.Watch) error {
+	info, err := in.file.Stat()
+	if err != nil {
+		return err
 	}
-	return best
+	watched := &textfile.Watched{File: in.file, Name: filepath.Base(in.name), Total: info.Size(), Watch: watch}
+	text, err := textfile.Unpacked(in.name, watched, info.Size())
+	if err != nil {
+		return err
+	}
+	in.source = &recordReader{r: &lineEnds{r: text}, left: maxRecord}
+	r := bufio.NewReaderSize(in.source, 1<<16)
+	if err := in.encoding(r); err != nil {
+		return err
+	}
+	if err := in.top(r); err != nil {
+		return err
+	}
+	if in.csv = csv.NewReader(r); in.comma == 0 {
+		in.comma = separator(r)
+	}
+	in.csv.FieldsPerRecord, in.csv.ReuseRecord, in.csv.Comma = -1, true, in.comma
+	in.csv.TrimLeadingSpace = in.comma != '\t' // else two tabs would be one
+	return in.readHead()
 }
 
-// next returns the next line, without blanks around its fields. What it returns is good until the next call.
-func (in *tableIn) next() ([]string, error) {
-	in.source.left = maxRecord
-	record, err := in.csv.Read()
+// readHead reads the line of names, and the next one to see what the first leaves open.
+func (in *tableIn) readHead() error {
+	first, err := in.read()
 	if err == io.EOF {
-		return nil, io.EOF
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.name, textfile.Truncated(err))
+		return err
 	}
-	for i, field := range record {
-		record[i] = strings.TrimSpace(field)
+	whole := lineRead{slices.Clone(first), in.line}
+	next, err := in.read()
+	if err != nil && err != io.EOF {
+		return err
 	}
-	return record, nil
+	if err == nil {
+		in.ahead = []lineRead{{slices.Clone(next), in.line}}
+	}
+	in.head = trimmed(whole.record)
+	if names := in.commentNames(); allNumbers(in.head) && len(names) == len(in.head) {
+		in.note("the names of its columns are those of the comment above them: %s", listed(names))
+		in.head, in.ahead = names, append([]lineRead{whole}, in.ahead...)
+		return nil
+	}
+	if in.comments > 0 {
+		in.note("lines that begin with # above the names of columns are left out: %d, such as %.60q", in.comments, in.comment)
+	}
+	if n := len(in.head); err == nil && n == len(whole.record) && len(next) == n+1 && next[n] != "" {
+		in.head = append([]string{""}, in.head...) // R gives lines names, and their column none
+	}
+	return nil
+}
+
+func (in *tableIn) note(format string, args ...any) {
+	in.notes = append(in.notes, filepath.Base(in.name)+": "+fmt.Sprintf(format, args...))
+}
+
+// trimmed returns fields without empty ones at the end, as spreadsheets write them.
+func trimmed(fields []string) []string {
+	n := len(fields)
+	for n > 1 && fields[n-1] == "" {
+		n--
+	}
+	return fields[:n]
+}
+
+// read returns the next line that has a field, without blanks around its fields. What it returns is good until the next call.
+func (in *tableIn) read() ([]string, error) {
+	for {
+		in.source.left = maxRecord
+		record, err := in.csv.Read()
+		if err == io.EOF {
+			return nil, io.EOF
+		}
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			return nil, fmt.Errorf("%s: line %d, column %d: %w", in.name, parse.Line+in.above, parse.Column, parse.Err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.name, textfile.Truncated(err))
+		}
+		line, _ := in.csv.FieldPos(0)
+		in.line = line + in.above
+		empty := true
+		for i, field := range record {
+			if !utf8.ValidString(field) {
+				return nil, in.fault("%.40q is no UTF-8 text: save the table as UTF-8, or iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW", field)
+			}
+			record[i] = strings.TrimSpace(field)
+			empty = empty && record[i] == ""
+		}
+		if !empty {
+			return record, nil
+		}
+	}
+}
+
+// next returns the next line behind the names, without fields that are empty and stand behind all columns.
+func (in *tableIn) next() (record []string, err error) {
+	if len(in.ahead) > 0 {
+		record, in.line = in.ahead[0].record, in.ahead[0].line
+		in.ahead = in.ahead[1:]
+	} else if record, err = in.read(); err != nil {
+		return nil, err
+	}
+	n := len(in.head)
+	for i := n; i < len(record); i++ {
+		if record[i] != "" {
+			return nil, in.fault("%d fields, the first line has %d", len(trimmed(record)), n)
+		}
+	}
+	return record[:min(n, len(record))], nil
 }
 
 // fault is an error in the line that was read last.
 func (in *tableIn) fault(format string, args ...any) error {
-	return fmt.Errorf("%s: line %d: %w", in.name, in.lineNumber(), fmt.Errorf(format, args...))
+	return in.faultAt(in.line, format, args...)
 }
 
-// lineNumber is where the line that was read last begins, from 1.
-func (in *tableIn) lineNumber() int {
-	line, _ := in.csv.FieldPos(0)
-	return line
+func (in *tableIn) faultAt(line int, format string, args ...any) error {
+	return fmt.Errorf("%s: line %d: %w", in.name, line, fmt.Errorf(format, args...))
 }
 
 func (in *tableIn) close() { in.file.Close() }

@@ -84,7 +84,6 @@ func TestTablesWithoutLabelsOrFeatures(t *testing.T) {
 }
 
 func TestTablesFaults(t *testing.T) {
-	zero := 0.0
 	nodes, edges := "id,x,team\na,1,red\nb,2,\n", "from,to\na,b\n"
 	for _, tc := range []struct {
 		nodes, edges, want string
@@ -102,13 +101,13 @@ func TestTablesFaults(t *testing.T) {
 		{nodes: nodes + "c,,\n", edges: edges, want: `line 4: column "x" is empty`},
 		{nodes: nodes + "c,tall,\n", edges: edges, want: `line 4: column "x" holds "tall"`},
 		{nodes: nodes + "c,NaN,\n", edges: edges, want: `column "x" holds "NaN"`},
-		{nodes: nodes + "c,inf,\n", edges: edges, want: `column "x" holds "inf"`, change: func(s *Tables) { s.Missing = &zero }},
+		{nodes: nodes + "c,inf,\n", edges: edges, want: `column "x" holds "inf"`, change: func(s *Tables) { s.Missing = "0" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"; it has id, x, team`, change: func(s *Tables) { s.Label = "height" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"`, change: func(s *Tables) { s.ID = "height" }},
 		{nodes: nodes, edges: edges, want: `edges.csv: has no column "height"; it has from, to`, change: func(s *Tables) { s.Weight = "height" }},
 		{nodes: nodes, edges: "from,to,w\na,b,nan\n", want: `line 2: column "w": "nan" is not a number, which a weight is`, change: func(s *Tables) { s.Weight = "w" }},
 		{nodes: nodes, edges: "from,to,w\na,b,1e39\n", want: `"1e39" is not a number`, change: func(s *Tables) { s.Weight = "w" }},
-		{nodes: nodes, edges: "from,to,w\na,b\n", want: `column "w": "" is not a number`, change: func(s *Tables) { s.Weight = "w" }},
+		{nodes: nodes, edges: "from,to,w\na,b\n", want: `line 2: column "w" is empty`, change: func(s *Tables) { s.Weight = "w" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"`, change: func(s *Tables) { s.Drop = []string{"height"} }},
 		{nodes: nodes + "c,\"1,\n", edges: edges, want: "line"},
 		{nodes: nodes + "c,\"" + strings.Repeat("1", 2*maxRecord), edges: edges, want: "is a quotation mark missing?"},
@@ -119,7 +118,7 @@ func TestTablesFaults(t *testing.T) {
 			t.Errorf("got %.200v, want %q", err, tc.want)
 		}
 	}
-	_, w, err := tablesOf(t, nodes+"c,,\n", edges+"a,z\nz,a\nc,a\n", func(s *Tables) { s.Missing, s.SkipUnknown = &zero, true })
+	_, w, err := tablesOf(t, nodes+"c,,\n", edges+"a,z\nz,a\nc,a\n", func(s *Tables) { s.Missing, s.SkipUnknown = "0", true })
 	if err != nil || w.Filled != 1 || w.Skipped != 2 || w.Edges != 2 {
 		t.Errorf("%+v, %v", w, err)
 	}
@@ -132,8 +131,8 @@ func FuzzTables(f *testing.F) {
 	f.Add("id,0,team\n\"a\"\"\",0x1p4,nan\n", "f;t\na\";a\"\n", false)
 	f.Fuzz(func(t *testing.T, nodes, edges string, lenient bool) {
 		dir, w, err := tablesOf(t, nodes, edges, func(s *Tables) {
-			if zero := 0.0; lenient {
-				s.Missing, s.SkipUnknown = &zero, true
+			if lenient {
+				s.Missing, s.SkipUnknown = "0", true
 			}
 		})
 		if err != nil {

@@ -1,0 +1,207 @@
+package tables
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/graph/dataset/internal/fields"
+)
+
+// classes are the classes of a column of labels.
+type classes struct {
+	file, column string
+	sep          string // between several classes of a vertex; "": it has one
+	seen         map[string]*classSeen
+	fields       int            // that are known
+	several      int            // of them, those that look like several classes
+	words        map[string]int // that stand for a class that is not known
+
+	named  []string         // the name of each class
+	number map[string]int32 // class of each field, or of each part of one; -1: not known
+}
+
+// classSeen says where the text of a class was.
+type classSeen struct{ count, line int }
+
+// parts splits a field into the classes in it.
+func (c *classes) parts(field string) []string {
+	if c.sep == "" {
+		return []string{field}
+	}
+	if n := len(field); n > 1 && strings.Contains("[] () {}", field[:1]+field[n-1:]) {
+		field = field[1 : n-1]
+	}
+	all := strings.Split(field, c.sep)
+	for i, part := range all {
+		all[i] = strings.Trim(part, " \t\n'\"")
+	}
+	return all
+}
+
+// see takes note of a field.
+func (c *classes) see(field string, line int) error {
+	known := false
+	for _, part := range c.parts(field) {
+		if s := c.seen[part]; s != nil {
+			s.count++
+		} else {
+			c.seen[strings.Clone(part)] = &classSeen{1, line}
+		}
+		known = known || !fields.Unknown(part)
+	}
+	if known {
+		c.fields++
+		if c.sep == "" && strings.ContainsAny(field, "|;") {
+			c.several++
+		}
+	}
+	return nil
+}
+
+// conclude numbers the classes: whole numbers by value, other names by their text.
+func (c *classes) conclude(in *tableIn, commas bool) error {
+	var all []string // that are known
+	c.words, c.number = map[string]int{}, map[string]int32{}
+	for text, s := range c.seen {
+		if fields.Unknown(text) {
+			c.words[text], c.number[text] = s.count, -1
+		} else {
+			all = append(all, text)
+		}
+	}
+	slices.Sort(all)
+	if err := c.refuse(all, commas); err != nil {
+		return err
+	}
+	if values := wholeNumbers(all); values != nil {
+		c.byValue(in, all, values)
+	} else {
+		for i, text := range all {
+			c.number[text] = int32(i)
+		}
+		c.named = all
+		if s := c.seen["-1"]; s != nil {
+			in.note("column %q: -1, in %d lines, is a class like others; leave the field empty where the class is not known", c.column, s.count)
+		}
+	}
+	if n, words := count(c.words); n > 0 {
+		in.note("column %q: the class is not known where it is %s (%d lines)", c.column, words, n)
+	}
+	c.hint(in, all)
+	if c.sep != "" && len(c.named) < 2 {
+		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least", c.file, c.column, c.sep, len(c.named))
+	}
+	return nil
+}
+
+// hint says how a column is read that seems to hold several classes in a field.
+func (c *classes) hint(in *tableIn, all []string) {
+	if c.several == 0 {
+		return
+	}
+	parts, sep := map[string]bool{}, "|"
+	for _, text := range all {
+		if !strings.Contains(text, "|") && strings.Contains(text, ";") {
+			sep = ";"
+		}
+		for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == ';' }) {
+			parts[strings.TrimSpace(part)] = true
+		}
+	}
+	if len(parts) < len(all) || 2*c.several > c.fields {
+		in.note("column %q: fields such as A%sB are classes of their own; if they are several classes of a vertex, give --label-sep '%s'", c.column, sep, sep)
+	}
+}
+
+// refuse refuses columns that are no classes.
+func (c *classes) refuse(all []string, commas bool) error {
+	numbers, broken := len(all) > 0, ""
+	for _, text := range all {
+		found := look(text, commas)
+		numbers = numbers && found.kind == cellNumber
+		if _, whole := fields.Whole(text); numbers && !whole && (broken == "" || c.seen[text].line < c.seen[broken].line) {
+			broken = text
+		}
+	}
+	if numbers && broken != "" {
+		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, and values to predict (regression) are none; make classes of ranges of it, or choose another --label", c.file, c.seen[broken].line, c.column, broken)
+	}
+	const few = 20 // different texts that any column may hold
+	if len(all) > few && 2*len(all) > c.fields {
+		return fmt.Errorf("%s: column %q holds %d different texts in %d lines, too many for classes: if they are values to predict (regression), make classes of ranges of them; if they are ids, choose another --label", c.file, c.column, len(all), c.fields)
+	}
+	return nil
+}
+
+// wholeNumbers returns texts as whole numbers; nil: they are not, or are codes such as 007.
+func wholeNumbers(all []string) []int64 {
+	var values []int64
+	for _, text := range all {
+		x, ok := fields.Whole(text)
+		digits := strings.TrimLeft(text, "+-")
+		if !ok || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' {
+			return nil
+		}
+		values = append(values, x)
+	}
+	return values
+}
+
+// byValue numbers classes that are whole numbers: class k is number k, if they begin near 0 and few are left out, else by value.
+func (c *classes) byValue(in *tableIn, all []string, values []int64) {
+	different := slices.Compact(slices.Sorted(slices.Values(values)))
+	if c.unknownMinus(different) {
+		different = different[1:]
+		for i, text := range all {
+			if values[i] == -1 {
+				c.words[text], c.number[text] = c.seen[text].count, -1
+			}
+		}
+	}
+	if len(different) == 0 {
+		return
+	}
+	least, largest := different[0], different[len(different)-1]
+	keep := least >= 0 && largest <= 2*int64(len(different))
+	if keep {
+		for k := range largest + 1 {
+			c.named = append(c.named, strconv.FormatInt(k, 10))
+		}
+	} else {
+		for _, x := range different {
+			c.named = append(c.named, strconv.FormatInt(x, 10))
+		}
+		in.note("column %q: its classes are not 0, 1, 2, … and get these numbers in the order of their values; %s is class 0", c.column, c.named[0])
+	}
+	for i, text := range all {
+		if _, known := c.number[text]; known {
+			continue
+		}
+		k := values[i]
+		if !keep {
+			at, _ := slices.BinarySearch(different, k)
+			k = int64(at)
+		}
+		c.number[text] = int32(k)
+	}
+}
+
+// unknownMinus reports whether -1 stands for a class that is not known: beside other whole numbers, of which none is below it, and
+// not beside 1 alone.
+func (c *classes) unknownMinus(different []int64) bool {
+	return len(different) > 0 && different[0] == -1 && c.sep == "" && !slices.Equal(different, []int64{-1, 1})
+}
+
+// of returns the classes in a field, and whether one is known.
+func (c *classes) of(field string) (numbers []int32, known bool) {
+	for _, part := range c.parts(field) {
+		if k, ok := c.number[part]; ok && k >= 0 {
+			numbers = append(numbers, k)
+		}
+	}
+	slices.SortFunc(numbers, cmp.Compare)
+	return slices.Compact(numbers), len(numbers) > 0
+}

@@ -1,0 +1,314 @@
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/graph/dataset/internal/fields"
+)
+
+// role says what becomes of a column of Nodes.
+type role int
+
+const (
+	roleNone    role = iota // left out
+	roleID                  // names the vertices
+	roleLabel               // their classes
+	roleFeature             // one feature, or several where its fields are vectors
+	roleNames               // Categorical
+	roleLists               // Lists
+	roleMask                // 1 in one set of the split
+	roleSplit               // names the set
+)
+
+// column is a column of Nodes: what becomes of it, and what was seen of it.
+type column struct {
+	name  string
+	role  role
+	set   int      // of a mask: 0 train, 1 val, 2 test
+	kind  cellKind // of a feature, when all lines have been seen
+	width int      // numbers in a field of a feature
+	fills []string // what stands for a missing field, number by number
+	columnWatch
+}
+
+// tableColumns are the columns of Nodes.
+type tableColumns struct {
+	file      string
+	all       []column
+	id, label int // label -1: none
+	split     int // -1: none
+	idByName  bool
+}
+
+// of lists the columns of a role.
+func (c *tableColumns) of(r role) []int {
+	var out []int
+	for i := range c.all {
+		if c.all[i].role == r {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// names returns what columns are called.
+func (c *tableColumns) names(columns []int) []string {
+	out := make([]string, len(columns))
+	for k, i := range columns {
+		out[k] = c.all[i].name
+	}
+	return out
+}
+
+// find returns the column of a name as the user wrote it; in another case of letters, or without Neo4j's type, if that is one only.
+func find(head []string, name string) int {
+	if i := slices.Index(head, name); i >= 0 {
+		return i
+	}
+	found := -1
+	for i, h := range head {
+		if plain, _, _ := strings.Cut(h, ":"); strings.EqualFold(h, name) || plain != "" && strings.EqualFold(plain, name) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// columns says what the columns of a table of vertices are. All names that it lacks are one error.
+func (t *Tables) columns(in *tableIn) (*tableColumns, error) {
+	if err := in.checkNames(); err != nil {
+		return nil, err
+	}
+	c := &tableColumns{file: in.name, all: make([]column, len(in.head)), label: -1, split: -1}
+	for i, name := range in.head {
+		c.all[i].name, c.all[i].role = name, roleFeature
+	}
+	var missing []string
+	column := func(name string) int {
+		i := find(in.head, name)
+		if i < 0 {
+			missing = append(missing, strconv.Quote(name))
+		}
+		return max(i, 0)
+	}
+	c.id = t.idColumn(in, c, column)
+	if t.Label != "" {
+		c.label = column(t.Label)
+	}
+	if t.SplitColumn != "" {
+		c.split = column(t.SplitColumn)
+	}
+	for _, list := range []struct {
+		names []string
+		role  role
+	}{{t.Categorical, roleNames}, {t.Lists, roleLists}, {t.Drop, roleNone}} {
+		for _, name := range list.names {
+			c.all[column(name)].role = list.role
+		}
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("%s: has no column %s; it has %s", t.Nodes, strings.Join(missing, ", "), listed(in.head))
+	}
+	return c, t.roles(in, c)
+}
+
+// idColumn returns the column of ids: the one that the user named, the one that is called so, else the first.
+func (t *Tables) idColumn(in *tableIn, c *tableColumns, column func(name string) int) int {
+	if t.ID != "" {
+		c.idByName = true
+		return column(t.ID)
+	}
+	for i, name := range in.head {
+		if isID(name) {
+			if c.idByName = true; i > 0 {
+				in.note("its ids are in column %q (--id names another)", name)
+			}
+			return i
+		}
+	}
+	if isIndex(in.head[0]) {
+		in.note("no column is called id: ids are the numbers of lines in the first column, %q (--id names another)", in.head[0])
+	}
+	return 0
+}
+
+// roles gives the columns that are no features their roles.
+func (t *Tables) roles(in *tableIn, c *tableColumns) error {
+	for _, r := range []struct {
+		column int
+		role   role
+		flag   string
+	}{{c.split, roleSplit, "--split-column"}, {c.label, roleLabel, "--label"}} {
+		if r.column < 0 {
+			continue
+		}
+		col := &c.all[r.column]
+		switch {
+		case r.column == c.id:
+			return fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids", t.Nodes, col.name, r.flag)
+		case col.role == roleSplit:
+			return fmt.Errorf("%s: both --label and --split-column name column %q: it is one of these", t.Nodes, col.name)
+		}
+		col.role = r.role
+	}
+	c.all[c.id].role = roleID
+	var masks []string
+	for i := range c.all {
+		col := &c.all[i]
+		if col.role != roleFeature {
+			continue
+		}
+		if strings.EqualFold(col.name[strings.LastIndexByte(col.name, ':')+1:], "ignore") && strings.Contains(col.name, ":") {
+			col.role = roleNone
+			in.note("column %q is left out, as it says", col.name)
+			continue
+		}
+		set, ok, several := maskName(col.name)
+		if several {
+			return fmt.Errorf("%s: column %q is the mask of one of several splits: call the one to use train_mask (val_mask, test_mask), and leave others out with --drop", t.Nodes, col.name)
+		}
+		if !ok {
+			continue
+		}
+		if c.split >= 0 {
+			col.role = roleNone
+			in.note("column %q is left out: --split-column says what the sets are", col.name)
+			continue
+		}
+		for j := range c.all[:i] {
+			if c.all[j].role == roleMask && c.all[j].set == set {
+				return fmt.Errorf("%s: columns %q and %q are masks of the same set: leave one out with --drop", t.Nodes, c.all[j].name, col.name)
+			}
+		}
+		col.role, col.set = roleMask, set
+		masks = append(masks, col.name)
+	}
+	if masks != nil {
+		in.note("%s: read as the split, not as features (--drop leaves columns out)", strings.Join(masks, ", "))
+	}
+	return nil
+}
+
+// checkNames refuses names of columns that are numbers of a vertex, or are there twice.
+func (in *tableIn) checkNames() error {
+	if allNumbers(in.head) && len(in.head) > 1 || len(in.head) > 2 && in.head[0] == "" && allNumbers(in.head[1:]) {
+		if !countsColumns(in.head) {
+			return fmt.Errorf("%s: its first line holds numbers only (%s); it must name the columns", in.name, listed(in.head))
+		}
+		in.note("its first line counts the columns, as pandas does: these numbers are their names")
+	}
+	seen := map[string]int{}
+	for i, name := range in.head {
+		if first, twice := seen[name]; twice {
+			if name == "" {
+				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out", in.name, first+1, i+1)
+			}
+			return fmt.Errorf("%s: columns %d and %d are both called %q: rename one", in.name, first+1, i+1, name)
+		}
+		seen[name] = i
+	}
+	return nil
+}
+
+// decide says what the features are, when all lines have been seen.
+func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
+	for i := range c.all {
+		col := &c.all[i]
+		if col.role != roleFeature {
+			continue
+		}
+		switch {
+		case nameKey(col.name) == "split" && col.splitWords > 0 && col.splitWords == col.known() && !splitGiven:
+			if len(c.of(roleMask)) > 0 {
+				return fmt.Errorf("%s: column %q names the sets, and there are masks too: leave one out with --drop", c.file, col.name)
+			}
+			col.role, c.split = roleSplit, i
+			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
+		case c.idByName && isIndex(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
+			col.role = roleNone
+			in.note("column %q counts lines and is left out", col.name)
+		default:
+			if col.kind, col.width = col.most(), 1; col.kind == cellVector {
+				col.width = col.vector
+			}
+		}
+	}
+	return nil
+}
+
+// remark notes what a user may not expect of the columns.
+func (c *tableColumns) remark(in *tableIn) {
+	for i := range c.all {
+		col := &c.all[i]
+		if n, words := count(col.words); n > 0 && col.role == roleNames {
+			in.note("column %q: %d fields (%s) name nothing, like empty ones", col.name, n, words)
+		}
+		if col.role != roleFeature {
+			continue
+		}
+		switch col.kind {
+		case cellVector:
+			in.note("column %q holds %d numbers in each field: they become %d features", col.name, col.width, col.width)
+		case cellDate:
+			in.note("column %q holds dates: they become days since 1970-01-01", col.name)
+		}
+		if spread := col.largest - col.least; col.rounding > maxRounding*spread && spread > 0 {
+			col.coarse = true
+			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; subtract the smallest, or divide by what they are counted in", col.name, col.least, col.largest, col.rounding)
+		}
+	}
+}
+
+// maxRounding is by how much float32 may move values, as a part of what they spread over, before a note says so.
+const maxRounding = 1e-4
+
+// count adds up how often words were seen, and lists them.
+func count(words map[string]int) (n int, list string) {
+	var all []string
+	for word, k := range words {
+		if word != "" {
+			n += k
+			all = append(all, word)
+		}
+	}
+	slices.Sort(all)
+	return n, strings.Join(all, ", ")
+}
+
+// setOf returns the set that a word names: 0 train, 1 val, 2 test, -1 none.
+func setOf(word string) (set int, ok bool) {
+	if fields.Unknown(word) {
+		return -1, true
+	}
+	switch strings.ToLower(word) {
+	case "train", "training":
+		return 0, true
+	case "val", "valid", "validation", "dev":
+		return 1, true
+	case "test", "testing":
+		return 2, true
+	case "unlabeled", "unlabelled":
+		return -1, true
+	}
+	return 0, false
+}
+
+// maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several splits.
+func maskName(name string) (set int, ok, several bool) {
+	key := nameKey(name)
+	bare := strings.TrimRight(key, "0123456789")
+	word, is := strings.CutSuffix(bare, "mask")
+	if !is {
+		return 0, false, false
+	}
+	if set, ok = setOf(word); !ok || set < 0 {
+		return 0, false, false
+	}
+	return set, true, bare != key
+}

@@ -1,0 +1,243 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/internal/textfile"
+)
+
+// linkReader copies edges.
+type linkReader struct {
+	t        *Tables
+	in       *tableIn
+	w        *Written
+	number   map[string]int32 // vertex of each id, -1: it was left out
+	ids      []string         // of vertices, where Nodes does not say who they are
+	alone    bool             // that is so
+	from, to int              // columns
+	weight   int              // column of the weight, -1 none
+	kind     int              // column that says whether an edge is directed, -1 none
+	d        decimals
+	likely   int  // column that is called as weights are, but not asked for, -1 none
+	weighted bool // it holds something else than 1
+	both     int  // edges that are said to be undirected
+}
+
+// writeEdges writes edges between the vertices of ids; nil: whatever ids are there are vertices, and are written too.
+func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32) error {
+	in, err := openTable(t.Edges, t.Watch)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	r := &linkReader{t: t, in: in, w: w, number: number, alone: number == nil, weight: -1, kind: -1, likely: -1, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
+	if r.alone {
+		r.number = map[string]int32{}
+	}
+	if err := r.columns(); err != nil {
+		return err
+	}
+	names := []string{"from", "to"}
+	if r.weight >= 0 {
+		names = append(names, "weight")
+	}
+	out, err := textfile.CreateTable(dir, "edges.csv", names...)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.copy(out), out.Close()); err != nil {
+		return err
+	}
+	return r.finish(dir)
+}
+
+// columns finds what is used.
+func (r *linkReader) columns() (err error) {
+	named := false
+	if r.from, r.to, named, err = r.in.ends(); err != nil {
+		return err
+	}
+	head := r.in.head
+	for _, i := range []int{r.from, r.to} {
+		_, known := r.number[head[i]]
+		_, digits := fields.Number(head[i])
+		if !named && !r.in.isHeader() && (known || r.alone && digits) {
+			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target", r.t.Edges, head[i])
+		}
+	}
+	if !named {
+		r.in.note("edges go from column %q to column %q, by their places; names such as source and target say so", head[r.from], head[r.to])
+	}
+	r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "type") })
+	if r.t.Weight == "" {
+		r.likely = slices.IndexFunc(head, isWeight)
+		if r.likely == r.from || r.likely == r.to {
+			r.likely = -1
+		}
+		return nil
+	}
+	if r.weight = find(head, r.t.Weight); r.weight < 0 {
+		return fmt.Errorf("%s: has no column %q; it has %s", r.t.Edges, r.t.Weight, listed(head))
+	}
+	if r.weight == r.from || r.weight == r.to {
+		return fmt.Errorf("%s: column %q is an end of the edges, and --weight names it", r.t.Edges, head[r.weight])
+	}
+	if k := slices.Index(head[r.weight+1:], head[r.weight]); k >= 0 {
+		return fmt.Errorf("%s: columns %d and %d are both called %q: rename one", r.t.Edges, r.weight+1, r.weight+k+2, head[r.weight])
+	}
+	return nil
+}
+
+// copy copies the edges.
+func (r *linkReader) copy(out *textfile.Table) error {
+	for {
+		record, err := r.in.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line, err := r.edge(record)
+		if err == nil && line != nil {
+			r.w.Edges++
+			err = out.Line(line...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// edge returns what is written of a line; nil: nothing.
+func (r *linkReader) edge(record []string) ([]string, error) {
+	if len(record) <= max(r.from, r.to) {
+		return nil, r.in.fault("%d fields, want two ids", len(record))
+	}
+	line := make([]string, 0, 3)
+	gone := false
+	for _, i := range []int{r.from, r.to} {
+		v, known, err := r.vertex(record[i])
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			r.w.Skipped++
+			return nil, nil
+		}
+		gone = gone || v < 0
+		line = append(line, strconv.Itoa(int(v)))
+	}
+	if gone {
+		r.w.EdgesGone++
+		return nil, nil
+	}
+	if r.kind >= 0 && r.kind < len(record) && strings.EqualFold(record[r.kind], "undirected") {
+		r.both++
+	}
+	if r.likely >= 0 && r.likely < len(record) {
+		x, ok := fields.Number(record[r.likely])
+		r.weighted = r.weighted || !ok || x != 1
+	}
+	if r.weight < 0 {
+		return line, nil
+	}
+	x, err := r.weightOf(record)
+	return append(line, x), err
+}
+
+// vertex returns the vertex of an id; known is false for one that is skipped.
+func (r *linkReader) vertex(id string) (v int32, known bool, err error) {
+	v, known = r.number[id]
+	switch {
+	case known && id != "":
+		return v, true, nil
+	case r.alone && id != "":
+		if len(r.ids) == check.MaxDim {
+			return 0, false, r.in.fault("there are more than %d vertices", check.MaxDim)
+		}
+		id = strings.Clone(id)
+		v = int32(len(r.ids))
+		r.ids, r.number[id] = append(r.ids, id), v
+		return v, true, nil
+	case r.t.SkipUnknown:
+		return 0, false, nil
+	case r.alone:
+		return 0, false, r.in.fault("an end of the edge is empty: correct it, or skip such edges with --skip-unknown")
+	}
+	hint := ""
+	if x, whole := fields.Whole(id); whole {
+		if _, there := r.number[strconv.FormatInt(x, 10)]; there {
+			hint = fmt.Sprintf(", but %d is, and ids are compared as text", x)
+		}
+	}
+	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown", id, filepath.Base(r.t.Nodes), hint)
+}
+
+// weightOf returns the weight in a line.
+func (r *linkReader) weightOf(record []string) (string, error) {
+	name, text := r.in.head[r.weight], ""
+	if r.weight < len(record) {
+		text = record[r.weight]
+	}
+	if text == "" {
+		return "", r.in.fault("column %q is empty: an edge has no weight, and others have one; give it one", name)
+	}
+	found := look(text, r.d.may)
+	if found.kind != cellNumber {
+		return "", r.in.fault("column %q: %.40q is not a number, which a weight is", name, text)
+	}
+	r.d.see(text, found.comma, r.in.line)
+	return found.texts(text, cellNumber)[0], nil
+}
+
+// finish says what a user may not expect, and writes the ids.
+func (r *linkReader) finish(dir string) error {
+	note, err := r.d.verdict(r.in.name)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		r.in.note("%s", note)
+	}
+	if r.weighted {
+		name := r.in.head[r.likely]
+		r.in.note("column %q: weights are not used unless --weight %s is given", name, name)
+	}
+	if r.both > 0 {
+		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric where the data is used", r.in.head[r.kind], r.both, r.w.Edges)
+	}
+	if r.alone {
+		if err := r.writeIDs(dir); err != nil {
+			return err
+		}
+	}
+	r.w.Notes = append(r.w.Notes, r.in.notes...)
+	return nil
+}
+
+func (r *linkReader) writeIDs(dir string) error {
+	if len(r.ids) == 0 {
+		return fmt.Errorf("%s: has no edge", r.t.Edges)
+	}
+	for _, i := range []int{r.from, r.to} {
+		if _, id := r.number[r.in.head[i]]; id && !r.in.isHeader() {
+			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target", r.t.Edges, r.in.head[i])
+		}
+	}
+	for _, id := range r.ids {
+		if fields.Unknown(id) {
+			r.in.note("%q is a vertex like others; if it says that an end is not known, take such edges out", id)
+		}
+	}
+	r.w.Vertices = len(r.ids)
+	return writeNames(dir, fields.IDsFile, "id", r.ids)
+}

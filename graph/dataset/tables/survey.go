@@ -1,0 +1,200 @@
+package tables
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"capgnn/graph/dataset/internal/check"
+)
+
+// survey is what a first reading of Nodes tells: what its columns hold, so that a second one can write it.
+type survey struct {
+	t       *Tables
+	c       *tableColumns
+	lines   int              // of vertices
+	number  map[string]int32 // line of each id, from 0
+	left    []bool           // lines that are left out; nil: none
+	classes *classes         // nil: no labels
+	d       decimals
+	notes   []string
+}
+
+// survey reads Nodes to its end. All columns that are wrong are one error.
+func (t *Tables) survey() (*survey, error) {
+	in, err := openTable(t.Nodes, t.Watch)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	if in.head == nil {
+		return nil, fmt.Errorf("%s: is empty, want a line that names the columns", t.Nodes)
+	}
+	c, err := t.columns(in)
+	if err != nil {
+		return nil, err
+	}
+	s := &survey{t: t, c: c, number: map[string]int32{}, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
+	if c.label >= 0 {
+		s.classes = &classes{file: t.Nodes, column: c.all[c.label].name, sep: t.LabelSep, seen: map[string]*classSeen{}}
+	}
+	for ; ; s.lines++ {
+		record, err := in.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = s.line(in, record)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := s.conclude(in); err != nil {
+		return nil, err
+	}
+	s.notes = in.notes
+	return s, nil
+}
+
+// conclude says what everything is, and fills what is missing.
+func (s *survey) conclude(in *tableIn) error {
+	if s.lines == 0 {
+		return fmt.Errorf("%s: has no lines after the line of column names", s.t.Nodes)
+	}
+	if err := s.c.decide(in, s.t.SplitColumn != ""); err != nil {
+		return err
+	}
+	if err := s.fault(); err != nil {
+		return err
+	}
+	note, err := s.d.verdict(in.name)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		in.note("%s", note)
+	}
+	s.c.remark(in)
+	if s.classes != nil {
+		if err := s.classes.conclude(in, s.d.commas > 0); err != nil {
+			return err
+		}
+	}
+	return s.fill()
+}
+
+// line takes note of a line.
+func (s *survey) line(in *tableIn, record []string) error {
+	if len(record) != len(s.c.all) {
+		return in.fault("%d fields, the first line has %d", len(record), len(s.c.all))
+	}
+	if err := s.vertex(in, record[s.c.id]); err != nil {
+		return err
+	}
+	for i := range s.c.all {
+		col, field := &s.c.all[i], record[i]
+		switch col.role {
+		case roleFeature:
+			found := look(field, s.d.may)
+			if found.kind == cellNumber {
+				s.d.see(field, found.comma, in.line)
+			}
+			col.feature(field, found, in.line)
+		case roleLabel:
+			if err := s.classes.see(field, in.line); err != nil {
+				return in.fault("column %q: %w", col.name, err)
+			}
+		case roleNames, roleLists:
+			col.see(field)
+			if err := col.learn(field, col.role == roleLists); err != nil {
+				return in.fault("column %q: %w", col.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// vertex numbers the id of a line.
+func (s *survey) vertex(in *tableIn, id string) error {
+	if id == "" {
+		return in.fault("the id (column %q) is empty", s.c.all[s.c.id].name)
+	}
+	if _, twice := s.number[id]; twice {
+		id, what := strings.Clone(id), ""
+		if name := s.t.otherID(s.c); name != "" {
+			what = fmt.Sprintf("; in column %q nothing is: --id %s", name, name)
+		}
+		return in.fault("the id %.40q is there twice%s", id, what)
+	}
+	if len(s.number) == check.MaxDim {
+		return in.fault("there are more than %d vertices", check.MaxDim)
+	}
+	s.number[strings.Clone(id)] = int32(s.lines)
+	return nil
+}
+
+// otherID returns the first column beside the ids that is called as ids may be, and in which nothing is there twice; "" none.
+func (t *Tables) otherID(c *tableColumns) string {
+	seen := map[int]map[string]struct{}{}
+	for i := range c.all {
+		if i != c.id && likeIDName(c.all[i].name) {
+			seen[i] = map[string]struct{}{"": {}}
+		}
+	}
+	err := t.each(func(_ *tableIn, _ int, record []string) error {
+		for i, before := range seen {
+			if i >= len(record) {
+				return io.ErrUnexpectedEOF
+			}
+			if _, twice := before[record[i]]; twice {
+				delete(seen, i)
+				continue
+			}
+			before[strings.Clone(record[i])] = struct{}{}
+		}
+		return nil
+	})
+	for i := range c.all {
+		if _, unique := seen[i]; unique && err == nil {
+			return c.all[i].name
+		}
+	}
+	return ""
+}
+
+// each calls line with every line of Nodes, and its number from 0. What it gives is good during the call.
+func (t *Tables) each(line func(in *tableIn, k int, record []string) error) error {
+	in, err := openTable(t.Nodes, t.Watch)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	for k := 0; ; k++ {
+		record, err := in.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = line(in, k, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// again is each for the lines that the survey has seen.
+func (s *survey) again(line func(in *tableIn, k int, record []string) error) error {
+	n := 0
+	err := s.t.each(func(in *tableIn, k int, record []string) error {
+		if n = k + 1; n > s.lines || len(record) != len(s.c.all) {
+			return in.fault("the table has changed while it was read")
+		}
+		return line(in, k, record)
+	})
+	if err == nil && n != s.lines {
+		err = fmt.Errorf("%s: the table has changed while it was read", s.t.Nodes)
+	}
+	return err
+}

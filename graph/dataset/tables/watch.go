@@ -1,0 +1,249 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+)
+
+const (
+	// likeIDs is from how many lines on a column with something else in every line is taken for ids.
+	likeIDs = 20
+	// maxSeen bounds what is remembered of a column; one that has not repeated itself by then is taken for ids.
+	maxSeen = 1 << 20
+	// maxCategories is up to how many names a column of names is one of categories.
+	maxCategories = 64
+)
+
+// sighting is a field that was seen.
+type sighting struct {
+	count int    // fields like it
+	line  int    // of the first
+	field string // the first
+}
+
+// columnWatch is what was seen of a column.
+type columnWatch struct {
+	seen     map[string]struct{} // different fields, until one repeats
+	repeated bool                // or is a number that no id is
+
+	of         [cellKinds]sighting // fields of features
+	bits       int                 // numbers that are 0 or 1
+	splitWords int                 // texts that name a set
+	vector     int                 // numbers in each vector
+	odd        sighting            // the first vector with another count, and how many numbers it has
+	others     map[string]struct{} // texts
+	lists      int                 // texts that look like lists
+
+	counting       bool    // every number so far is one more than that before it
+	last           float64 // number
+	valued         bool    // a number was there
+	least, largest float64
+	rounding       float64 // by float32, at most
+	coarse         bool    // it is large
+
+	names map[string]int32 // of Categorical and Lists: their features
+	words map[string]int   // that stand for a field that is not known
+}
+
+// see remembers a field, until one is there twice.
+func (w *columnWatch) see(field string) {
+	if w.repeated || len(w.seen) == maxSeen {
+		return
+	}
+	if w.seen == nil {
+		w.seen = map[string]struct{}{}
+	}
+	if _, twice := w.seen[field]; twice || field == "" {
+		w.repeated, w.seen = true, nil
+		return
+	}
+	w.seen[strings.Clone(field)] = struct{}{}
+}
+
+// likeID reports whether a column holds something else in every one of so many lines.
+func (w *columnWatch) likeID(lines int) bool {
+	return lines >= likeIDs && !w.repeated && len(w.seen) >= min(lines, maxSeen)
+}
+
+// unknown counts a word that stands for a field that is not known.
+func (w *columnWatch) unknown(field string) {
+	if w.words == nil {
+		w.words = map[string]int{}
+	}
+	w.words[strings.Clone(field)]++
+}
+
+// feature takes note of a field of a feature.
+func (w *columnWatch) feature(field string, c cell, line int) {
+	s := &w.of[c.kind]
+	if s.count++; s.count == 1 {
+		s.line, s.field = line, strings.Clone(field)
+	}
+	switch c.kind {
+	case cellMissing:
+		w.repeated, w.seen = true, nil
+	case cellNumber:
+		w.number(field, c.x)
+		w.value(c.x)
+	case cellTruth, cellDate:
+		w.value(c.x)
+	case cellVector:
+		if w.vector == 0 {
+			w.vector = len(c.all)
+		} else if w.vector != len(c.all) && w.odd.line == 0 {
+			w.odd = sighting{len(c.all), line, strings.Clone(field)}
+		}
+		for _, x := range c.all {
+			w.value(x)
+		}
+	case cellText:
+		w.text(field)
+	}
+}
+
+// value takes note of a number.
+func (w *columnWatch) value(x float64) {
+	if !w.valued {
+		w.least, w.largest, w.valued = x, x, true
+	}
+	w.least, w.largest, w.rounding = min(w.least, x), max(w.largest, x), max(w.rounding, math.Abs(float64(float32(x))-x))
+}
+
+func (w *columnWatch) number(field string, x float64) {
+	if w.of[cellNumber].count == 1 {
+		w.counting = x == 0 || x == 1
+	} else {
+		w.counting = w.counting && x == w.last+1
+	}
+	w.last = x
+	if _, bit := fields.Truth(field); bit {
+		w.bits++
+	}
+	if x == math.Trunc(x) {
+		w.see(field)
+	} else {
+		w.repeated, w.seen = true, nil // no id is broken
+	}
+}
+
+func (w *columnWatch) text(field string) {
+	if isList(field) {
+		w.lists++
+	}
+	if set, ok := setOf(field); ok && set >= 0 || ok && !fields.Unknown(field) {
+		w.splitWords++
+	}
+	if w.others == nil {
+		w.others = map[string]struct{}{}
+	}
+	if len(w.others) <= maxCategories {
+		w.others[strings.Clone(field)] = struct{}{}
+	}
+}
+
+// known counts the fields that are known.
+func (w *columnWatch) known() (n int) {
+	for kind, s := range w.of {
+		if cellKind(kind) != cellMissing {
+			n += s.count
+		}
+	}
+	return n
+}
+
+// most returns the kind that most fields of a feature have; 0 and 1 among true and false are these.
+func (w *columnWatch) most() cellKind {
+	if w.of[cellTruth].count > 0 && w.bits+w.of[cellTruth].count == w.known() {
+		return cellTruth
+	}
+	best := cellNumber
+	for _, kind := range []cellKind{cellTruth, cellDate, cellVector} {
+		if w.of[kind].count > w.of[best].count {
+			best = kind
+		}
+	}
+	return best
+}
+
+// wrong returns the first field of a feature that is not what most are, its line 0: there is none. A missing field is wrong unless
+// something stands for it.
+func (w *columnWatch) wrong(kind cellKind, filled bool) sighting {
+	first := sighting{}
+	for k, s := range w.of {
+		switch k := cellKind(k); {
+		case s.count == 0, k == kind, k == cellMissing && filled, kind == cellTruth && k == cellNumber && w.bits == s.count:
+			continue
+		}
+		if first.line == 0 || s.line < first.line {
+			first = s
+		}
+	}
+	if kind == cellVector && w.odd.line > 0 && (first.line == 0 || w.odd.line < first.line) {
+		return w.odd
+	}
+	return first
+}
+
+// isList reports whether a field is a list for sure, and no text with blanks.
+func isList(field string) bool {
+	if strings.HasPrefix(field, "[") || strings.Contains(field, "|") {
+		return true
+	}
+	all := items(field)
+	for _, item := range all {
+		if name, _ := itemValue(item); name == item {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// learn gives names in a field of Categorical or Lists their features, in the order in which they come up.
+func (w *columnWatch) learn(field string, list bool) error {
+	if fields.Unknown(field) {
+		w.unknown(field)
+		return nil
+	}
+	if w.names == nil {
+		w.names = map[string]int32{}
+	}
+	if !list {
+		return w.name(field)
+	}
+	for _, item := range items(field) {
+		name, _ := itemValue(item)
+		if err := w.name(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *columnWatch) name(name string) error {
+	if _, known := w.names[name]; !known {
+		if len(w.names) == check.MaxCols {
+			return fmt.Errorf("there are more than %d features", check.MaxCols)
+		}
+		w.names[strings.Clone(name)] = int32(len(w.names))
+	}
+	return nil
+}
+
+// items splits a field that is a list.
+func items(field string) []string {
+	return strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(" \t,;|[]{}()'\"", r) })
+}
+
+// itemValue reads NAME:VALUE; an item without a number that float32 holds is a name, and its value 1.
+func itemValue(item string) (name string, value float32) {
+	if i := strings.LastIndexByte(item, ':'); i > 0 {
+		if x, ok := number(item[i+1:]); ok {
+			return item[:i], float32(x)
+		}
+	}
+	return item, 1
+}
