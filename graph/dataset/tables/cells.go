@@ -126,8 +126,11 @@ func vectorItems(field string) []string {
 	return items
 }
 
-// noNumber says why a field is no number, and what would be one.
-func noNumber(field string) string {
+// noNumber says why a field is not what most fields of its column are, and what would be one.
+func noNumber(field string, most cellKind) string {
+	if most == cellDate {
+		return "which is no date (YYYY-MM-DD)"
+	}
 	bare := strings.ToLower(strings.TrimLeft(field, "+-"))
 	_, err := strconv.ParseFloat(field, 64)
 	plain := strings.Trim(field, "0123456789+-.eE") == ""
@@ -138,13 +141,13 @@ func noNumber(field string) string {
 	case plain && (fits || errors.Is(err, strconv.ErrRange)):
 		return fmt.Sprintf("which is beyond %.1e, the largest number of float32", math.MaxFloat32)
 	case percent.MatchString(field):
-		return "which is no number: take the percent sign out"
+		return "which is no number (take the percent sign out)"
 	case thousands.MatchString(field):
-		return "which is no number: take out what stands between thousands, and write a point before decimals"
+		return "which is no number (take out what stands between thousands, and write a point before decimals)"
 	case commaNumber.MatchString(field):
-		return "which is no number: write a decimal point"
+		return "which is no number (write a decimal point)"
 	case strings.Contains(field, "...") && strings.HasPrefix(field, "["):
-		return "a list that NumPy has shortened: write the whole array"
+		return "a list that NumPy has shortened (write the whole array)"
 	}
 	return "which is no number"
 }

@@ -133,7 +133,7 @@ func (t *Tables) idColumn(in *tableIn, c *tableColumns, column func(name string)
 		}
 	}
 	if isIndex(in.head[0]) {
-		in.note("no column is called id: ids are the numbers of lines in the first column, %q (--id names another)", in.head[0])
+		in.note("no column is called id: ids are what the first column, %q, holds (--id names another)", in.head[0])
 	}
 	return 0
 }
@@ -232,7 +232,7 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
 		case c.idByName && isIndex(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
 			col.role = roleNone
-			in.note("column %q counts lines and is left out", col.name)
+			in.note("column %d, %q, counts lines and is left out", i+1, col.name)
 		default:
 			if col.kind, col.width = col.most(), 1; col.kind == cellVector {
 				col.width = col.vector
@@ -252,6 +252,9 @@ func (c *tableColumns) remark(in *tableIn) {
 		if col.role != roleFeature {
 			continue
 		}
+		if slices.Contains(likeSplits, nameKey(col.name)) {
+			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)", col.name)
+		}
 		switch col.kind {
 		case cellVector:
 			in.note("column %q holds %d numbers in each field: they become %d features", col.name, col.width, col.width)
@@ -264,6 +267,9 @@ func (c *tableColumns) remark(in *tableIn) {
 		}
 	}
 }
+
+// likeSplits are names of columns that may say which set of the split a vertex is in, and do not say it in words that are known.
+var likeSplits = []string{"split", "fold", "subset", "partition", "train", "istrain", "val", "valid", "isval", "test", "istest", "mask"}
 
 // maxRounding is by how much float32 may move values, as a part of what they spread over, before a note says so.
 const maxRounding = 1e-4

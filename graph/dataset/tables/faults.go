@@ -56,7 +56,7 @@ func (c *column) advice(lines int) string {
 	text, vectors := c.of[cellText].count, c.of[cellVector].count
 	others := c.known() - c.of[c.kind].count // that are not as most
 	switch {
-	case text > 0 && c.splitWords == text && text == c.known():
+	case text > 0 && 2*c.splitWords > c.known():
 		return adviseSplit
 	case others == 0 && c.kind == cellVector && c.odd.line > 0, 2*(c.lists+vectors) > c.known() && text > 0:
 		return adviseLists
@@ -80,5 +80,5 @@ func (c *column) what(at sighting) string {
 	case fields.Unknown(at.field):
 		return fmt.Sprintf("holds %.20q, which is no value", at.field)
 	}
-	return fmt.Sprintf("holds %.20q, %s", at.field, noNumber(at.field))
+	return fmt.Sprintf("holds %.20q, %s", at.field, noNumber(at.field, c.kind))
 }

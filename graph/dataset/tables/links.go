@@ -26,9 +26,10 @@ type linkReader struct {
 	weight   int              // column of the weight, -1 none
 	kind     int              // column that says whether an edge is directed, -1 none
 	d        decimals
-	likely   int  // column that is called as weights are, but not asked for, -1 none
-	weighted bool // it holds something else than 1
-	both     int  // edges that are said to be undirected
+	likely   int   // column that is called as weights are, but not asked for, -1 none
+	weighted bool  // it holds something else than 1
+	both     int   // edges that are said to be undirected
+	largest  int32 // vertex of an edge, -1 none
 }
 
 // writeEdges writes edges between the vertices of ids; nil: whatever ids are there are vertices, and are written too.
@@ -38,7 +39,7 @@ func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32) err
 		return err
 	}
 	defer in.close()
-	r := &linkReader{t: t, in: in, w: w, number: number, alone: number == nil, weight: -1, kind: -1, likely: -1, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
+	r := &linkReader{t: t, in: in, w: w, number: number, alone: number == nil, weight: -1, kind: -1, likely: -1, largest: -1, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
 	if r.alone {
 		r.number = map[string]int32{}
 	}
@@ -122,9 +123,8 @@ func (r *linkReader) edge(record []string) ([]string, error) {
 	if len(record) <= max(r.from, r.to) {
 		return nil, r.in.fault("%d fields, want two ids", len(record))
 	}
-	line := make([]string, 0, 3)
-	gone := false
-	for _, i := range []int{r.from, r.to} {
+	var ends [2]int32
+	for k, i := range []int{r.from, r.to} {
 		v, known, err := r.vertex(record[i])
 		if err != nil {
 			return nil, err
@@ -133,13 +133,14 @@ func (r *linkReader) edge(record []string) ([]string, error) {
 			r.w.Skipped++
 			return nil, nil
 		}
-		gone = gone || v < 0
-		line = append(line, strconv.Itoa(int(v)))
+		ends[k] = v
 	}
-	if gone {
+	if min(ends[0], ends[1]) < 0 {
 		r.w.EdgesGone++
 		return nil, nil
 	}
+	r.largest = max(r.largest, ends[0], ends[1])
+	line := []string{strconv.Itoa(int(ends[0])), strconv.Itoa(int(ends[1]))}
 	if r.kind >= 0 && r.kind < len(record) && strings.EqualFold(record[r.kind], "undirected") {
 		r.both++
 	}
@@ -221,7 +222,24 @@ func (r *linkReader) finish(dir string) error {
 		}
 	}
 	r.w.Notes = append(r.w.Notes, r.in.notes...)
+	if int(r.largest) < r.w.Vertices-1 && len(r.w.Features)+len(r.w.Classes)+r.w.Unlabelled == 0 {
+		return r.t.writeNoLabels(dir, r.w.Vertices)
+	}
 	return nil
+}
+
+// writeNoLabels writes labels that are not known, which say how many vertices there are where nothing else does.
+func (t *Tables) writeNoLabels(dir string, vertices int) error {
+	labels, err := textfile.CreateTable(dir, "labels.csv", "label")
+	if err != nil {
+		return err
+	}
+	for range vertices {
+		if err = labels.Line("-1"); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, labels.Close())
 }
 
 func (r *linkReader) writeIDs(dir string) error {

@@ -105,6 +105,11 @@ func (in *tableIn) ends() (from, to int, named bool, err error) {
 	if len(in.head) < 2 {
 		return 0, 0, false, fmt.Errorf("%s: its first line names no two columns, from and to", in.name)
 	}
+	if in.lineNames {
+		if _, counted := fields.Whole(in.ahead[0].record[0]); !counted {
+			return 0, 0, false, fmt.Errorf("%s: line %d: %d fields, the first line has %d", in.name, in.ahead[0].line, len(in.head), len(in.head)-1)
+		}
+	}
 	if from, to, named = endColumns(in.head); named {
 		for _, i := range []int{from, to} {
 			if k := slices.Index(in.head[i+1:], in.head[i]); k >= 0 {
@@ -126,7 +131,11 @@ func (in *tableIn) ends() (from, to int, named bool, err error) {
 			return 0, 0, false, in.unclearEnds()
 		}
 	}
-	if slices.Contains(noEnds, nameKey(in.head[from])) || slices.Contains(noEnds, nameKey(in.head[to])) {
+	maybe := 0 // columns that may be ends
+	for _, name := range in.head {
+		maybe += b2i(!slices.Contains(noEnds, nameKey(name)))
+	}
+	if slices.Contains(noEnds, nameKey(in.head[from])) || slices.Contains(noEnds, nameKey(in.head[to])) || isID(in.head[from]) && maybe > 2 {
 		return 0, 0, false, in.unclearEnds()
 	}
 	return from, to, false, nil

@@ -34,8 +34,9 @@ type tableIn struct {
 	line     int        // where the line that was read last begins, from 1
 	ahead    []lineRead // lines behind the names that were read to understand them
 
-	head  []string // names of columns; nil: the file is empty
-	notes []string // doubts about the names
+	head      []string // names of columns; nil: the file is empty
+	lineNames bool     // the first column has none, as R writes names of lines
+	notes     []string // doubts about the names
 }
 
 // lineRead is a line that was read before its time.
@@ -110,7 +111,8 @@ func (in *tableIn) readHead() error {
 		in.note("lines that begin with # above the names of columns are left out: %d, such as %.60q", in.comments, in.comment)
 	}
 	if n := len(in.head); err == nil && n == len(whole.record) && len(next) == n+1 && next[n] != "" {
-		in.head = append([]string{""}, in.head...) // R gives lines names, and their column none
+		in.head, in.lineNames = append([]string{""}, in.head...), true
+		in.note("lines have a field more than the first: theirs is a name, as R writes it")
 	}
 	return nil
 }
