@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -154,15 +155,20 @@ func TestTablesFeatureFaults(t *testing.T) {
 
 // Whatever the tables hold, they are an error or a data set that Load reads.
 func FuzzTablesFeatures(f *testing.F) {
-	f.Add([]byte("id,x,team\na,1,red\nb,2:3|z,\n"), []byte(`{"a": [1, 300], "b": []}`), []byte("from,to\na,b\n"))
-	f.Add([]byte("id\tx\na\tRome\n"), []byte(datatest.Gzip(f, `{"a": [1]}`)), []byte("from\tto\na\ta\n"))
-	f.Add([]byte("id,x\n0,\"[1, 2]\"\n"), []byte(`{}`), []byte("a,b\n"))
-	f.Fuzz(func(t *testing.T, nodes, lists, edges []byte) {
-		in := datatest.PutText(t, map[string]string{"n": string(nodes), "f": string(lists), "e": string(edges)})
+	f.Add([]byte("id,x,team\na,1,red\nb,2:3|z,\n"), []byte(`{"a": [1, 300], "b": []}`), []byte("from,to\na,b\n"), "0")
+	f.Add([]byte("id\tx\na\tRome\n"), []byte(datatest.Gzip(f, `{"a": [1]}`)), []byte("from\tto\na\ta\n"), "drop")
+	f.Add([]byte("id,x\n0,\"[1, 2]\"\n"), []byte(`{}`), []byte("a,b\n"), "mean")
+	f.Add([]byte("id,l,c,e,d,t\n0,a,b,\"[1, 2]\",2024-01-31,True\n1,,,,,\n"), []byte{}, []byte("source,target\n0,1\n"), "median")
+	f.Add([]byte("id;l;c;x\na;;;1,5\nb;;;NA\n"), []byte("\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }                                                          \n12345678"), []byte("u;v\na;b\n"), "drop")
+	f.Fuzz(func(t *testing.T, nodes, beside, edges []byte, missing string) {
+		in := datatest.PutText(t, map[string]string{"n": string(nodes), "f": string(beside), "f.npy": string(beside), "e": string(edges)})
 		head, _, _ := strings.Cut(string(nodes), "\n")
 		names := strings.FieldsFunc(strings.TrimSpace(head), func(r rune) bool { return strings.ContainsRune(",;\t", r) })
-		tables := Tables{Nodes: filepath.Join(in, "n"), Edges: filepath.Join(in, "e"), SkipUnknown: true}
-		if len(lists) > 0 {
+		tables := Tables{Nodes: filepath.Join(in, "n"), Edges: filepath.Join(in, "e"), SkipUnknown: true, Missing: missing}
+		switch {
+		case bytes.HasPrefix(beside, []byte("\x93NUMPY")):
+			tables.Features = filepath.Join(in, "f.npy")
+		case len(beside) > 0:
 			tables.Features = filepath.Join(in, "f")
 		}
 		if len(names) > 1 {
@@ -183,6 +189,7 @@ func FuzzTablesFeatures(f *testing.F) {
 			}
 			return
 		}
+		defer d.Close()
 		if d.Graph.Rows() != w.Vertices || d.Features.Cols != len(w.Features) || len(d.Unread) != 0 {
 			t.Errorf("%d vertices and %d features of %+v, not read %v", d.Graph.Rows(), d.Features.Cols, w, d.Unread)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
@@ -126,16 +127,25 @@ func TestTablesFaults(t *testing.T) {
 
 // Whatever the tables hold: an error, or a folder that can be read and has what was said.
 func FuzzTables(f *testing.F) {
-	f.Add(someNodes, someEdges, true)
-	f.Add("id,x,team\na,1,red\nb,,\n", "from,to\na,b\nb,q\n", true)
-	f.Add("id,0,team\n\"a\"\"\",0x1p4,nan\n", "f;t\na\";a\"\n", false)
-	f.Fuzz(func(t *testing.T, nodes, edges string, lenient bool) {
+	f.Add(someNodes, someEdges, true, "", "")
+	f.Add("id,x,team\na,1,red\nb,,\n", "from,to\na,b\nb,q\n", true, "", "")
+	f.Add("id,0,team\n\"a\"\"\",0x1p4,nan\n", "f;t\na\";a\"\n", false, "", "")
+	f.Add("id,x,team,train_mask,split\na,1,r|b,1,train\nb,2,b,0,test\n", "weight,target,source\n1,a,b\n", true, "|", "split")
+	f.Add("sep=;\rid;team;split\ra;1;val\rb;-1;\r", "# x\n\"a\" \"b\"\n1 a b\n", false, "", "")
+	f.Add("", "source\ttarget\na\tb\n", true, "", "")
+	f.Fuzz(func(t *testing.T, nodes, edges string, lenient bool, sep, split string) {
 		dir, w, err := tablesOf(t, nodes, edges, func(s *Tables) {
-			if lenient {
+			if s.LabelSep, s.SplitColumn = sep, split; lenient {
 				s.Missing, s.SkipUnknown = "0", true
+			}
+			if nodes == "" {
+				s.Nodes, s.Label, s.LabelSep, s.SplitColumn, s.Missing = "", "", "", "", ""
 			}
 		})
 		if err != nil {
+			if strings.Contains(err.Error(), "\n") || !utf8.ValidString(err.Error()) {
+				t.Errorf("error %q", err)
+			}
 			return
 		}
 		d, err := formats.Load(dir, dataset.Options{})
@@ -146,8 +156,14 @@ func FuzzTables(f *testing.F) {
 			return
 		}
 		defer d.Close()
-		if d.Graph.Rows() != w.Vertices || d.Graph.Edges() > w.Edges || d.Features.Present() != (len(w.Features) > 0) || check.CountOf(d.Labels, -1) != w.Unlabelled {
+		if d.Graph.Rows() != w.Vertices || d.Graph.Edges() > w.Edges || d.Features.Present() != (len(w.Features) > 0) {
 			t.Fatalf("%+v was read as %d vertices, %d edges", w, d.Graph.Rows(), d.Graph.Edges())
+		}
+		if d.Targets == nil && len(w.Classes) > 0 && check.CountOf(d.Labels, -1) != w.Unlabelled {
+			t.Fatalf("%+v was read with %d vertices without a label", w, check.CountOf(d.Labels, -1))
+		}
+		if s := w.Split; s != nil && (check.CountTrue(d.Train) != s.Train || check.CountTrue(d.Val) != s.Val || check.CountTrue(d.Test) != s.Test) {
+			t.Fatalf("split %+v was read as %v %v %v", s, d.Train, d.Val, d.Test)
 		}
 	})
 }
