@@ -65,6 +65,7 @@ func (c *tableColumns) names(columns []int) []string {
 
 // find returns the column of a name as the user wrote it; in another case of letters, or without Neo4j's type, if that is one only.
 func find(head []string, name string) int {
+	name = oneLine(name)
 	if i := slices.Index(head, name); i >= 0 {
 		return i
 	}

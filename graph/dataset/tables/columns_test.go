@@ -104,6 +104,7 @@ func TestText(t *testing.T) {
 		{name: "spreadsheet", nodes: "PK\x03\x04", fault: "save the sheet as CSV UTF-8"},
 		{name: "Latin 1", nodes: "id,x\na,1\nM\xfcller,2\n", fault: `line 3: "M\xfcller" is no UTF-8 text`},
 		{name: "quotation mark", nodes: "# a\nid,x\na,1\nb,2\"3\n", fault: "nodes.csv: line 4, column 4: bare"},
+		{name: "broken name", nodes: "id,\"x\n y\"\na,1\n", links: "source,target\na,a\n", want: features("x y\n1\n")},
 		{name: "too many fields", nodes: "id,x\na,1\nb,2,3\n", fault: "line 3: 3 fields, the first line has 2"},
 		{name: "same names", nodes: "id,x,x\na,1,2\n", fault: `columns 2 and 3 are both called "x"`},
 		{name: "no names", nodes: "id,,,x\na,1,2,3\n", fault: "columns 2 and 3 have no name"},

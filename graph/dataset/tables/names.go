@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"capgnn/graph/dataset/internal/fields"
 )
@@ -161,6 +162,11 @@ func countsColumns(head []string) bool {
 		}
 	}
 	return true
+}
+
+// oneLine returns a text with single blanks in place of line ends and of what would move a terminal's cursor: spreadsheets break names of columns.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 // listed joins names, of many the first ones.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
@@ -239,5 +238,5 @@ func writeNames(dir, file, head string, names []string) error {
 }
 
 func (w *Written) note(format string, args ...any) {
-	w.Notes = append(w.Notes, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	w.Notes = append(w.Notes, oneLine(fmt.Sprintf(format, args...)))
 }

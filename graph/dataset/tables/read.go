@@ -101,7 +101,10 @@ func (in *tableIn) readHead() error {
 	if err == nil {
 		in.ahead = []lineRead{{slices.Clone(next), in.line}}
 	}
-	in.head = trimmed(whole.record)
+	in.head = trimmed(slices.Clone(whole.record))
+	for i, name := range in.head {
+		in.head[i] = oneLine(name)
+	}
 	if names := in.commentNames(); allNumbers(in.head) && len(names) == len(in.head) {
 		in.note("the names of its columns are those of the comment above them: %s", listed(names))
 		in.head, in.ahead = names, append([]lineRead{whole}, in.ahead...)
@@ -118,7 +121,7 @@ func (in *tableIn) readHead() error {
 }
 
 func (in *tableIn) note(format string, args ...any) {
-	in.notes = append(in.notes, filepath.Base(in.name)+": "+fmt.Sprintf(format, args...))
+	in.notes = append(in.notes, filepath.Base(in.name)+": "+oneLine(fmt.Sprintf(format, args...)))
 }
 
 // trimmed returns fields without empty ones at the end, as spreadsheets write them.
