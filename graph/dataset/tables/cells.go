@@ -36,11 +36,11 @@ type cell struct {
 
 // look says what a field is. commas tells whether a decimal comma may stand in numbers.
 func look(field string, commas bool) cell {
-	if fields.Unknown(field) {
-		return cell{kind: cellMissing}
-	}
 	if x, ok := number(field); ok {
 		return cell{kind: cellNumber, x: x}
+	}
+	if fields.Unknown(field) {
+		return cell{kind: cellMissing}
 	}
 	if commas && commaNumber.MatchString(field) {
 		if x, ok := number(pointed(field)); ok {
@@ -111,7 +111,11 @@ func vectorItems(field string) []string {
 		return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(at, r) })
 	}
 	if n := len(field); n > 2 && strings.Contains("[] () {}", field[:1]+field[n-1:]) {
-		return split(field[1:n-1], " ,;\t\n")
+		items := split(field[1:n-1], " ,;\t\n")
+		if len(items) == 1 && field[0] != '[' { // a negative number of an accountant
+			return nil
+		}
+		return items
 	}
 	items := split(field, ";")
 	if len(items) < 2 {

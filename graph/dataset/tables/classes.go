@@ -91,6 +91,13 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		in.note("column %q: the class is not known where it is %s (%d lines)", c.column, words, n)
 	}
 	c.hint(in, all)
+	lower := map[string]string{}
+	for _, text := range all {
+		if other, twice := lower[strings.ToLower(text)]; twice {
+			in.note("column %q: classes %.40q and %.40q differ in the case of letters only", c.column, other, text)
+		}
+		lower[strings.ToLower(text)] = text
+	}
 	if c.sep != "" && len(c.named) < 2 {
 		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least", c.file, c.column, c.sep, len(c.named))
 	}
@@ -141,8 +148,7 @@ func wholeNumbers(all []string) []int64 {
 	var values []int64
 	for _, text := range all {
 		x, ok := fields.Whole(text)
-		digits := strings.TrimLeft(text, "+-")
-		if !ok || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' {
+		if !ok || leadingZero(text) {
 			return nil
 		}
 		values = append(values, x)

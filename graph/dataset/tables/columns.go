@@ -256,10 +256,12 @@ func (c *tableColumns) remark(in *tableIn) {
 		if slices.Contains(likeSplits, nameKey(col.name)) {
 			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)", col.name)
 		}
-		switch col.kind {
-		case cellVector:
+		switch {
+		case col.kind == cellNumber && col.code != "":
+			in.note("column %q holds %.20q: if these are codes, not numbers, give --categorical", col.name, col.code)
+		case col.kind == cellVector:
 			in.note("column %q holds %d numbers in each field: they become %d features", col.name, col.width, col.width)
-		case cellDate:
+		case col.kind == cellDate:
 			in.note("column %q holds dates: they become days since 1970-01-01", col.name)
 		}
 		if spread := col.largest - col.least; col.rounding > maxRounding*spread && spread > 0 {

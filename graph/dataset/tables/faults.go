@@ -56,11 +56,13 @@ func (c *column) advice(lines int) string {
 	text, vectors := c.of[cellText].count, c.of[cellVector].count
 	others := c.known() - c.of[c.kind].count // that are not as most
 	switch {
+	case c.known() == 0:
+		return adviseDrop
 	case text > 0 && 2*c.splitWords > c.known():
 		return adviseSplit
 	case others == 0 && c.kind == cellVector && c.odd.line > 0, 2*(c.lists+vectors) > c.known() && text > 0:
 		return adviseLists
-	case c.known() == 0 || text == 0 && others == 0:
+	case text == 0 && others == 0:
 		return adviseMissing
 	case text == c.known() && len(c.others) <= maxCategories && (2*len(c.others) <= lines || lines < likeIDs && len(c.others) < text):
 		return adviseNames
@@ -75,6 +77,8 @@ func (c *column) what(at sighting) string {
 	switch {
 	case at == c.odd:
 		return fmt.Sprintf("holds %d numbers, the lines before it hold %d", at.count, c.vector)
+	case c.known() == 0:
+		return "is empty in every line"
 	case at.field == "":
 		return "is empty"
 	case fields.Unknown(at.field):

@@ -176,8 +176,10 @@ func (r *linkReader) vertex(id string) (v int32, known bool, err error) {
 	}
 	hint := ""
 	if x, whole := fields.Whole(id); whole {
-		if _, there := r.number[strconv.FormatInt(x, 10)]; there {
-			hint = fmt.Sprintf(", but %d is, and ids are compared as text", x)
+		for _, like := range []string{strconv.FormatInt(x, 10), strconv.FormatInt(x, 10) + ".0"} {
+			if _, there := r.number[like]; there {
+				hint = fmt.Sprintf(", but %s is, and ids are compared as text", like)
+			}
 		}
 	}
 	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown", id, filepath.Base(r.t.Nodes), hint)
@@ -208,6 +210,9 @@ func (r *linkReader) finish(dir string) error {
 	}
 	if note != "" {
 		r.in.note("%s", note)
+	}
+	if r.w.Edges == 0 {
+		r.in.note("there is no edge")
 	}
 	if r.weighted {
 		name := r.in.head[r.likely]

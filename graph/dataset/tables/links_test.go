@@ -33,6 +33,8 @@ func TestLinks(t *testing.T) {
 		{name: "code as weight", nodes: nodes, links: "source,target,w\na,b,1_5\n", change: weight("w"), fault: `line 2: column "w": "1_5" is not a number`},
 		{name: "end as weight", nodes: nodes, links: "source,target\na,b\n", change: weight("target"), fault: "is an end of the edges"},
 		{name: "floats", nodes: "id\n1\n2\n", links: "source,target\n1.0,2.0\n", fault: `"1.0" is not an id in nodes.csv, but 1 is`},
+		{name: "ids as floats", nodes: "id\n1.0\n2.0\n", links: "source,target\n1,2\n", fault: `"1" is not an id in nodes.csv, but 1.0 is`},
+		{name: "no edge", nodes: nodes, links: "source,target\n", want: edges("from,to\n"), notes: []string{"there is no edge"}},
 		{name: "too many fields", nodes: nodes, links: "source,target\na,b,c\n", fault: "line 2: 3 fields, the first line has 2"},
 	})
 }

@@ -43,6 +43,7 @@ type columnWatch struct {
 	valued         bool    // a number was there
 	least, largest float64
 	rounding       float64 // by float32, at most
+	code           string  // the first number that begins with a 0 as codes do, "" none
 	coarse         bool    // it is large
 
 	names map[string]int32 // of Categorical and Lists: their features
@@ -120,6 +121,9 @@ func (w *columnWatch) number(field string, x float64) {
 		w.counting = w.counting && x == w.last+1
 	}
 	w.last = x
+	if w.code == "" && leadingZero(field) {
+		w.code = strings.Clone(field)
+	}
 	if _, bit := fields.Truth(field); bit {
 		w.bits++
 	}
@@ -128,6 +132,12 @@ func (w *columnWatch) number(field string, x float64) {
 	} else {
 		w.repeated, w.seen = true, nil // no id is broken
 	}
+}
+
+// leadingZero reports whether a number is written as codes are: 007.
+func leadingZero(field string) bool {
+	digits := strings.TrimLeft(field, "+-")
+	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
 }
 
 func (w *columnWatch) text(field string) {
