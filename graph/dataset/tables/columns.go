@@ -266,7 +266,7 @@ func (c *tableColumns) remark(in *tableIn) {
 		}
 		if spread := col.largest - col.least; col.rounding > maxRounding*spread && spread > 0 {
 			col.coarse = true
-			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; subtract the smallest, or divide by what they are counted in", col.name, col.least, col.largest, col.rounding)
+			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; use them with --standardize, or subtract the smallest", col.name, col.least, col.largest, col.rounding)
 		}
 	}
 }

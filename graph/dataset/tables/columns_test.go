@@ -118,7 +118,7 @@ func TestIDColumn(t *testing.T) {
 		{name: "pandas index and id", nodes: ",x,id\n0,1,a\n1,2,b\n2,3,c\n", want: map[string]string{"features.csv": "x\n1\n2\n3\n", "ids.csv": "id\na\nb\nc\n"},
 			notes: []string{`its ids are in column "id"`, `column 1, "", counts lines`}},
 		{name: "filtered index", nodes: "Unnamed: 0,id,x\n3,a,1\n9,b,2\n", want: features("x\n1\n2\n"), notes: []string{`ids are in column "id"`, `column 1, "Unnamed: 0", counts lines`}},
-		{name: "index by name", nodes: "id,index\na,5\nb,2\n", want: features("index\n5\n2\n")},
+		{name: "index by name", nodes: "id,index\na,5\nb,2\n", want: features("feature index\n5\n2\n")},
 		{name: "pandas index alone", nodes: ",x\n0,1\n1,2\n", links: ",source,target\n0,0,1\n", want: map[string]string{"features.csv": "x\n1\n2\n", "ids.csv": "id\n0\n1\n", "edges.csv": "from,to\n0,1\n"},
 			notes: []string{"no column is called id", `from column "source" to column "target"`}},
 		{name: "pandas numbers", nodes: ",0,1\n7,1.5,2\n8,1,3\n", links: ",0,1\n0,7,8\n", want: map[string]string{"features.csv": "_0,1\n1.5,2\n1,3\n", "edges.csv": "from,to\n0,1\n"},

@@ -55,9 +55,9 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 			return nil, fmt.Errorf("%s: there are more than %d features", s.t.Nodes, check.MaxCols)
 		}
 		for k := range col.width {
-			name := col.name
+			name := featureName(col.name, i)
 			if col.kind == cellVector {
-				name += "_" + strconv.Itoa(k)
+				name = col.name + "_" + strconv.Itoa(k)
 			}
 			r.names = append(r.names, name)
 		}
@@ -87,6 +87,17 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 		r.sink, err = createText(dir, r)
 	}
 	return r, err
+}
+
+// featureName returns what column i is called where features are written. Readers take a column that is called as ids are for one.
+func featureName(name string, i int) string {
+	switch {
+	case name == "":
+		return "column " + strconv.Itoa(i+1)
+	case isIndex(name) || slices.Contains([]string{"index", "node", "vertex", "nid", "vid"}, nameKey(name)) || isID(name):
+		return "feature " + name
+	}
+	return name
 }
 
 // readFile reads the features of --features: lists by id, or a matrix by line.

@@ -54,7 +54,10 @@ func (n *nodeWriter) write() (err error) {
 		n.uses = make([]int, len(c.named))
 		head := []string{c.column}
 		if c.sep != "" {
-			head = c.named
+			head = nil
+			for k, name := range c.named {
+				head = append(head, featureName(name, k))
+			}
 		}
 		if n.labels, err = textfile.CreateTable(n.dir, "labels.csv", head...); err != nil {
 			return err
