@@ -190,9 +190,11 @@ func (d *decimals) verdict(file string) (note string, err error) {
 	case d.commas == 0:
 		return "", nil
 	case d.pointAt > 0:
-		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals stand behind a comma or behind a point, not both; write points", file, d.commaAt, d.comma, d.pointAt, d.point)
+		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals stand behind a comma or behind a point, not both; write points",
+			file, d.commaAt, d.comma, d.pointAt, d.point)
 	case d.groups == d.commas:
-		return "", fmt.Errorf("%s: line %d holds %.20q: is its comma a decimal one or between thousands? Write a point before decimals, and nothing between thousands", file, d.commaAt, d.comma)
+		return "", fmt.Errorf("%s: line %d holds %.20q: is its comma a decimal one or between thousands? Write a point before decimals, and nothing between thousands",
+			file, d.commaAt, d.comma)
 	}
 	return fmt.Sprintf("the comma in numbers is read as a decimal point: %.20s in line %d is %.20s", d.comma, d.commaAt, pointed(d.comma)), nil
 }

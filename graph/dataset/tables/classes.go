@@ -84,7 +84,8 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		}
 		c.named = all
 		if s := c.seen["-1"]; s != nil {
-			in.note("column %q: -1, in %d lines, is a class like others; leave the field empty where the class is not known", c.column, s.count)
+			in.note("column %q: -1, in %d lines, is a class like others; leave the field empty where the class is not known",
+				c.column, s.count)
 		}
 	}
 	if n, words := count(c.words); n > 0 {
@@ -99,7 +100,8 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		lower[strings.ToLower(text)] = text
 	}
 	if c.sep != "" && len(c.named) < 2 {
-		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least", c.file, c.column, c.sep, len(c.named))
+		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least",
+			c.file, c.column, c.sep, len(c.named))
 	}
 	return nil
 }
@@ -119,7 +121,8 @@ func (c *classes) hint(in *tableIn, all []string) {
 		}
 	}
 	if len(parts) < len(all) || 2*c.several > c.fields {
-		in.note("column %q: fields such as A%sB are classes of their own; if they are several classes of a vertex, give --label-sep '%s'", c.column, sep, sep)
+		in.note("column %q: fields such as A%sB are classes of their own; if they are several classes of a vertex, give --label-sep '%s'",
+			c.column, sep, sep)
 	}
 }
 
@@ -134,11 +137,13 @@ func (c *classes) refuse(all []string, commas bool) error {
 		}
 	}
 	if numbers && broken != "" {
-		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, and values to predict (regression) are none; make classes of ranges of it, or choose another --label", c.file, c.seen[broken].line, c.column, broken)
+		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, and values to predict (regression) are none; make classes of ranges of it, or choose another --label",
+			c.file, c.seen[broken].line, c.column, broken)
 	}
 	const few = 20 // different texts that any column may hold
 	if len(all) > few && 2*len(all) > c.fields {
-		return fmt.Errorf("%s: column %q holds %d different texts in %d lines, too many for classes: if they are values to predict (regression), make classes of ranges of them; if they are ids, choose another --label", c.file, c.column, len(all), c.fields)
+		return fmt.Errorf("%s: column %q holds %d different texts in %d lines, too many for classes: if they are values to predict (regression), make classes of ranges of them; if they are ids, choose another --label",
+			c.file, c.column, len(all), c.fields)
 	}
 	return nil
 }
@@ -156,7 +161,8 @@ func wholeNumbers(all []string) []int64 {
 	return values
 }
 
-// byValue numbers classes that are whole numbers: class k is number k, if they begin near 0 and few are left out, else by value.
+// byValue numbers classes that are whole numbers: class k is number k, if they begin near 0 and few are left out,
+// else by value.
 func (c *classes) byValue(in *tableIn, all []string, values []int64) {
 	different := slices.Compact(slices.Sorted(slices.Values(values)))
 	if c.unknownMinus(different) {
@@ -180,7 +186,8 @@ func (c *classes) byValue(in *tableIn, all []string, values []int64) {
 		for _, x := range different {
 			c.named = append(c.named, strconv.FormatInt(x, 10))
 		}
-		in.note("column %q: its classes are not 0, 1, 2, … and get these numbers in the order of their values; %s is class 0", c.column, c.named[0])
+		in.note("column %q: its classes are not 0, 1, 2, … and get these numbers in the order of their values; %s is class 0",
+			c.column, c.named[0])
 	}
 	for i, text := range all {
 		if _, known := c.number[text]; known {
@@ -195,8 +202,8 @@ func (c *classes) byValue(in *tableIn, all []string, values []int64) {
 	}
 }
 
-// unknownMinus reports whether -1 stands for a class that is not known: beside other whole numbers, of which none is below it, and
-// not beside 1 alone.
+// unknownMinus reports whether -1 stands for a class that is not known: beside other whole numbers, of which none is
+// below it, and not beside 1 alone.
 func (c *classes) unknownMinus(different []int64) bool {
 	return len(different) > 0 && different[0] == -1 && c.sep == "" && !slices.Equal(different, []int64{-1, 1})
 }

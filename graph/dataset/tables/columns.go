@@ -63,7 +63,8 @@ func (c *tableColumns) names(columns []int) []string {
 	return out
 }
 
-// find returns the column of a name as the user wrote it; in another case of letters, or without Neo4j's type, if that is one only.
+// find returns the column of a name as the user wrote it; in another case of letters, or without Neo4j's type, if
+// that is one only.
 func find(head []string, name string) int {
 	name = oneLine(name)
 	if i := slices.Index(head, name); i >= 0 {
@@ -152,14 +153,21 @@ func (t *Tables) roles(in *tableIn, c *tableColumns) error {
 		col := &c.all[r.column]
 		switch {
 		case r.column == c.id:
-			return fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids", t.Nodes, col.name, r.flag)
+			return fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids",
+				t.Nodes, col.name, r.flag)
 		case col.role == roleSplit:
-			return fmt.Errorf("%s: both --label and --split-column name column %q: it is one of these", t.Nodes, col.name)
+			return fmt.Errorf("%s: both --label and --split-column name column %q: it is one of these",
+				t.Nodes, col.name)
 		}
 		col.role = r.role
 	}
 	c.all[c.id].role = roleID
-	var masks []string
+	return t.masks(in, c)
+}
+
+// masks takes columns out of the features that are masks of sets by their names, or that Neo4j is told to ignore.
+func (t *Tables) masks(in *tableIn, c *tableColumns) error {
+	var found []string
 	for i := range c.all {
 		col := &c.all[i]
 		if col.role != roleFeature {
@@ -172,7 +180,8 @@ func (t *Tables) roles(in *tableIn, c *tableColumns) error {
 		}
 		set, ok, several := maskName(col.name)
 		if several {
-			return fmt.Errorf("%s: column %q is the mask of one of several splits: call the one to use train_mask (val_mask, test_mask), and leave others out with --drop", t.Nodes, col.name)
+			return fmt.Errorf("%s: column %q is the mask of one of several splits: call the one to use train_mask (val_mask, test_mask), and leave others out with --drop",
+				t.Nodes, col.name)
 		}
 		if !ok {
 			continue
@@ -184,14 +193,15 @@ func (t *Tables) roles(in *tableIn, c *tableColumns) error {
 		}
 		for j := range c.all[:i] {
 			if c.all[j].role == roleMask && c.all[j].set == set {
-				return fmt.Errorf("%s: columns %q and %q are masks of the same set: leave one out with --drop", t.Nodes, c.all[j].name, col.name)
+				return fmt.Errorf("%s: columns %q and %q are masks of the same set: leave one out with --drop",
+					t.Nodes, c.all[j].name, col.name)
 			}
 		}
 		col.role, col.set = roleMask, set
-		masks = append(masks, col.name)
+		found = append(found, col.name)
 	}
-	if masks != nil {
-		in.note("%s: read as the split, not as features (--drop leaves columns out)", strings.Join(masks, ", "))
+	if found != nil {
+		in.note("%s: read as the split, not as features (--drop leaves columns out)", strings.Join(found, ", "))
 	}
 	return nil
 }
@@ -200,7 +210,8 @@ func (t *Tables) roles(in *tableIn, c *tableColumns) error {
 func (in *tableIn) checkNames() error {
 	if allNumbers(in.head) && len(in.head) > 1 || len(in.head) > 2 && in.head[0] == "" && allNumbers(in.head[1:]) {
 		if !countsColumns(in.head) {
-			return fmt.Errorf("%s: its first line holds numbers only (%s); it must name the columns", in.name, listed(in.head))
+			return fmt.Errorf("%s: its first line holds numbers only (%s); it must name the columns",
+				in.name, listed(in.head))
 		}
 		in.note("its first line counts the columns, as pandas does: these numbers are their names")
 	}
@@ -208,7 +219,8 @@ func (in *tableIn) checkNames() error {
 	for i, name := range in.head {
 		if first, twice := seen[name]; twice {
 			if name == "" {
-				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out", in.name, first+1, i+1)
+				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out",
+					in.name, first+1, i+1)
 			}
 			return fmt.Errorf("%s: columns %d and %d are both called %q: rename one", in.name, first+1, i+1, name)
 		}
@@ -227,7 +239,8 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 		switch {
 		case nameKey(col.name) == "split" && col.splitWords > 0 && col.splitWords == col.known() && !splitGiven:
 			if len(c.of(roleMask)) > 0 {
-				return fmt.Errorf("%s: column %q names the sets, and there are masks too: leave one out with --drop", c.file, col.name)
+				return fmt.Errorf("%s: column %q names the sets, and there are masks too: leave one out with --drop",
+					c.file, col.name)
 			}
 			col.role, c.split = roleSplit, i
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
@@ -254,7 +267,8 @@ func (c *tableColumns) remark(in *tableIn) {
 			continue
 		}
 		if slices.Contains(likeSplits, nameKey(col.name)) {
-			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)", col.name)
+			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)",
+				col.name)
 		}
 		switch {
 		case col.kind == cellNumber && col.code != "":
@@ -266,12 +280,14 @@ func (c *tableColumns) remark(in *tableIn) {
 		}
 		if spread := col.largest - col.least; col.rounding > maxRounding*spread && spread > 0 {
 			col.coarse = true
-			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; use them with --standardize, or subtract the smallest", col.name, col.least, col.largest, col.rounding)
+			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; use them with --standardize, or subtract the smallest",
+				col.name, col.least, col.largest, col.rounding)
 		}
 	}
 }
 
-// likeSplits are names of columns that may say which set of the split a vertex is in, and do not say it in words that are known.
+// likeSplits are names of columns that may say which set of the split a vertex is in, and do not say it in words that
+// are known.
 var likeSplits = []string{"split", "fold", "subset", "partition", "train", "istrain", "val", "valid", "isval", "test", "istest", "mask"}
 
 // maxRounding is by how much float32 may move values, as a part of what they spread over, before a note says so.
@@ -308,7 +324,8 @@ func setOf(word string) (set int, ok bool) {
 	return 0, false
 }
 
-// maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several splits.
+// maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several
+// splits.
 func maskName(name string) (set int, ok, several bool) {
 	key := nameKey(name)
 	bare := strings.TrimRight(key, "0123456789")

@@ -7,7 +7,8 @@ import (
 	"capgnn/graph/dataset/internal/fields"
 )
 
-// fault is the error of all columns of features that hold something else, with what to do about each; nil if there are none.
+// fault is the error of all columns of features that hold something else, with what to do about each; nil if there
+// are none.
 func (s *survey) fault() error {
 	var first *column
 	var at sighting
@@ -38,7 +39,8 @@ func (s *survey) fault() error {
 	if more > 1 {
 		what += fmt.Sprintf(" (and so %d more)", more-1)
 	}
-	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes", s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "))
+	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes",
+		s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "))
 }
 
 // What to do about columns.

@@ -18,8 +18,8 @@ import (
 // denseColumns is up to how many features that are not all columns of numbers are written as text.
 const denseColumns = 256
 
-// featureRows makes rows of features of lines: the numbers of columns, a matrix beside them (--features FILE.npy), and what names
-// stand for. Columns of numbers come first, in the order of the table.
+// featureRows makes rows of features of lines: the numbers of columns, a matrix beside them (--features FILE.npy),
+// and what names stand for. Columns of numbers come first, in the order of the table.
 type featureRows struct {
 	s      *survey
 	dense  []int             // columns of numbers
@@ -89,7 +89,8 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 	return r, err
 }
 
-// featureName returns what column i is called where features are written. Readers take a column that is called as ids are for one.
+// featureName returns what column i is called where features are written. Readers take a column that is called as ids
+// are for one.
 func featureName(name string, i int) string {
 	switch {
 	case name == "":
@@ -121,8 +122,8 @@ func (r *featureRows) readFile(w *Written) (err error) {
 	return err
 }
 
-// nameExtras gives the features that names stand for their places: by column of the table, in it whole numbers by size, then other
-// names by their text; behind them those of lists.
+// nameExtras gives the features that names stand for their places: by column of the table, in it whole numbers by
+// size, then other names by their text; behind them those of lists.
 func (r *featureRows) nameExtras() {
 	for i := range r.s.c.all {
 		col := &r.s.c.all[i]
@@ -180,7 +181,8 @@ func (r *featureRows) add(in *tableIn, k int, record []string) error {
 	r.extra = merge(r.extra)
 	for _, e := range r.extra {
 		if !check.Finite(e.value) {
-			return in.fault("the values of %s in one field add up to %g; features must be finite", r.names[e.column], e.value)
+			return in.fault("the values of %s in one field add up to %g; features must be finite",
+				r.names[e.column], e.value)
 		}
 	}
 	return r.sink.row(k, r.text, r.extra)
@@ -232,7 +234,8 @@ func (t *Tables) readLists(number map[string]int32, w *Written) (f dataset.Featu
 				w.Skipped++
 				return -1, nil
 			}
-			return 0, fmt.Errorf("%.40q is not an id in %s: correct it, or skip such lists with --skip-unknown", key, filepath.Base(t.Nodes))
+			return 0, fmt.Errorf("%.40q is not an id in %s: correct it, or skip such lists with --skip-unknown",
+				key, filepath.Base(t.Nodes))
 		})
 		if err == nil {
 			f, err = l.Features(len(number))
@@ -242,8 +245,8 @@ func (t *Tables) readLists(number map[string]int32, w *Written) (f dataset.Featu
 	return f, err
 }
 
-// merge adds up values of the same feature and puts features in their order; zeros are left out. Sums do not depend on the order
-// in which values came.
+// merge adds up values of the same feature and puts features in their order; zeros are left out. Sums do not depend
+// on the order in which values came.
 func merge(extras []extra) []extra {
 	extras = slices.DeleteFunc(extras, func(e extra) bool { return e.value == 0 })
 	slices.SortFunc(extras, func(a, b extra) int {

@@ -71,11 +71,13 @@ func (r *linkReader) columns() (err error) {
 		_, known := r.number[head[i]]
 		_, digits := fields.Number(head[i])
 		if !named && !r.in.isHeader() && (known || r.alone && digits) {
-			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target", r.t.Edges, head[i])
+			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target",
+				r.t.Edges, head[i])
 		}
 	}
 	if !named {
-		r.in.note("edges go from column %q to column %q, by their places; names such as source and target say so", head[r.from], head[r.to])
+		r.in.note("edges go from column %q to column %q, by their places; names such as source and target say so",
+			head[r.from], head[r.to])
 	}
 	r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "type") })
 	if r.t.Weight == "" {
@@ -92,7 +94,8 @@ func (r *linkReader) columns() (err error) {
 		return fmt.Errorf("%s: column %q is an end of the edges, and --weight names it", r.t.Edges, head[r.weight])
 	}
 	if k := slices.Index(head[r.weight+1:], head[r.weight]); k >= 0 {
-		return fmt.Errorf("%s: columns %d and %d are both called %q: rename one", r.t.Edges, r.weight+1, r.weight+k+2, head[r.weight])
+		return fmt.Errorf("%s: columns %d and %d are both called %q: rename one",
+			r.t.Edges, r.weight+1, r.weight+k+2, head[r.weight])
 	}
 	return nil
 }
@@ -182,7 +185,8 @@ func (r *linkReader) vertex(id string) (v int32, known bool, err error) {
 			}
 		}
 	}
-	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown", id, filepath.Base(r.t.Nodes), hint)
+	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown",
+		id, filepath.Base(r.t.Nodes), hint)
 }
 
 // weightOf returns the weight in a line.
@@ -219,7 +223,8 @@ func (r *linkReader) finish(dir string) error {
 		r.in.note("column %q: weights are not used unless --weight %s is given", name, name)
 	}
 	if r.both > 0 {
-		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric where the data is used", r.in.head[r.kind], r.both, r.w.Edges)
+		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric where the data is used",
+			r.in.head[r.kind], r.both, r.w.Edges)
 	}
 	if r.alone {
 		if err := r.writeIDs(dir); err != nil {
@@ -253,7 +258,8 @@ func (r *linkReader) writeIDs(dir string) error {
 	}
 	for _, i := range []int{r.from, r.to} {
 		if _, id := r.number[r.in.head[i]]; id && !r.in.isHeader() {
-			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target", r.t.Edges, r.in.head[i])
+			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target",
+				r.t.Edges, r.in.head[i])
 		}
 	}
 	for _, id := range r.ids {

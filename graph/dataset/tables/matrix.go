@@ -37,7 +37,8 @@ func readMatrix(t *Tables, lines int) (*matrix, error) {
 		m.cols = a.Shape[1]
 	}
 	if len(a.Shape) < 1 || len(a.Shape) > 2 || a.Shape[0] != lines || m.cols < 1 || m.cols > check.MaxCols {
-		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want a row for each of the %d lines of %s and 1 to %d columns", a.Shape, lines, filepath.Base(t.Nodes), check.MaxCols))
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want a row for each of the %d lines of %s and 1 to %d columns",
+			a.Shape, lines, filepath.Base(t.Nodes), check.MaxCols))
 	}
 	if a.DType.Kind == 'f' && a.DType.Size <= 4 {
 		if m.values, err = a.Float32(); err != nil {
@@ -55,7 +56,8 @@ func (m *matrix) check(a *npy.Array, lines int) error {
 		row, col := i/m.cols, i%m.cols
 		x := m.at(row, col)
 		if !check.Finite(float32(x)) {
-			return a.Fault(i, fmt.Errorf("row %d, column %d is %g; features must be finite, and at most %.1e", row, col, x, math.MaxFloat32))
+			return a.Fault(i, fmt.Errorf("row %d, column %d is %g; features must be finite, and at most %.1e",
+				row, col, x, math.MaxFloat32))
 		}
 		m.wide = m.wide || float64(float32(x)) != x
 	}

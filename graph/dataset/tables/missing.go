@@ -49,7 +49,8 @@ func (s *survey) fill() error {
 	}
 	for _, i := range gaps {
 		if s.c.all[i].known() == 0 {
-			return fmt.Errorf("%s: column %q has no field that is known, and so no %s: --drop it", s.t.Nodes, s.c.all[i].name, s.t.Missing)
+			return fmt.Errorf("%s: column %q has no field that is known, and so no %s: --drop it",
+				s.t.Nodes, s.c.all[i].name, s.t.Missing)
 		}
 	}
 	return s.average(gaps)

@@ -9,8 +9,9 @@ import (
 	"capgnn/graph/dataset/internal/fields"
 )
 
-// nameKey returns what names of columns are compared by, where they are no user's: lower-case letters and digits. A type behind a
-// colon, as Neo4j has it, does not count, unless it says what the column is: age:int is age, :START_ID(Person) is startid.
+// nameKey returns what names of columns are compared by, where they are no user's: lower-case letters and digits. A
+// type behind a colon, as Neo4j has it, does not count, unless it says what the column is: age:int is age,
+// :START_ID(Person) is startid.
 func nameKey(name string) string {
 	name = strings.ToLower(name)
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -101,20 +102,23 @@ func endColumns(head []string) (from, to int, found bool) {
 	return 0, 1, false
 }
 
-// ends returns the columns of the ends of edges: by their names, else the first two, if their names do not say something else.
+// ends returns the columns of the ends of edges: by their names, else the first two, if their names do not say
+// something else.
 func (in *tableIn) ends() (from, to int, named bool, err error) {
 	if len(in.head) < 2 {
 		return 0, 0, false, fmt.Errorf("%s: its first line names no two columns, from and to", in.name)
 	}
 	if in.lineNames {
 		if _, counted := fields.Whole(in.ahead[0].record[0]); !counted {
-			return 0, 0, false, fmt.Errorf("%s: line %d: %d fields, the first line has %d", in.name, in.ahead[0].line, len(in.head), len(in.head)-1)
+			return 0, 0, false, fmt.Errorf("%s: line %d: %d fields, the first line has %d",
+				in.name, in.ahead[0].line, len(in.head), len(in.head)-1)
 		}
 	}
 	if from, to, named = endColumns(in.head); named {
 		for _, i := range []int{from, to} {
 			if k := slices.Index(in.head[i+1:], in.head[i]); k >= 0 {
-				return 0, 0, false, fmt.Errorf("%s: columns %d and %d are both called %q: rename one", in.name, i+1, i+k+2, in.head[i])
+				return 0, 0, false, fmt.Errorf("%s: columns %d and %d are both called %q: rename one",
+					in.name, i+1, i+k+2, in.head[i])
 			}
 		}
 		if from != 0 || to != 1 {
@@ -124,7 +128,8 @@ func (in *tableIn) ends() (from, to int, named bool, err error) {
 	}
 	if isIndex(in.head[0]) && (in.head[0] != "index" || len(in.head) > 2) {
 		if from, to = 1, 2; len(in.head) < 3 {
-			return 0, 0, false, fmt.Errorf("%s: its first line names no two columns beside the one that counts lines: name them source and target", in.name)
+			return 0, 0, false, fmt.Errorf("%s: its first line names no two columns beside the one that counts lines: name them source and target",
+				in.name)
 		}
 	}
 	for _, pair := range endNames {
@@ -143,10 +148,12 @@ func (in *tableIn) ends() (from, to int, named bool, err error) {
 }
 
 func (in *tableIn) unclearEnds() error {
-	return fmt.Errorf("%s: which columns are the ends of edges? It has %s: call two of them source and target", in.name, listed(in.head))
+	return fmt.Errorf("%s: which columns are the ends of edges? It has %s: call two of them source and target",
+		in.name, listed(in.head))
 }
 
-// isHeader reports whether the names of columns are none that an edge or a vertex could be: one is empty, as pandas and R have it.
+// isHeader reports whether the names of columns are none that an edge or a vertex could be: one is empty, as pandas
+// and R have it.
 func (in *tableIn) isHeader() bool {
 	return slices.ContainsFunc(in.head, func(name string) bool { return name == "" || strings.HasPrefix(name, "Unnamed:") })
 }
@@ -164,7 +171,8 @@ func countsColumns(head []string) bool {
 	return true
 }
 
-// oneLine returns a text with single blanks in place of line ends and of what would move a terminal's cursor: spreadsheets break names of columns.
+// oneLine returns a text with single blanks in place of line ends and of what would move a terminal's cursor:
+// spreadsheets break names of columns.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

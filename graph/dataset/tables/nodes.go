@@ -124,12 +124,14 @@ func (n *nodeWriter) split(in *tableIn, record []string) error {
 		switch col.role {
 		case roleSplit:
 			if member, ok = setOf(record[i]); !ok {
-				return in.fault("column %q holds %.20q, want train, val, test, or nothing for none of them", col.name, record[i])
+				return in.fault("column %q holds %.20q, want train, val, test, or nothing for none of them",
+					col.name, record[i])
 			}
 		case roleMask:
 			var yes bool
 			if yes, ok = fields.Truth(record[i]); !ok && !fields.Unknown(record[i]) {
-				return in.fault("column %q holds %.20q, want 0 or 1, true or false: a mask says who is in a set; --drop leaves it out", col.name, record[i])
+				return in.fault("column %q holds %.20q, want 0 or 1, true or false: a mask says who is in a set; --drop leaves it out",
+					col.name, record[i])
 			}
 			if yes {
 				member = col.set
@@ -176,7 +178,8 @@ func (n *nodeWriter) finish() error {
 			n.w.note("%s: column %q: no vertex is of class %s", filepath.Base(n.t.Nodes), c.column, listed(empty))
 		}
 		if c.sep != "" && n.w.Unlabelled > 0 {
-			n.w.note("%s: column %q: %d vertices without a label count as being of no class", filepath.Base(n.t.Nodes), c.column, n.w.Unlabelled)
+			n.w.note("%s: column %q: %d vertices without a label count as being of no class",
+				filepath.Base(n.t.Nodes), c.column, n.w.Unlabelled)
 		}
 		if err := writeNames(n.dir, fields.ClassesFile, c.column, c.named); err != nil {
 			return err

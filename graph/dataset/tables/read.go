@@ -111,7 +111,8 @@ func (in *tableIn) readHead() error {
 		return nil
 	}
 	if in.comments > 0 {
-		in.note("lines that begin with # above the names of columns are left out: %d, such as %.60q", in.comments, in.comment)
+		in.note("lines that begin with # above the names of columns are left out: %d, such as %.60q",
+			in.comments, in.comment)
 	}
 	if n := len(in.head); err == nil && n == len(whole.record) && len(next) == n+1 && next[n] != "" {
 		in.head, in.lineNames = append([]string{""}, in.head...), true
@@ -133,7 +134,8 @@ func trimmed(fields []string) []string {
 	return fields[:n]
 }
 
-// read returns the next line that has a field, without blanks around its fields. What it returns is good until the next call.
+// read returns the next line that has a field, without blanks around its fields. What it returns is good until the
+// next call.
 func (in *tableIn) read() ([]string, error) {
 	for {
 		in.source.left = maxRecord
@@ -153,7 +155,8 @@ func (in *tableIn) read() ([]string, error) {
 		empty := true
 		for i, field := range record {
 			if !utf8.ValidString(field) {
-				return nil, in.fault("%.40q is no UTF-8 text: save the table as UTF-8, or iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW", field)
+				return nil, in.fault("%.40q is no UTF-8 text: save the table as UTF-8, or iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
+					field)
 			}
 			record[i] = strings.TrimSpace(field)
 			empty = empty && record[i] == ""

@@ -134,7 +134,8 @@ func (s *survey) vertex(in *tableIn, id string) error {
 	return nil
 }
 
-// otherID returns the first column beside the ids that is called as ids may be, and in which nothing is there twice; "" none.
+// otherID returns the first column beside the ids that is called as ids may be, and in which nothing is there twice;
+// "" none.
 func (t *Tables) otherID(c *tableColumns) string {
 	seen := map[int]map[string]struct{}{}
 	for i := range c.all {

@@ -7,8 +7,9 @@ import (
 	"capgnn/graph/dataset"
 )
 
-// Tables are two tables with names in them, as databases and spreadsheets write them: one line per vertex, one per edge.
-// Fields stand between commas, semicolons, tabs or bars, whichever the first line has most of, or blanks, and may be quoted.
+// Tables are two tables with names in them, as databases and spreadsheets write them: one line per vertex, one per
+// edge. Fields stand between commas, semicolons, tabs or bars, whichever the first line has most of, or blanks, and
+// may be quoted.
 type Tables struct {
 	Nodes string // file; its first line names the columns; "" = none: the vertices are those of Edges
 	Edges string // file; two of its columns are ids of Nodes, from and to, behind a first line that names them
@@ -16,19 +17,19 @@ type Tables struct {
 	Label string // column with the classes, by any name; "" = no labels
 	// LabelSep stands between the classes of a vertex; "" = it has one.
 	LabelSep string
-	// SplitColumn is the column that says train, val or test; "" = one called split, or masks called train_mask, val_mask, test_mask, if
-	// they are there.
+	// SplitColumn is the column that says train, val or test; "" = one called split, or masks called train_mask,
+	// val_mask, test_mask, if they are there.
 	SplitColumn string
 	Weight      string // column of Edges with their weights; "" = they have none
 	Drop        []string
-	// Categorical are columns of names: each name becomes a feature, 1 where it stands. Lists are columns whose fields hold
-	// several, NAME or NAME:VALUE, between blanks, commas, semicolons or bars.
+	// Categorical are columns of names: each name becomes a feature, 1 where it stands. Lists are columns whose
+	// fields hold several, NAME or NAME:VALUE, between blanks, commas, semicolons or bars.
 	Categorical, Lists []string
-	// Features is a file of features beside those of Nodes: JSON {"ID": [FEATURE, …], …} of features by number, or .npy with a row for
-	// each line of Nodes; "" = none.
+	// Features is a file of features beside those of Nodes: JSON {"ID": [FEATURE, …], …} of features by number, or
+	// .npy with a row for each line of Nodes; "" = none.
 	Features string
-	// Missing stands for an empty field of a feature: a number, or mean or median of its column, or drop, which leaves out its vertex; "":
-	// one is an error.
+	// Missing stands for an empty field of a feature: a number, or mean or median of its column, or drop, which
+	// leaves out its vertex; "": one is an error.
 	Missing string
 	// SkipUnknown leaves out edges with an id that Nodes does not have; else one is an error.
 	SkipUnknown bool
@@ -59,10 +60,11 @@ type Split struct {
 	Test  int `json:"test"`
 }
 
-// WriteCSV writes the tables as a CSV folder that Load reads: edges.csv, features.csv, labels.csv, and the split, with numbers in place
-// of names, and ids.csv and classes.csv, whose line i behind the first is the name of vertex or class i. More than denseColumns
-// features that are not all columns of numbers are written as a SciPy matrix, features.npz, those beside a matrix as features.npy,
-// and their names as columns.csv. Vertices have the order of their lines. dir must be there and empty.
+// WriteCSV writes the tables as a CSV folder that Load reads: edges.csv, features.csv, labels.csv, and the split,
+// with numbers in place of names, and ids.csv and classes.csv, whose line i behind the first is the name of vertex or
+// class i. More than denseColumns features that are not all columns of numbers are written as a SciPy matrix,
+// features.npz, those beside a matrix as features.npy, and their names as columns.csv. Vertices have the order of
+// their lines. dir must be there and empty.
 func (t *Tables) WriteCSV(dir string) (*Written, error) {
 	w := &Written{Features: []string{}, Classes: []string{}, IDLike: []string{}, Notes: []string{}}
 	if err := t.check(); err != nil {

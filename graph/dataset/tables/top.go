@@ -58,12 +58,14 @@ func (in *tableIn) encoding(r *bufio.Reader) error {
 		}
 	}
 	if bytes.IndexByte(start, 0) >= 0 {
-		return fmt.Errorf("%s: holds bytes 0, which no text has: if it is UTF-16, iconv -f UTF-16LE -t UTF-8 FILE > NEW", in.name)
+		return fmt.Errorf("%s: holds bytes 0, which no text has: if it is UTF-16, iconv -f UTF-16LE -t UTF-8 FILE > NEW",
+			in.name)
 	}
 	return nil
 }
 
-// top reads what may stand above the names of columns: empty lines, comments that begin with #, and sep=; as Excel takes it.
+// top reads what may stand above the names of columns: empty lines, comments that begin with #, and sep=; as Excel
+// takes it.
 func (in *tableIn) top(r *bufio.Reader) error {
 	for {
 		start, _ := r.Peek(8)
@@ -114,8 +116,8 @@ func allNumbers(all []string) bool {
 	return true
 }
 
-// separator returns what stands between the fields of the first line: of comma, semicolon and tab that which it has most of, else a
-// bar, else blanks, if the second line has as many of them or, as R writes names of lines, one more.
+// separator returns what stands between the fields of the first line: of comma, semicolon and tab that which it has
+// most of, else a bar, else blanks, if the second line has as many of them or, as R writes names of lines, one more.
 func separator(r *bufio.Reader) rune {
 	start, _ := r.Peek(r.Size())
 	first, rest, _ := strings.Cut(string(start), "\n")

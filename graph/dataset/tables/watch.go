@@ -179,8 +179,8 @@ func (w *columnWatch) most() cellKind {
 	return best
 }
 
-// wrong returns the first field of a feature that is not what most are, its line 0: there is none. A missing field is wrong unless
-// something stands for it.
+// wrong returns the first field of a feature that is not what most are, its line 0: there is none. A missing field is
+// wrong unless something stands for it.
 func (w *columnWatch) wrong(kind cellKind, filled bool) sighting {
 	first := sighting{}
 	for k, s := range w.of {
