@@ -22,10 +22,12 @@ func CreateTable(dir, name string, head ...string) (*Table, error) {
 	head = slices.Clone(head)
 	for i, h := range head {
 		h = strings.Join(strings.Fields(h), " ")
-		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan")) {
+		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan") || slices.Contains(noNames, strings.ToLower(h))) {
 			h = "_" + h
 		}
-		head[i] = h
+		if head[i] = h; strings.ContainsAny(h, `,";{}`) { // readers might take these for what stands between fields
+			head[i] = `"` + strings.ReplaceAll(h, `"`, `""`) + `"`
+		}
 	}
 	f, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
@@ -33,8 +35,12 @@ func CreateTable(dir, name string, head ...string) (*Table, error) {
 	}
 	buf := bufio.NewWriterSize(f, 1<<16)
 	out := &Table{f, buf, csv.NewWriter(buf)}
-	return out, out.Line(head...)
+	_, err = buf.WriteString(strings.Join(head, ",") + "\n")
+	return out, err
 }
+
+// noNames are words that stand for values, so that a line that begins with one might be no names.
+var noNames = []string{"na", "n/a", "none", "null", "nil", "inf", "infinity", "true", "false"}
 
 func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
