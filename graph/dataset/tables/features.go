@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -89,13 +90,21 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 	return r, err
 }
 
-// featureName returns what column i is called where features are written. Readers take a column that is called as ids
-// are for one.
+// idNames are what readers of features take for a column of ids, or one that counts rows.
+var idNames = []string{"unnamed0", "index", "id", "nodeid", "node", "vertex", "vertexid", "nid", "vid"}
+
+// featureName returns what a feature is called, so that readers do not take it for an id; a column without a name is column i.
 func featureName(name string, i int) string {
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
 	switch {
 	case name == "":
 		return "column " + strconv.Itoa(i+1)
-	case isIndex(name) || slices.Contains([]string{"index", "node", "vertex", "nid", "vid"}, nameKey(name)) || isID(name):
+	case slices.Contains(idNames, plain) || slices.Contains(idNames, nameKey(name)):
 		return "feature " + name
 	}
 	return name
@@ -141,7 +150,7 @@ func (r *featureRows) nameExtras() {
 		})
 		for _, name := range names {
 			col.names[name] = int32(len(r.names))
-			r.names = append(r.names, col.name+"="+name)
+			r.names = append(r.names, featureName(col.name+"="+name, i))
 		}
 	}
 	if r.lists == nil {
