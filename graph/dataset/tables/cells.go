@@ -77,6 +77,7 @@ func number(field string) (float64, bool) {
 var (
 	commaNumber = regexp.MustCompile(`^[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?$`)
 	thousands   = regexp.MustCompile(`^[+-]?[0-9]{1,3}(([,'’ \x{a0}\x{2009}\x{202f}][0-9]{3})+([.,][0-9]+)?|(\.[0-9]{3})+(,[0-9]+)?)$`)
+	otherDate   = regexp.MustCompile(`^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T][0-9:.]+)?$`)
 	percent     = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
 )
 
@@ -84,7 +85,10 @@ var (
 func pointed(field string) string { return strings.Replace(field, ",", ".", 1) }
 
 // dates are the ways in which a date is written, from the largest part to the smallest.
-var dates = []string{time.DateOnly, "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05", "2006-01-02T15:04"}
+var dates = []string{
+	time.DateOnly, "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+}
 
 // date reads a date, with or without a time, as days since 1970 began.
 func date(field string) (days float64, ok bool) {
@@ -144,6 +148,8 @@ func noNumber(field string, most cellKind) string {
 		return "which is infinite"
 	case plain && (fits || errors.Is(err, strconv.ErrRange)):
 		return fmt.Sprintf("which is beyond %.1e, the largest number of float32", math.MaxFloat32)
+	case otherDate.MatchString(field):
+		return "which is no number (dates are written as 2024-01-31)"
 	case percent.MatchString(field):
 		return "which is no number (take the percent sign out)"
 	case thousands.MatchString(field):

@@ -83,9 +83,11 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 			c.number[text] = int32(i)
 		}
 		c.named = all
-		if s := c.seen["-1"]; s != nil {
-			in.note("column %q: -1, in %d lines, is a class like others; leave the field empty where the class is not known",
-				c.column, s.count)
+		for _, text := range all {
+			if slices.Contains(likeUnknown, strings.ToLower(text)) {
+				in.note("column %q: %s, in %d lines, is a class like others; leave the field empty where the class is not known",
+					c.column, text, c.seen[text].count)
+			}
 		}
 	}
 	if n, words := count(c.words); n > 0 {
@@ -105,6 +107,9 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 	}
 	return nil
 }
+
+// likeUnknown are classes that may stand for none.
+var likeUnknown = []string{"-1", "-1.0", "?", "-", "--", ".", "unknown", "unlabeled", "unlabelled", "missing", "undefined", "n.a.", "#value!"}
 
 // hint says how a column is read that seems to hold several classes in a field.
 func (c *classes) hint(in *tableIn, all []string) {

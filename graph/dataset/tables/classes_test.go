@@ -30,6 +30,7 @@ func TestClasses(t *testing.T) {
 		{name: "far from zero", nodes: "id,y\na,2020\nb,999\n", change: label, want: files("y\n1\n0\n", "y\n999\n2020\n"), notes: []string{"999 is class 0"}},
 		{name: "floats of pandas", nodes: "id,y\na,1.0\nb,\nc,0.0\nd,1\n", change: label, want: files("y\n1\n-1\n0\n1\n", "y\n0\n1\n")},
 		{name: "codes", nodes: "id,y\na,010\nb,9\n", change: label, want: files("y\n0\n1\n", "y\n010\n9\n")},
+		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{"?, in 1 lines, is a class like others"}},
 		{name: "case of letters", nodes: "id,y\na,Red\nb,red\n", change: label, want: files("y\n0\n1\n", "y\nRed\nred\n"), notes: []string{`"Red" and "red" differ in the case of letters only`}},
 		{name: "values", nodes: "id,y\na,1\nb,0.5\n", change: label, fault: `nodes.csv: line 3: column "y" holds "0.5": classes are names or whole numbers, and values to predict (regression) are none`},
 		{name: "several", nodes: "id,y\na,B|A\nb,\nc,B | B\n", change: several("|"), want: files("A,B\n1,1\n0,0\n0,1\n", "y\nA\nB\n"), notes: []string{"1 vertices without a label count as being of no class"}},

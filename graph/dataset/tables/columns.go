@@ -217,6 +217,10 @@ func (in *tableIn) checkNames() error {
 	}
 	seen := map[string]int{}
 	for i, name := range in.head {
+		_, whole := fields.Whole(name)
+		if _, number := fields.Number(name); number && (!whole || name[0] == '-') {
+			in.note("its first line names a column %q; if that line is a vertex, put a line of names before it", name)
+		}
 		if first, twice := seen[name]; twice {
 			if name == "" {
 				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out",

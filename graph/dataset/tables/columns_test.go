@@ -108,6 +108,8 @@ func TestText(t *testing.T) {
 		{name: "too many fields", nodes: "id,x\na,1\nb,2,3\n", fault: "line 3: 3 fields, the first line has 2"},
 		{name: "same names", nodes: "id,x,x\na,1,2\n", fault: `columns 2 and 3 are both called "x"`},
 		{name: "no names", nodes: "id,,,x\na,1,2,3\n", fault: "columns 2 and 3 have no name"},
+		{name: "vertex as names", nodes: "a,1.5\nb,2\n", links: "source,target\nb,b\n", want: features("_1.5\n2\n"), notes: []string{`names a column "1.5"; if that line is a vertex`}},
+		{name: "vertex as names, with edges", nodes: "a,1.5\nb,2\n", links: "source,target\na,b\n", fault: `"a" is not an id in nodes.csv, but stands in its first line`},
 		{name: "numbers as names", nodes: "5,7\n1,2\n", fault: "its first line holds numbers only (5, 7); it must name the columns"},
 	})
 }
@@ -141,6 +143,7 @@ func TestFeatures(t *testing.T) {
 		{name: "many digits", nodes: "id,x\na,0." + strings.Repeat("3", 80) + "\nb,1\n", want: features("x\n0.3333333333333333\n1\n")},
 		{name: "dates", nodes: "id,d\na,1970-01-02\nb,2024-01-31 12:00:00\nc,1970-01-01T06:00:00Z\n", want: features("d\n1\n19753.5\n0.25\n"), notes: []string{"days since 1970-01-01"}},
 		{name: "no date", nodes: "id,d\na,1970-01-02\nb,2024-02-30\nc,1970-01-02\n", fault: `line 3: column "d" holds "2024-02-30", which is no date`},
+		{name: "dates otherwise", nodes: "id,d\na,31.1.2024\nb,1/2/2024\n", fault: `holds "31.1.2024", which is no number (dates are written as 2024-01-31)`},
 		{name: "vectors", nodes: "id,e,x\na,\"[0.5, 2]\",1\nb,\"[1.\n 3]\",2\n", want: features("e_0,e_1,x\n0.5,2,1\n1,3,2\n"), notes: []string{"2 numbers in each field: they become 2 features"}},
 		{name: "vectors in semicolons", nodes: "id,e\na,0.5;2\nb,\nc,1;3\n", change: missing("mean"), want: features("e_0,e_1\n0.5,2\n0.75,2.5\n1,3\n"), notes: []string{"2 features"}},
 		{name: "vectors of other lengths", nodes: "id,e\na,0.5 2\nb,1 2 3\n", fault: `line 3: column "e" holds 3 numbers, the lines before it hold 2: give --lists e`},

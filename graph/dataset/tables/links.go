@@ -22,6 +22,7 @@ type linkReader struct {
 	number   map[string]int32 // vertex of each id, -1: it was left out
 	ids      []string         // of vertices, where Nodes does not say who they are
 	alone    bool             // that is so
+	named    string           // the column of ids in Nodes
 	from, to int              // columns
 	weight   int              // column of the weight, -1 none
 	kind     int              // column that says whether an edge is directed, -1 none
@@ -32,14 +33,18 @@ type linkReader struct {
 	largest  int32 // vertex of an edge, -1 none
 }
 
-// writeEdges writes edges between the vertices of ids; nil: whatever ids are there are vertices, and are written too.
-func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32) error {
+// writeEdges writes edges between the vertices of ids, which stand in a column of Nodes that is named so; nil: whatever ids are there
+// are vertices, and are written too.
+func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32, named string) error {
 	in, err := openTable(t.Edges, t.Watch)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	r := &linkReader{t: t, in: in, w: w, number: number, alone: number == nil, weight: -1, kind: -1, likely: -1, largest: -1, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
+	r := &linkReader{
+		t: t, in: in, w: w, number: number, alone: number == nil, named: named, weight: -1, kind: -1, likely: -1, largest: -1,
+		d: decimals{may: in.comma == ';' || in.comma == '\t'},
+	}
 	if r.alone {
 		r.number = map[string]int32{}
 	}
@@ -178,6 +183,9 @@ func (r *linkReader) vertex(id string) (v int32, known bool, err error) {
 		return 0, false, r.in.fault("an end of the edge is empty: correct it, or skip such edges with --skip-unknown")
 	}
 	hint := ""
+	if id == r.named {
+		hint = ", but stands in its first line, which must name the columns"
+	}
 	if x, whole := fields.Whole(id); whole {
 		for _, like := range []string{strconv.FormatInt(x, 10), strconv.FormatInt(x, 10) + ".0"} {
 			if _, there := r.number[like]; there {

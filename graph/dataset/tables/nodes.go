@@ -25,21 +25,22 @@ type nodeWriter struct {
 	vertex []int32         // of each line, -1 left out
 }
 
-// writeNodes writes everything about vertices, and returns the vertex of each id, -1 for one that was left out.
-func (t *Tables) writeNodes(dir string, w *Written) (map[string]int32, error) {
+// writeNodes writes everything about vertices, and returns the vertex of each id, -1 for one that was left out, and the name of their
+// column.
+func (t *Tables) writeNodes(dir string, w *Written) (number map[string]int32, named string, err error) {
 	s, err := t.survey()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	n := &nodeWriter{t: t, s: s, w: w, dir: dir}
 	w.Notes = s.notes
 	if err := errors.Join(n.write(), n.close()); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for id, line := range s.number {
 		s.number[id] = n.vertex[line]
 	}
-	return s.number, n.finish()
+	return s.number, s.c.all[s.c.id].name, n.finish()
 }
 
 func (n *nodeWriter) write() (err error) {

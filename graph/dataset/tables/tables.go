@@ -71,13 +71,13 @@ func (t *Tables) WriteCSV(dir string) (*Written, error) {
 		return nil, err
 	}
 	if t.Nodes == "" {
-		return w, t.writeEdges(dir, w, nil)
+		return w, t.writeEdges(dir, w, nil, "")
 	}
-	number, err := t.writeNodes(dir, w)
+	number, named, err := t.writeNodes(dir, w)
 	if err != nil {
 		return nil, err
 	}
-	return w, t.writeEdges(dir, w, number)
+	return w, t.writeEdges(dir, w, number, named)
 }
 
 // check says what does not go together.
