@@ -54,6 +54,9 @@ type Features struct {
 	Indptr  []int64   // len vertices+1
 	Indices []int32   // columns, ascending in a row
 	Data    []float32 // values
+
+	// Exact is columns of Dense whose differences float32 changes, as they are stored; only while a data set is loaded.
+	Exact map[int][]float64
 }
 
 // Sparse reports whether the features are stored as CSR.

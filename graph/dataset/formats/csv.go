@@ -33,30 +33,37 @@ func findFile(dir, stem string, ends ...string) (string, error) {
 }
 
 // loadCSV reads a folder of an edge list edges.csv and, each optional, features, labels and the masks train, val (or valid) and
-// test, as NAME.npy, NAME.csv or NAME.csv.gz; sparse features also as features.npz of SciPy or features.json of lists. Text files may begin with a line of names and must not have a column of row
-// numbers. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell how many
-// vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
+// test, as NAME.npy, NAME.csv or NAME.csv.gz; sparse features also as features.npz of SciPy or features.json of lists. Text files may begin with a line of names, and
+// a column may number their rows or say which vertex each is of. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell
+// how many vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
 func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	d := &dataset.Dataset{Name: dataset.BaseName(dir), Format: formatCSV}
-	n, err := readColumns(d, dir, opt)
+	f, err := findFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	edges, err := findFile(dir, "edges", textEnds...)
-	if err != nil {
-		return nil, err
-	}
-	if edges == "" {
+	if f.edges == "" {
 		return nil, fmt.Errorf("%s: has no edges.csv", dir)
+	}
+	f.opt = opt
+	if err := f.tellHeaders(d); err != nil {
+		return nil, err
+	}
+	n, err := f.readColumns(d)
+	if err != nil {
+		return nil, err
 	}
 	if opt.Compact && n >= 0 {
 		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; drop it", dir)
 	}
-	err = textfile.Open(edges, opt.Watch, func(t *textfile.Reader) error {
-		if n < 0 {
-			return readEdgeList(d, t, opt)
+	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
+		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.names}
+		if n >= 0 && len(f.names) != n {
+			l.given = nil
 		}
-		l := &edgeText{t: t, named: true, n: n}
+		if n < 0 {
+			return readEdges(d, l, opt)
+		}
 		if err := l.graph(d, opt, false, l.vertices); err != nil {
 			return err
 		}
@@ -66,7 +73,11 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, errors.Join(readMasks(d, dir, opt), fields.ReadNames(d, dir))
+	if err := errors.Join(f.readMasks(d), fields.ReadNames(d, dir)); err != nil {
+		return nil, err
+	}
+	noteClasses(d)
+	return d, nil
 }
 
 // Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if
@@ -78,34 +89,28 @@ var (
 )
 
 // readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
-func readColumns(d *dataset.Dataset, dir string, opt dataset.Options) (n int, err error) {
-	features, err := findFile(dir, "features", featureEnds...)
-	if err != nil {
-		return 0, err
-	}
-	labels, err := findFile(dir, "labels", columnEnds...)
-	if err != nil {
-		return 0, err
-	}
-	list := suffix(listEnds...)(features)
+func (f *csvFiles) readColumns(d *dataset.Dataset) (n int, err error) {
+	list := suffix(listEnds...)(f.features)
 	n = -1
-	if !list {
-		if n, err = readFeatureFile(d, features, opt, n); err != nil {
-			return 0, err
-		}
+	switch {
+	case list || f.features == "":
+	case filepath.Ext(f.features) == ".npz":
+		n, err = readSparseFile(d, f.features, f.opt)
+	default:
+		n, err = f.readColumn(f.features, n, func(r *rowText) (int, error) { return readFeatureRows(d, r, n) },
+			func(a *npy.Array, n int) error { return fields.ReadDense(d, nil, "features", a, n) })
 	}
-	if n, err = readColumn(d, labels, opt, n, readTextLabels, readLabelColumns); err != nil || !list {
+	if err != nil {
+		return 0, err
+	}
+	if f.labels != "" {
+		n, err = f.readColumn(f.labels, n, func(r *rowText) (int, error) { return readLabelRows(d, r, n, f.classes) },
+			func(a *npy.Array, n int) error { return readLabelColumns(d, a, n) })
+	}
+	if err != nil || !list {
 		return n, err
 	}
-	return fields.ReadLists(d, features, opt, n)
-}
-
-// readFeatureFile reads features that stand in the order of the vertices, "" none, and returns the number of rows.
-func readFeatureFile(d *dataset.Dataset, path string, opt dataset.Options, n int) (rows int, err error) {
-	if filepath.Ext(path) == ".npz" {
-		return readSparseFile(d, path, opt)
-	}
-	return readColumn(d, path, opt, n, readTextFeatures, func(d *dataset.Dataset, a *npy.Array, n int) error { return fields.ReadDense(d, nil, "features", a, n) })
+	return fields.ReadLists(d, f.features, f.opt, n)
 }
 
 // readSparseFile reads features as scipy.sparse.save_npz writes a CSR matrix, a row for each vertex.
@@ -133,18 +138,18 @@ func readSparseFile(d *dataset.Dataset, path string, opt dataset.Options) (rows 
 }
 
 // readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.
-func readColumn(d *dataset.Dataset, path string, opt dataset.Options, n int, fromText func(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (int, error), fromArray func(d *dataset.Dataset, a *npy.Array, n int) error) (rows int, err error) {
-	if path == "" {
-		return n, nil
-	}
+func (f *csvFiles) readColumn(path string, n int, fromText func(r *rowText) (int, error), fromArray func(a *npy.Array, n int) error) (rows int, err error) {
 	if filepath.Ext(path) != ".npy" {
-		err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
-			rows, err = fromText(d, t, true, n)
+		err := textfile.Open(path, f.opt.Watch, func(t *textfile.Reader) error {
+			r, err := rowsOf(t, true, f.numbers[path])
+			if err == nil {
+				rows, err = fromText(r)
+			}
 			return err
 		})
 		return rows, err
 	}
-	a, err := fields.OpenArray(opt, path)
+	a, err := fields.OpenArray(f.opt, path)
 	if err != nil {
 		return 0, err
 	}
@@ -154,7 +159,7 @@ func readColumn(d *dataset.Dataset, path string, opt dataset.Options, n int, fro
 		}
 		n = a.Shape[0]
 	}
-	return n, fromArray(d, a, n)
+	return n, fromArray(a, n)
 }
 
 // readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
@@ -168,29 +173,31 @@ func readLabelColumns(d *dataset.Dataset, a *npy.Array, n int) error {
 }
 
 // readMasks reads the masks of a folder whose graph has been read.
-func readMasks(d *dataset.Dataset, dir string, opt dataset.Options) error {
+func (f *csvFiles) readMasks(d *dataset.Dataset) error {
 	n := d.Graph.Rows()
-	for i, stem := range []string{"train", "val", "test"} {
-		path, err := findFile(dir, stem, columnEnds...)
-		if path == "" && err == nil && stem == "val" {
-			path, err = findFile(dir, "valid", columnEnds...)
-		}
-		if err != nil {
-			return err
-		}
+	if err := f.masksHaveHeaders(d, n); err != nil {
+		return err
+	}
+	for i, path := range f.masks {
 		if path == "" {
 			continue
 		}
-		if opt.Compact {
-			return fmt.Errorf("%s: --compact would tear vertices from %s; drop it", dir, filepath.Base(path))
+		name := filepath.Base(path)
+		if f.opt.Compact {
+			return fmt.Errorf("%s: --compact would tear vertices from %s; drop it", f.dir, name)
 		}
-		into := d.Masks()[i].Of
+		if d.VertexNames != nil {
+			return fmt.Errorf("%s: edges.csv has names of vertices, which %s does not have: number them in a file %s", f.dir, name, fields.IDsFile)
+		}
+		into, err := d.Masks()[i].Of, error(nil)
 		if filepath.Ext(path) == ".npy" {
-			*into, err = readArrayMask(path, opt, n)
+			*into, err = readArrayMask(path, f.opt, n)
 		} else {
-			err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
-				t.Header()
-				*into, err = readTextMask(t, n)
+			err = textfile.Open(path, f.opt.Watch, func(t *textfile.Reader) error {
+				r, err := rowsOf(t, true, f.numbers[path])
+				if err == nil {
+					*into, err = readTextMask(d, r, name, n)
+				}
 				return err
 			})
 		}

@@ -73,6 +73,7 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 
 // settleFeatures standardises the features, or makes others in their place, as opt says.
 func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error {
+	defer func() { d.Features.Exact = nil }()
 	switch {
 	case opt.MakesFeatures():
 		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {
@@ -83,6 +84,7 @@ func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error 
 	case opt.Standardises() && d.Format != formatSaint: // whose reader does it
 		return standardise(d, path, opt)
 	}
+	noteRounded(d)
 	return nil
 }
 

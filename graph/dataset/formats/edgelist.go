@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -19,53 +20,114 @@ import (
 type edgeText struct {
 	t       *textfile.Reader
 	named   bool           // the first line may hold names
+	numbers bool           // the first line is 0,1 or 0,1,2, which is no edge
+	told    bool           // it is known whether it is
 	n       int            // vertices; -1 if unknown
 	ids     *adjacency.IDs // of the vertices; nil: an id is its vertex
+	given   []string       // names of the vertices in the file of them; nil: there is none
+	words   *idNames       // of the vertices; nil: ids are numbers
 	largest int64          // id; -1 without edges
 	ignore  bool           // weights that differ from 1
 	// where the largest id stands
 	largestAt, largestLine int64
+
+	head     bool     // the first line is no edge
+	columns  []int    // what each holds; nil: from, to and perhaps a weight
+	weighed  bool     // the first edge has a weight
+	weightAs string   // where the weights were found
+	others   []string // keys of networkx's dicts that are not used
 }
 
-// each reads the lines "from to" of a text from its beginning; a third number is a weight.
+// each reads the edges of a text from its beginning.
 func (l *edgeText) each(edge func(from, to int64, weight float32) error) error {
 	t := l.t
 	if err := t.Restart(); err != nil {
 		return err
 	}
-	if l.named {
-		t.Header()
+	if l.head {
+		t.SkipLine()
 	}
-	for t.Next() {
-		var ends [2]int64
-		weight := float32(1)
-		for k := range ends {
-			id, err := t.ID("a vertex id (a number from 0 on; names become numbers with data tables)")
-			if err != nil {
-				return err
-			}
-			if err := l.check(id); err != nil {
-				return err
-			}
-			ends[k] = id
-			more, err := t.Separator()
-			if err != nil {
-				return err
-			}
-			if k == 0 && !more {
-				return t.Unexpected("the id of the vertex where the edge ends")
-			}
-			if k == 1 && more {
-				if weight, err = l.weight(); err != nil {
-					return err
-				}
-			}
+	for first := true; t.Next(); first = false {
+		from, to, weight, weighed, err := l.line()
+		if err != nil {
+			return err
 		}
-		if err := edge(ends[0], ends[1], weight); err != nil {
+		if first {
+			l.weighed = weighed
+		}
+		if weighed != l.weighed && !l.ignore {
+			with := map[bool]string{true: "a", false: "no"}
+			return t.Fault("this edge has %s weight, those before it have %s weight", with[weighed], with[l.weighed])
+		}
+		if err := edge(from, to, weight); err != nil {
 			return err
 		}
 	}
 	return t.Finish()
+}
+
+// line reads an edge.
+func (l *edgeText) line() (from, to int64, weight float32, weighed bool, err error) {
+	t, col := l.t, 0
+	weight = 1
+	for more := true; more; col++ {
+		kind := colFrom + col
+		if l.columns != nil && col < len(l.columns) {
+			kind = l.columns[col]
+		}
+		switch {
+		case l.columns != nil && col >= len(l.columns):
+			err = t.Unexpected(fmt.Sprintf("the end of the line after %d fields, as many as columns are named", len(l.columns)))
+		case kind == colFrom:
+			from, err = l.id()
+		case kind == colTo:
+			to, err = l.id()
+		case kind == colWeight:
+			weight, weighed, err = l.weight()
+		case kind == colOther:
+			_, err = t.Text()
+		default:
+			err = t.Unexpected("the end of the line after from, to and weight")
+		}
+		if err == nil {
+			more, err = t.Separator()
+		}
+		if err != nil {
+			return 0, 0, 0, false, err
+		}
+		if l.columns == nil && col == 0 && !more {
+			return 0, 0, 0, false, t.Unexpected("the id of the vertex where the edge ends")
+		}
+	}
+	switch {
+	case l.columns != nil && col < len(l.columns) && l.columns[col] == colWeight:
+		err = t.Unexpected("the weight of the edge")
+	case l.columns != nil && col < len(l.columns):
+		err = t.Unexpected(fmt.Sprintf("%d fields, as many as columns are named", len(l.columns)))
+	}
+	return from, to, weight, weighed, err
+}
+
+// wantID is what an id must be where ids are numbers.
+const wantID = "a vertex id (a number from 0 on; names become numbers with data tables)"
+
+// id reads the id of a vertex.
+func (l *edgeText) id() (id int64, err error) {
+	if l.words == nil {
+		if id, err = l.t.ID(wantID); err == nil {
+			err = l.check(id)
+		}
+		return id, err
+	}
+	name, err := l.t.Text()
+	if err != nil {
+		return 0, err
+	}
+	v, err := l.words.number(name)
+	if err != nil {
+		return 0, l.t.Fault("%w", err)
+	}
+	return int64(v), nil
 }
 
 // check refuses an id that cannot be a vertex, and remembers where the largest stands.
@@ -85,23 +147,56 @@ func (l *edgeText) check(id int64) error {
 	return nil
 }
 
-// weight reads the third field of a line and what follows.
-func (l *edgeText) weight() (float32, error) {
-	w, err := l.t.Number(32)
-	if err != nil {
-		return 0, err
+// weight reads the weight of an edge, as a number or in networkx's dict of attributes; there is false for a dict without one.
+func (l *edgeText) weight() (w float32, there bool, err error) {
+	t := l.t
+	v, word, err := t.Cell(32)
+	if err == nil && len(word) > 0 && word[0] == '{' {
+		return l.attribute(string(word))
+	}
+	switch {
+	case err != nil:
+		return 0, false, err
+	case word != nil && strings.EqualFold(string(word), "nan"):
+		v = math.NaN()
+	case word != nil && fields.Unknown(string(word)):
+		return 0, false, t.Fault("the edge has no weight: found %q", word)
+	case word != nil:
+		return 0, false, t.NoNumber(word)
 	}
 	if l.ignore {
-		w = 1
+		v = 1
 	}
-	if math.IsNaN(w) || math.IsInf(w, 0) {
-		return 0, l.t.Fault("the edge has the weight %g; weights must be finite", w)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false, t.Fault("the edge has the weight %g; weights must be finite", v)
 	}
-	more, err := l.t.Separator()
-	if err == nil && more {
-		err = l.t.Unexpected("the end of the line after from, to and weight")
+	return float32(v), true, nil
+}
+
+// attribute reads the weight in a dict that begins so.
+func (l *edgeText) attribute(begin string) (w float32, there bool, err error) {
+	rest, err := l.t.Rest(1 << 16)
+	if err != nil {
+		return 0, false, err
 	}
-	return float32(w), err
+	weight, others, err := attributes(begin + string(rest))
+	if err != nil {
+		return 0, false, l.t.Fault("%w", err)
+	}
+	if len(l.others) == 0 {
+		l.others = others
+	}
+	if weight == "" {
+		return 1, false, nil
+	}
+	v, ok := fields.Number(weight)
+	if !ok || math.Abs(v) > math.MaxFloat32 {
+		return 0, false, l.t.Fault("the edge has the weight %.40q; weights must be finite numbers", weight)
+	}
+	if l.weightAs = "attribute weight"; l.ignore {
+		v = 1
+	}
+	return float32(v), true, nil
 }
 
 // vertices returns the number of vertices, known or told by the ids.
@@ -111,6 +206,8 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 		return l.n, nil
 	case c.Edges == 0:
 		return 0, l.t.Whole("holds no edges")
+	case l.words != nil:
+		return len(l.words.names), nil
 	case l.ids != nil:
 		return len(l.ids.Sorted), nil
 	}
@@ -125,6 +222,11 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 // graph reads the edges as d's graph. symmetric is the default of the format.
 func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error)) error {
 	l.largest, l.ignore = -1, opt.IgnoreWeights
+	if l.named {
+		if err := l.plan(d); err != nil {
+			return err
+		}
+	}
 	if l.ids != nil {
 		err := l.each(func(from, to int64, _ float32) error {
 			if err := l.ids.Add(from); err != nil {
@@ -165,10 +267,23 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 		})
 	}
 	fault := func(err error) error { return l.t.Whole("%w", err) }
-	if err := takeEdges(d, bare, opt, symmetric, vertices, fault); err != nil || !weighted {
+	if l.weightAs == "" {
+		l.weightAs = "third column"
+	}
+	if err := takeEdges(d, bare, opt, symmetric, vertices, fault); err != nil {
 		return err
 	}
-	return takeWeights(d, list, edgesAs(opt, symmetric), fault)
+	if len(l.others) > 0 {
+		d.Note("of the attributes of edges only weight is used, not %s", quotedList(l.others))
+	}
+	if !weighted {
+		return nil
+	}
+	if err := takeWeights(d, list, edgesAs(opt, symmetric), fault); err != nil {
+		return err
+	}
+	d.Note("the %s is read as weights of edges (--ignore-weights reads edges without)", l.weightAs)
+	return nil
 }
 
 // takeWeights gives the edges of d's graph their weights, which are listed once more. Those of an edge that is listed again are added up; an edge that is there only
@@ -217,7 +332,6 @@ func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, 
 			}
 		}
 	}
-	d.Note("the third column is read as weights of edges (--ignore-weights reads edges without)")
 	return nil
 }
 
@@ -270,10 +384,10 @@ func noteDirected(d *dataset.Dataset, opt dataset.Options) {
 	}
 }
 
-// loadEdgeList reads a SNAP edge list, or any other lines of two vertex ids: text or gzip, comments after '#', blanks or a
-// comma between the ids, directed unless Options.Edges says otherwise, neither features nor labels. Ids are kept as given,
-// so the largest one tells the number of vertices, unless Options.Compact numbers the ids that occur in ascending order.
-// The text is read twice, with Options.Compact three times.
+// loadEdgeList reads a SNAP edge list, or any other lines of two vertex ids: text or gzip, comments after '#' or '%', blanks, a
+// comma or a semicolon between the ids, directed unless Options.Edges says otherwise, neither features nor labels. Ids are kept as given,
+// so the largest one tells the number of vertices, unless Options.Compact numbers the ids that occur in ascending order. Ids that are names become vertices
+// in the order in which they occur. The text is read twice, with Options.Compact or names three times.
 //
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt dataset.Options) (*dataset.Dataset, error) {
@@ -282,7 +396,11 @@ func loadEdgeList(path string, opt dataset.Options) (*dataset.Dataset, error) {
 }
 
 func readEdgeList(d *dataset.Dataset, t *textfile.Reader, opt dataset.Options) error {
-	l := &edgeText{t: t, named: true, n: -1}
+	return readEdges(d, &edgeText{t: t, named: true, n: -1}, opt)
+}
+
+// readEdges reads edges whose ids, or names, say how many vertices there are.
+func readEdges(d *dataset.Dataset, l *edgeText, opt dataset.Options) error {
 	if opt.Compact {
 		l.ids = &adjacency.IDs{}
 	}

@@ -171,7 +171,7 @@ func FuzzCSV(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if list, _, _ := twin(edges); how&4 == 0 {
+		if list, _, _, _ := twin(edges); how&4 == 0 {
 			for _, e := range list {
 				if max(e[0], e[1]) >= 1<<14 {
 					return // many row pointers take longer than they find

@@ -3,7 +3,10 @@ package formats
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -36,12 +39,60 @@ func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
 	if err != nil && i >= 0 {
 		err = fmt.Errorf("row %d, column %d: %w", i/d.Features.Cols, i%d.Features.Cols, err)
 	}
+	if err == nil {
+		err = standardiseExact(d, scaling, given, train)
+	}
 	if err != nil {
 		return fault(err)
 	}
 	d.FoundFinite(false)
 	noteStandardised(d, scaling, given, train)
 	return nil
+}
+
+// standardiseExact standardises the columns whose differences float32 would change, as they are stored, and puts their mean and deviation into scaling.
+func standardiseExact(d *dataset.Dataset, scaling, given *dataset.Scaling, train []bool) error {
+	for _, c := range slices.Sorted(maps.Keys(d.Features.Exact)) {
+		values, of := d.Features.Exact[c], given
+		if given != nil {
+			of = &dataset.Scaling{Mean: given.Mean[c : c+1], Deviation: given.Deviation[c : c+1]}
+		}
+		out := make([]float32, len(values))
+		all := func(visit func(i int, v []float64) error) error { return visit(0, values) }
+		used, i, err := standardised(out, all, 1, train, of)
+		if err != nil {
+			return fmt.Errorf("row %d, column %d: %w", max(i, 0), c, err)
+		}
+		if given == nil {
+			scaling.Mean[c], scaling.Deviation[c] = used.Mean[0], used.Deviation[0]
+		}
+		for v, x := range out {
+			d.Features.Dense[v*d.Features.Cols+c] = x
+		}
+	}
+	return nil
+}
+
+// noteRounded says in which columns different values have become close to each other, or equal, as float32.
+func noteRounded(d *dataset.Dataset) {
+	const close = 1 << 14 // times as large as their spread: 10 bits of difference are left
+	var names []string
+	largest := 0.0
+	for _, c := range slices.Sorted(maps.Keys(d.Features.Exact)) {
+		values := d.Features.Exact[c]
+		most := max(math.Abs(slices.Min(values)), math.Abs(slices.Max(values)))
+		if most <= 1<<24 && most <= close*(slices.Max(values)-slices.Min(values)) {
+			continue
+		}
+		name := strconv.Itoa(c)
+		if d.ColumnNames != nil {
+			name = d.ColumnNames[c]
+		}
+		names, largest = append(names, name), max(largest, most)
+	}
+	if len(names) > 0 {
+		d.Note("features: float32 rounds differences away in columns %s, whose values are as large as %g: --standardize train keeps them", quotedList(names), largest)
+	}
 }
 
 func noteStandardised(d *dataset.Dataset, used, given *dataset.Scaling, train []bool) {

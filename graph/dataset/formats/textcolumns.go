@@ -1,11 +1,13 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/room"
 )
@@ -13,150 +15,117 @@ import (
 // readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows. named says whether the first
 // line may hold names. The text is read twice: first to see how much there is.
 func readTextFeatures(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (rows int, err error) {
-	lines, chars, err := t.Extent()
+	r, err := rowsOf(t, named, false)
 	if err != nil {
 		return 0, err
 	}
-	var names []string
-	if named {
-		names = t.Header()
+	return readFeatureRows(d, r, n)
+}
+
+// missing counts values that are missing.
+type missing struct {
+	count, rows, row int // row: the last one
+	first            error
+}
+
+func (m *missing) add(t *textfile.Reader, row, col int, names []string) {
+	if m.count == 0 {
+		m.row = -1
+		title := ""
+		if col < len(names) {
+			title = fmt.Sprintf(" (%.40q)", names[col])
+		}
+		m.first = t.Fault("the value in column %d%s is missing", col+1, title)
+	}
+	if m.count++; row != m.row {
+		m.rows, m.row = m.rows+1, row
+	}
+}
+
+// err is nil where nothing is missing.
+func (m *missing) err() error {
+	var at *dataset.FormatError
+	if !errors.As(m.first, &at) {
+		return nil
+	}
+	all := *at
+	all.Err = fmt.Errorf("%w, in all %d values in %d rows; features must be finite: fill them in, or let `capgnn data tables --missing` make the folder", at.Err, m.count, m.rows)
+	return &all
+}
+
+func readFeatureRows(d *dataset.Dataset, r *rowText, n int) (rows int, err error) {
+	t := r.t
+	lines, err := t.Survey()
+	if err != nil {
+		return 0, err
 	}
 	var values []float32
-	rows, cols, err := t.Table(32, check.MaxCols, func(row, col int, v float64) error {
-		if row == n || row == check.MaxDim {
-			return t.Fault("there are more rows than %d vertices", row)
-		}
-		if math.IsNaN(v) {
-			return t.Fault("row %d, column %d is NaN; features must be finite", row, col)
+	var ranges fields.Ranges
+	var gone missing
+	single := func() (float64, error) { return number(t, 32) }
+	rows, cols, err := r.each(check.MaxCols, single, func(row, col int, v float64) error {
+		if err := atMost(t, row, n, "rows"); err != nil {
+			return err
 		}
 		if row == 1 && col == 0 {
 			// The first row says how many values there will be in each line. A value has a character and one behind it,
 			// which may be the line's end.
-			rows := lines
+			rows := lines.Rows
 			if n >= 0 {
 				rows = min(rows, int64(n))
 			}
-			all := min(rows*int64(len(values)), (chars+lines)/2+1)
+			all := min(rows*int64(len(values)), (lines.Bytes+1)/2+1)
 			if err := room.For(4 * all); err != nil {
 				return t.Fault("%d values: %w", all, err)
 			}
 			values = append(make([]float32, 0, max(all, int64(len(values)))), values...)
 		}
+		if row == 0 {
+			ranges = append(ranges, make(fields.Ranges, 1)...)
+		}
+		if math.IsNaN(v) {
+			gone.add(t, row, col, r.names)
+			return nil
+		}
+		if col < len(ranges) {
+			ranges.Add(col, t.Exact)
+		}
 		values = append(values, float32(v))
 		return nil
 	})
+	if err == nil {
+		err = gone.err()
+	}
 	if err != nil {
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
 		return 0, t.Whole("has %d rows of features, want %s", rows, wantVertices(n))
 	}
-	d.Features = dataset.Features{Cols: cols, Dense: values}
-	if len(names) == cols {
-		d.ColumnNames = names
+	if cols == 1 && n < 0 && lines.Inner > 0 {
+		return 0, t.Whole("has %d empty lines between its rows: fill in missing values, or take these lines out", lines.Inner)
 	}
-	return rows, nil
-}
-
-func wantVertices(n int) string {
-	if n < 0 {
-		return "one per vertex"
-	}
-	return fmt.Sprintf("%d (vertices)", n)
-}
-
-// textLabels are the labels of the lines read so far: one class per vertex, or 0 and 1 for each of several classes.
-type textLabels struct {
-	t            *textfile.Reader
-	n            int   // vertices, -1: as many as there are lines
-	lines, chars int64 // of the text
-
-	first   float64 // in the first line, until it is known whether it is alone there
-	labels  []int32 // nil: of several classes
-	targets []uint8
-	largest int32
-	line    int64 // of the largest label
-}
-
-// one takes the class of a vertex.
-func (l *textLabels) one(y float64) error {
-	if math.IsNaN(y) {
-		y = -1
-	}
-	if y != math.Trunc(y) || y < -1 || y >= math.MaxInt32 {
-		return l.t.Fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
-	}
-	l.labels = append(l.labels, int32(y))
-	if int32(y) > l.largest {
-		l.largest, l.line = int32(y), l.t.TokenLine
-	}
-	return nil
-}
-
-// several takes whether a vertex is of class col.
-func (l *textLabels) several(col int, y float64) error {
-	if y != 0 && y != 1 {
-		return l.t.Fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
-	}
-	l.targets = append(l.targets, uint8(y))
-	return nil
-}
-
-// cell takes a number of the text. The second one of the first line tells that classes are several; then the first one is of class 0.
-func (l *textLabels) cell(row, col int, v float64) error {
-	switch {
-	case row == l.n || row == check.MaxDim:
-		return l.t.Fault("there are more lines than %d vertices", row)
-	case row == 0 && col == 0:
-		l.first = v
-		return l.one(v)
-	case row == 0 && col == 1:
-		l.labels = nil
-		if err := l.several(0, l.first); err != nil {
-			return err
-		}
-		return l.several(1, v)
-	case l.labels != nil:
-		return l.one(v)
-	case row == 1 && col == 0:
-		all := min(l.lines*int64(len(l.targets)), (l.chars+l.lines)/2+1)
-		if err := room.For(all); err != nil {
-			return l.t.Fault("%d values: %w", all, err)
-		}
-		l.targets = append(make([]uint8, 0, max(all, int64(len(l.targets)))), l.targets...)
-	}
-	return l.several(col, v)
-}
-
-// readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
-// classes. n -1: as many vertices as there are lines. named is that of readTextFeatures.
-func readTextLabels(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (rows int, err error) {
-	lines, chars, err := t.Extent()
+	order, err := r.order(d, "features", rows)
 	if err != nil {
 		return 0, err
 	}
-	if named {
-		t.Header()
+	d.Features = dataset.Features{Cols: cols, Dense: placed(values, cols, order)}
+	if len(r.names) == cols {
+		d.ColumnNames = r.names
 	}
-	l := &textLabels{t: t, n: n, lines: lines, chars: chars, largest: -1}
-	rows, cols, err := t.Table(64, 1<<16, l.cell)
-	if err != nil {
-		return 0, err
+	if d.Features.Exact, err = ranges.Columns(rows); err != nil || d.Features.Exact == nil {
+		return rows, err
 	}
-	if rows == 0 || n >= 0 && rows != n {
-		return 0, t.Whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
-	}
-	if limit := check.MaxClasses(rows); int64(l.largest) >= limit {
-		return 0, t.Whole("line %d: label %d is outside [-1, %d)", l.line, l.largest, limit)
-	}
-	d.Labels, d.Targets, d.Classes = l.labels, l.targets, cols
-	if l.labels != nil {
-		d.Classes = int(l.largest) + 1
-		if unlabelled := check.CountOf(l.labels, -1); unlabelled > 0 {
-			d.Note("%d vertices have no label", unlabelled)
+	_, _, err = r.each(check.MaxCols, single, func(row, col int, _ float64) error {
+		if order != nil {
+			row = int(order[row])
 		}
-	}
-	return rows, nil
+		if column := d.Features.Exact[col]; column != nil {
+			column[row] = t.Exact
+		}
+		return nil
+	})
+	return rows, err
 }
 
 // vertexMask makes a mask of n vertices from a list: n numbers that are all 0 or 1 are the mask itself, anything else is
@@ -181,12 +150,16 @@ func vertexMask(list []int64, n int, fault func(i int, format string, args ...an
 	return mask, nil
 }
 
-// readTextMask reads a mask, or a list of vertices, one number to a line.
-func readTextMask(t *textfile.Reader, n int) ([]bool, error) {
+// readTextMask reads a mask, or a list of vertices, one number to a line, or beside a column that numbers rows or says which vertex each is of.
+func readTextMask(d *dataset.Dataset, r *rowText, what string, n int) ([]bool, error) {
+	t := r.t
 	var list []int64
-	_, _, err := t.Table(64, 1, func(_, _ int, v float64) error {
-		if len(list) == n {
-			return t.Fault("there are more lines than %d vertices", n)
+	_, _, err := r.each(2, func() (float64, error) { return number(t, 64) }, func(row, col int, v float64) error {
+		if col > 0 {
+			return t.Fault("row %d has more than 1 columns", row)
+		}
+		if err := atMost(t, row, n, "lines"); err != nil {
+			return err
 		}
 		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 || math.IsNaN(v) {
 			return t.Fault("found %g, want a vertex or 0 or 1", v)
@@ -196,6 +169,18 @@ func readTextMask(t *textfile.Reader, n int) ([]bool, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if r.id >= 0 && !(r.index && len(list) < n) {
+		if len(list) != n {
+			return nil, t.Whole("has %d rows with a column %q, want %d (vertices), or vertices alone", len(list), r.title, n)
+		}
+		order, err := r.order(d, what, n)
+		if err != nil {
+			return nil, err
+		}
+		list = placed(list, 1, order)
+	} else if r.id >= 0 {
+		d.Note("%s: the column without a name numbers the rows and is left out", what)
 	}
 	return vertexMask(list, n, func(i int, format string, args ...any) error {
 		return t.Whole("number %d: %w", i, fmt.Errorf(format, args...))

@@ -192,21 +192,13 @@ func readStoreFeatures(d *dataset.Dataset, src fields.Arrays, m meta, fault func
 	if err != nil {
 		return err
 	}
-	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > check.MaxCols {
-		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, check.MaxCols))
-	}
-	cols := a.Shape[1]
-	if want := or(m.Features); want >= 0 && want != cols {
-		return fault(fmt.Errorf("%d features are announced, x has %d columns", want, cols))
-	}
-	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
-	values, err := fields.ReadValues(d, src, "x", a, at)
-	if err != nil {
+	if err := fields.CheckDense(a, n); err != nil {
 		return err
 	}
-	d.Features = dataset.Features{Cols: cols, Dense: values}
-	d.FoundFinite(true)
-	return nil
+	if want, cols := or(m.Features), a.Shape[1]; want >= 0 && want != cols {
+		return fault(fmt.Errorf("%d features are announced, x has %d columns", want, cols))
+	}
+	return fields.ReadDense(d, src, "x", a, n)
 }
 
 // readStoreLabels reads y: one class per vertex, or a row of 0 and 1 per vertex.

@@ -65,6 +65,11 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 	return nil
 }
 
+// Names reads a file of names in a folder, of which no more than most+1; nil: there is no such file, or it is no table, which a note says.
+func Names(d *dataset.Dataset, dir, file string, most int) ([]string, error) {
+	return readNames(d, dir, file, most, false)
+}
+
 // readNames reads the names in a file of names, of which no more than most+1; nil: there is no such file, or it is no table.
 func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]string, error) {
 	path := filepath.Join(dir, file)

@@ -2,14 +2,10 @@ package textfile
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"capgnn/internal/npy"
 	"capgnn/internal/regular"
@@ -22,8 +18,8 @@ const (
 )
 
 // Reader reads numbers from lines of text, plain or gzip, from a stream: nothing in it grows with the file or with a line.
-// Fields are separated by blanks, or by one comma and blanks; a carriage return counts as a blank. Empty lines and lines
-// that begin with '#' are skipped. Offsets are those of the inflated text.
+// Fields are separated by blanks, or by one comma or semicolon and blanks, the same in all of a line, and may be quoted. A line ends with a line feed, a carriage
+// return or both. Empty lines and lines that begin with '#' or '%' are skipped. Offsets are those of the inflated text.
 type Reader struct {
 	file      string
 	from      io.ReaderAt
@@ -38,8 +34,15 @@ type Reader struct {
 	base      int64 // bytes before buf
 	line      int64 // of the next byte, from 1
 	err       error // of the last read; io.EOF at the end
+	held      bool  // a carriage return is before the next byte to be read: what follows says whether it ends a line
+	begin     bool  // nothing of this line was read
+	KeepEmpty bool  // Next stops at empty lines too, which have one empty field
+	sep       byte  // between the fields of this line so far: comma, semicolon or ' ' for blanks; 0: unknown
+	delim     byte  // between the fields of the first line, as Head saw it; what Text ends at
 	tok       [maxToken]byte
-	TokenAt   int64 // where the last number began
+	text      []byte  // the last Text
+	Exact     float64 // the last number before it was rounded to 32 bits
+	TokenAt   int64   // where the last number began
 	TokenLine int64
 }
 
@@ -82,28 +85,50 @@ func NewReader(file string, r io.ReaderAt, size int64) (*Reader, error) {
 
 // Restart goes back to the first byte.
 func (t *Reader) Restart() (err error) {
-	t.line, t.told = 1, 0
+	t.line, t.told, t.held, t.sep, t.begin = 1, 0, false, 0, true
 	t.pos, t.end, t.base, t.err = 0, 0, 0, nil
 	t.raw = &counted{r: io.NewSectionReader(t.from, 0, t.size)}
 	if t.r, err = Unpacked(t.file, t.raw, t.size); err != nil {
 		return err
 	}
 	// Spreadsheets write a byte order mark.
-	if t.fill(); bytes.HasPrefix(t.buf[:t.end], []byte("\xef\xbb\xbf")) {
+	t.fill()
+	switch begin := t.buf[:t.end]; {
+	case bytes.HasPrefix(begin, []byte("\xef\xbb\xbf")):
 		t.pos = 3
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return &npy.FormatError{File: t.file, Offset: 0, Err: errors.New("is text of UTF-16: save it as UTF-8 (in Excel as \"CSV UTF-8\")")}
 	}
 	return nil
 }
 
-// Extent reads to the end and returns how many lines and characters there are, line ends not counted, then goes back to the
-// first byte. What cannot be read is not counted; whoever reads it finds the fault.
-func (t *Reader) Extent() (lines, chars int64, err error) {
-	for more := true; more; more = t.fill() {
-		n := int64(bytes.Count(t.buf[:t.end], []byte{'\n'}))
-		lines, chars = lines+n, chars+int64(t.end)-n
-		t.pos = t.end
+// Lines says how much text there is.
+type Lines struct {
+	Rows  int64 // lines that have a field
+	Empty int64 // lines without one that are no comments
+	Inner int64 // of these, before the last row
+	Bytes int64
+}
+
+// Survey reads to the end, then goes back to the first byte. What cannot be read is not counted; whoever reads it finds the fault.
+func (t *Reader) Survey() (s Lines, err error) {
+	for {
+		t.blanks()
+		switch c := t.peek(); {
+		case c == '#' || c == '%':
+			t.skip()
+		case c != '\n':
+			s.Rows, s.Inner = s.Rows+1, s.Empty
+			t.skip()
+		case t.pos < t.end:
+			s.Empty++
+		}
+		if t.pos == t.end {
+			s.Bytes = t.at()
+			return s, t.Restart()
+		}
+		t.pos++
 	}
-	return lines + 1, chars, t.Restart()
 }
 
 // fill reads more text, once all of buf has been used.
@@ -114,16 +139,43 @@ func (t *Reader) fill() bool {
 	t.base += int64(t.end)
 	t.pos, t.end = 0, 0
 	for range 100 {
-		t.end, t.err = t.r.Read(t.buf)
+		from := 0
+		if t.held {
+			t.buf[0], from, t.held = '\r', 1, false
+		}
+		n, err := t.r.Read(t.buf[from:])
+		t.end, t.err = from+n, err
 		if t.err == nil || t.err == io.EOF {
 			t.tell()
 		}
+		t.endLines()
 		if t.end > 0 || t.err != nil {
 			return t.end > 0
 		}
 	}
 	t.err = io.ErrNoProgress
 	return false
+}
+
+// endLines puts a line feed in place of a carriage return that ends a line alone, and ends the text before a zero byte.
+func (t *Reader) endLines() {
+	if t.end > 0 && t.err == nil && t.buf[t.end-1] == '\r' {
+		t.end, t.held = t.end-1, true
+	}
+	b := t.buf[:t.end]
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		t.end, t.err, t.held = i, errors.New("found a zero byte, which no text has: save text of UTF-16 as UTF-8"), false
+		b = b[:i]
+	}
+	for i := 0; ; i++ {
+		k := bytes.IndexByte(b[i:], '\r')
+		if k < 0 {
+			return
+		}
+		if i += k; i+1 < len(b) && b[i+1] != '\n' && b[i+1] != '\r' {
+			b[i] = '\n'
+		}
+	}
 }
 
 // tell reports to watch, whose error ends the reading.
@@ -152,8 +204,17 @@ func (t *Reader) Fault(format string, args ...any) error {
 	return t.FaultAt(t.TokenAt, t.TokenLine, format, args...)
 }
 
+// FaultAt is an error at a byte; where the text could not be read to its end, it is that.
 func (t *Reader) FaultAt(at, line int64, format string, args ...any) error {
+	if t.pos == t.end && t.err != nil && t.err != io.EOF {
+		return &npy.FormatError{File: t.file, Offset: t.at(), Err: fmt.Errorf("line %d: %w", t.line, Truncated(t.err))}
+	}
 	return &npy.FormatError{File: t.file, Offset: at, Err: fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))}
+}
+
+// FaultHere is an error at the next byte.
+func (t *Reader) FaultHere(format string, args ...any) error {
+	return t.FaultAt(t.at(), t.line, format, args...)
 }
 
 // Whole is an error that lies at no one place.
@@ -164,11 +225,8 @@ func (t *Reader) Whole(format string, args ...any) error {
 // Unexpected is the error of finding something else than want here.
 func (t *Reader) Unexpected(want string) error {
 	c := t.peek()
-	switch {
-	case t.end > t.pos && c != '\n':
+	if t.end > t.pos && c != '\n' {
 		return t.FaultAt(t.at(), t.line, "found %q, want %s", rune(c), want)
-	case t.err != nil && t.err != io.EOF:
-		return t.FaultAt(t.at(), t.line, "%w", Truncated(t.err))
 	}
 	return t.FaultAt(t.at(), t.line, "the line ends here, want %s", want)
 }
@@ -189,12 +247,14 @@ func (t *Reader) blanks() {
 
 // Next goes to the first field of the next line that has one; false at the end of the file.
 func (t *Reader) Next() bool {
-	for {
+	for t.sep = 0; ; {
 		t.blanks()
-		if t.peek() == '#' {
+		if c := t.peek(); c == '#' || c == '%' {
+			t.begin = false
 			t.skip()
 		}
-		if t.peek() != '\n' {
+		if t.peek() != '\n' || t.KeepEmpty && t.begin && t.pos < t.end {
+			t.begin = false
 			return true
 		}
 		if t.pos == t.end {
@@ -202,6 +262,7 @@ func (t *Reader) Next() bool {
 		}
 		t.pos++
 		t.line++
+		t.begin = true
 	}
 }
 
@@ -216,169 +277,4 @@ func (t *Reader) skip() {
 			return
 		}
 	}
-}
-
-// maxHeader bounds the bytes of a line of names.
-const maxHeader = 1 << 28
-
-// Header skips the first line if it begins like a name, not like a number, and returns the names in it.
-func (t *Reader) Header() (names []string) {
-	if !t.Next() {
-		return nil
-	}
-	c := t.peek()
-	letter := c|0x20 >= 'a' && c|0x20 <= 'z' && !bytes.EqualFold(t.buf[t.pos:min(t.end, t.pos+3)], []byte("nan"))
-	if !letter && c != '_' && c != '"' {
-		return nil
-	}
-	var line []byte
-	for {
-		i := bytes.IndexByte(t.buf[t.pos:t.end], '\n')
-		if i >= 0 {
-			line = append(line, t.buf[t.pos:t.pos+i]...)
-			t.pos += i
-			return namesIn(line)
-		}
-		line = append(line, t.buf[t.pos:t.end]...)
-		if t.pos = t.end; len(line) > maxHeader {
-			t.skip()
-			return nil
-		}
-		if !t.fill() {
-			return namesIn(line)
-		}
-	}
-}
-
-// namesIn splits a line of names, which may be quoted, at what stands between them.
-func namesIn(line []byte) []string {
-	r := csv.NewReader(bytes.NewReader(line))
-	r.TrimLeadingSpace = true
-	switch {
-	case bytes.IndexByte(line, ',') >= 0:
-	case bytes.IndexByte(line, '\t') >= 0:
-		r.Comma = '\t'
-	default:
-		r.Comma = ' '
-	}
-	names, err := r.Read()
-	if err != nil {
-		return nil
-	}
-	for i, name := range names {
-		names[i] = strings.TrimSpace(strings.ToValidUTF8(name, "\ufffd"))
-	}
-	return names
-}
-
-// Separator reads what stands between two fields and reports whether the line goes on.
-func (t *Reader) Separator() (more bool, err error) {
-	c := t.peek()
-	if c != ' ' && c != '\t' && c != '\r' && c != ',' && c != '\n' {
-		return false, t.Unexpected("a comma, a blank or the end of the line")
-	}
-	t.blanks()
-	if t.peek() == ',' {
-		t.pos++
-		t.blanks()
-		return true, nil
-	}
-	return t.peek() != '\n', nil
-}
-
-// ID reads a whole number from 0.
-func (t *Reader) ID(want string) (v int64, err error) {
-	t.TokenAt, t.TokenLine = t.at(), t.line
-	count := 0
-	for {
-		c := t.peek() - '0'
-		if c > 9 {
-			break
-		}
-		if count++; count > MaxDigits {
-			return 0, t.Fault("found a number of more than %d digits, want %s", MaxDigits, want)
-		}
-		v = 10*v + int64(c)
-		t.pos++
-	}
-	if count == 0 {
-		return 0, t.Unexpected(want)
-	}
-	return v, nil
-}
-
-// field reads what stands up to the next separator or line end into t.tok: n characters; plain ones occur in decimal numbers.
-func (t *Reader) field() (n int, plain bool, err error) {
-	t.TokenAt, t.TokenLine = t.at(), t.line
-	for plain = true; ; n++ {
-		c := t.peek()
-		if c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '\n' {
-			return n, plain, nil
-		}
-		if n == maxToken {
-			return 0, false, t.Fault("found a field of more than %d characters, want a number", maxToken)
-		}
-		if !(c >= '0' && c <= '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
-			plain = false
-		}
-		t.tok[n] = c
-		t.pos++
-	}
-}
-
-// Number reads a decimal number, rounded to 32 or 64 bits, or nan in any case of letters.
-func (t *Reader) Number(bits int) (float64, error) {
-	n, plain, err := t.field()
-	if err != nil {
-		return 0, err
-	}
-	tok := t.tok[:n]
-	switch {
-	case n == 0:
-		return 0, t.Unexpected("a number")
-	case bytes.EqualFold(tok, []byte("nan")):
-		return math.NaN(), nil
-	case !plain:
-		return 0, t.Fault("found %q, want a number; names become numbers with data tables, fields stand between commas, tabs or blanks", tok)
-	case n == 1 && tok[0]-'0' <= 9: // bags of words and multi-label rows are mostly this
-		return float64(tok[0] - '0'), nil
-	}
-	v, err := strconv.ParseFloat(string(tok), bits)
-	if errors.Is(err, strconv.ErrRange) {
-		return 0, t.Fault("value %s does not fit float%d", tok, bits)
-	}
-	if err != nil {
-		return 0, t.Fault("found %q, want a number; names must become numbers, and fields stand between commas, tabs or blanks", tok)
-	}
-	return v, nil
-}
-
-// Table calls cell for every number of the lines that are left and returns rows and columns; every row must have as many
-// numbers as the first, at most limit.
-func (t *Reader) Table(bits, limit int, cell func(row, col int, v float64) error) (rows, cols int, err error) {
-	for ; t.Next(); rows++ {
-		col, more := 0, true
-		for ; more; col++ {
-			v, err := t.Number(bits)
-			if err != nil {
-				return 0, 0, err
-			}
-			if rows > 0 && col == cols || col == limit {
-				return 0, 0, t.Fault("row %d has more than %d columns", rows, col)
-			}
-			if err := cell(rows, col, v); err != nil {
-				return 0, 0, err
-			}
-			if more, err = t.Separator(); err != nil {
-				return 0, 0, err
-			}
-		}
-		if rows == 0 {
-			cols = col
-		}
-		if col != cols {
-			return 0, 0, t.FaultAt(t.at(), t.line, "row %d has %d columns, those before it have %d", rows, col, cols)
-		}
-	}
-	return rows, cols, t.Finish()
 }

@@ -27,21 +27,24 @@ func zipped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// Extent counts what a second reading finds.
-func TestExtent(t *testing.T) {
+// Survey counts what a second reading finds.
+func TestSurvey(t *testing.T) {
 	for _, c := range []struct {
-		text         string
-		lines, chars int64
-	}{{"", 1, 0}, {"1,2\n3,4", 2, 6}, {"1\n\n2\n", 4, 2}, {strings.Repeat("12 3\n", 100000), 100001, 400000}} {
+		text string
+		want Lines
+	}{
+		{"", Lines{}}, {"1,2\n3,4", Lines{Rows: 2, Bytes: 7}}, {"1\n\n2\n", Lines{Rows: 2, Empty: 1, Inner: 1, Bytes: 5}}, {"# a\n1\n \n\n", Lines{Rows: 1, Empty: 2, Bytes: 9}},
+		{"%a\r\n\r\n,1\r2", Lines{Rows: 2, Empty: 1, Inner: 1, Bytes: 10}}, {strings.Repeat("12 3\n", 100000), Lines{Rows: 100000, Bytes: 500000}},
+	} {
 		for _, b := range [][]byte{[]byte(c.text), zipped(t, c.text)} {
 			path := filepath.Join(t.TempDir(), "a.csv")
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			err := Open(path, nil, func(x *Reader) error {
-				lines, chars, err := x.Extent()
-				if err != nil || lines != c.lines || chars != c.chars || x.at() != 0 || x.line != 1 {
-					return fmt.Errorf("%.20q: %d lines, %d characters, at %d, %v", c.text, lines, chars, x.at(), err)
+				got, err := x.Survey()
+				if err != nil || got != c.want || x.at() != 0 || x.line != 1 {
+					return fmt.Errorf("%.20q: %+v, at %d, %v, want %+v", c.text, got, x.at(), err, c.want)
 				}
 				return nil
 			})

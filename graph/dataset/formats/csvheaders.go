@@ -1,0 +1,245 @@
+package formats
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/internal/textfile"
+)
+
+// csvFiles are the files of a CSV folder; "" for those that are not there.
+type csvFiles struct {
+	dir                     string
+	opt                     dataset.Options
+	edges, features, labels string
+	masks                   [3]string // train, val, test
+	names, classes          []string  // of vertices and classes, in the files of them; nil: there are none
+
+	// numbers says of which text files the first line is 0,1,2,… and a header, as pandas writes it for columns without names.
+	numbers map[string]bool
+	header  bool // a file of rows has one
+	told    bool // the rows of other files say that a first line 0,1 of the edges is no header
+}
+
+func findFiles(dir string) (*csvFiles, error) {
+	f := &csvFiles{dir: dir, numbers: map[string]bool{}}
+	for _, one := range []struct {
+		stem string
+		ends []string
+		into *string
+	}{{"edges", textEnds, &f.edges}, {"features", featureEnds, &f.features}, {"labels", columnEnds, &f.labels}, {"train", columnEnds, &f.masks[0]}, {"val", columnEnds, &f.masks[1]}, {"test", columnEnds, &f.masks[2]}} {
+		path, err := findFile(dir, one.stem, one.ends...)
+		if err != nil {
+			return nil, err
+		}
+		*one.into = path
+	}
+	valid, err := findFile(dir, "valid", columnEnds...)
+	if err == nil && valid != "" && f.masks[1] != "" {
+		err = fmt.Errorf("%s: there are both %s and %s; keep one", dir, filepath.Base(f.masks[1]), filepath.Base(valid))
+	}
+	if f.masks[1] == "" {
+		f.masks[1] = valid
+	}
+	return f, err
+}
+
+// begin is what the first lines of a text tell.
+type begin struct {
+	numbers, sure bool // 0,1,2,…; surely a header
+	named         bool // names of columns
+	text          string
+	lines         int64 // that have a field
+	fraction      bool  // the first line is whole numbers, and the second one has a decimal point in every field
+	cols          int
+}
+
+func (f *csvFiles) begin(path string) (b begin, err error) {
+	if path == "" || !suffix(textEnds...)(path) {
+		return b, nil
+	}
+	err = textfile.Open(path, f.opt.Watch, func(t *textfile.Reader) error {
+		head, first, err := t.Head(2)
+		if err != nil || len(head) == 0 {
+			return err
+		}
+		b.numbers, b.sure = isNumberHeader(head[0])
+		b.numbers = b.numbers && first
+		b.named = isName(head[0][0]) || head[0][0] == "" && len(head[0]) > 1 && isName(head[0][1])
+		b.text, b.cols = strings.Join(head[0], ","), len(head[0])
+		b.fraction = len(head) == 2
+		for _, v := range head[len(head)-1] {
+			b.fraction = b.fraction && strings.ContainsAny(v, ".eE")
+		}
+		lines, err := t.Survey()
+		b.lines = lines.Rows
+		return err
+	})
+	return b, err
+}
+
+// tellHeaders finds out which first lines 0,1,2,… are headers, and notes it. Where it cannot be told it says so: in an error where rows would be those of other vertices, else in a note.
+//
+// Method: a file of rows has a header if it has one line more than there are vertices, which arrays, names and files with another first line tell. If all files of
+// rows begin so, the edges tell: a line more than vertices, while the other files have headers too, or fractions below whole numbers.
+func (f *csvFiles) tellHeaders(d *dataset.Dataset) (err error) {
+	if f.names, err = fields.Names(&dataset.Dataset{}, f.dir, fields.IDsFile, check.MaxDim); err != nil {
+		return err
+	}
+	if f.classes, err = fields.Names(&dataset.Dataset{}, f.dir, fields.ClassesFile, int(check.MaxClasses(0))); err != nil {
+		return err
+	}
+	edges, err := f.begin(f.edges)
+	if err != nil {
+		return err
+	}
+	var rows [2]begin
+	for i, path := range []string{f.features, f.labels} {
+		if rows[i], err = f.begin(path); err != nil {
+			return err
+		}
+	}
+	f.header, err = f.rowsHaveHeaders(d, rows, edges)
+	f.numbers[f.edges] = edges.numbers && edges.cols > 1 && edges.cols < 4 && f.header
+	return err
+}
+
+// rowsHaveHeaders finds out which files of rows have a header of numbers; header says that one has.
+func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begin) (header bool, err error) {
+	paths := [2]string{f.features, f.labels}
+	n, suspects, lines := int64(-1), []int{}, int64(-1)
+	for i, path := range paths {
+		switch b := rows[i]; {
+		case path == "" || suffix(listEnds...)(path) || filepath.Ext(path) == ".npz":
+		case filepath.Ext(path) == ".npy":
+			if a, err := fields.OpenArray(f.opt, path); err == nil && len(a.Shape) > 0 {
+				n = int64(a.Shape[0])
+			}
+		case b.sure:
+			header, n = true, b.lines-1
+		case b.numbers:
+			suspects, lines = append(suspects, i), max(lines, b.lines)
+		case b.named:
+			n = b.lines - 1
+		default:
+			n, f.told = b.lines, true
+		}
+	}
+	if f.names != nil && n < 0 {
+		n = int64(len(f.names))
+	}
+	if len(suspects) == 0 {
+		return header, nil
+	}
+	unsure := false
+	if n < 0 {
+		if n, unsure, err = f.byEdges(rows, suspects, lines, edges); err != nil {
+			return false, err
+		}
+	}
+	for _, i := range suspects {
+		switch path := paths[i]; rows[i].lines - n {
+		case 1:
+			f.numbers[path], header = true, true
+			d.Note("%s: the first line, %.40s, is a header as pandas writes it, and no row: it is skipped", filepath.Base(path), rows[i].text)
+		case 0:
+			f.told = true
+			if unsure {
+				d.Note("%s: the first line, %.40s, is read as the row of vertex 0; if it is a header, as pandas writes for columns without names, delete it", filepath.Base(path), rows[i].text)
+			}
+		}
+	}
+	return header, nil
+}
+
+// byEdges tells the number of vertices where all files of rows begin with 0,1,2,…; unsure says that a note is due.
+func (f *csvFiles) byEdges(rows [2]begin, suspects []int, lines int64, edges begin) (n int64, unsure bool, err error) {
+	largest := int64(-1)
+	err = textfile.Open(f.edges, f.opt.Watch, func(t *textfile.Reader) error {
+		l := &edgeText{t: t, named: true, n: -1, largest: -1, told: true, ignore: true}
+		if err := l.plan(&dataset.Dataset{}); err != nil || l.words != nil {
+			return nil // whoever reads it finds the fault
+		}
+		_ = l.each(func(_, _ int64, _ float32) error { return nil })
+		largest = l.largest
+		return nil
+	})
+	wide, fraction := false, false
+	for _, i := range suspects {
+		wide, fraction = wide || rows[i].cols > 1, fraction || rows[i].fraction
+	}
+	used := largest + 1
+	switch {
+	case err != nil:
+		return 0, false, err
+	case used >= lines:
+		return lines, false, nil
+	case fraction, used == lines-1 && (edges.numbers || edges.named && wide):
+		return lines - 1, false, nil
+	case !edges.numbers && !edges.named:
+		return lines, true, nil
+	}
+	path := []string{f.features, f.labels}[suspects[0]]
+	return 0, false, &dataset.FormatError{File: path, Offset: 0, Err: fmt.Errorf("line 1: %.40s is a header as pandas writes it, or the row of vertex 0, which edges to %d and %d lines do not tell: name the columns, or delete the header",
+		rows[suspects[0]].text, largest, lines)}
+}
+
+// masksHaveHeaders finds out which texts of masks of n vertices begin with a header 0: lists that begin so together, or that have it twice, and masks with a line
+// more than vertices.
+func (f *csvFiles) masksHaveHeaders(d *dataset.Dataset, n int) error {
+	var begins [3]begin
+	zeros, others := 0, 0
+	for i, path := range f.masks {
+		b, err := f.begin(path)
+		if err != nil {
+			return err
+		}
+		switch begins[i] = b; {
+		case b.lines == 0 || b.named || b.sure:
+		case b.numbers && b.cols == 1:
+			zeros++
+		default:
+			others++
+		}
+	}
+	for i, path := range f.masks {
+		b := begins[i]
+		if !b.numbers || b.sure || b.cols > 1 {
+			continue
+		}
+		isMask, again, err := f.zerosAndOnes(path)
+		if err != nil {
+			return err
+		}
+		isMask = isMask && b.lines >= int64(n)
+		header := others == 0 && (f.header || zeros > 1 || again && !f.told)
+		if isMask {
+			header = b.lines == int64(n)+1 && !f.told
+		}
+		switch name := filepath.Base(path); {
+		case header:
+			f.numbers[path] = true
+			d.Note("%s: the first line, 0, is a header as pandas writes it, and no vertex: it is skipped", name)
+		case !isMask && others == 0:
+			d.Note("%s: the first line, 0, is read as vertex 0; if it is a header, as pandas writes for columns without names, delete it", name)
+		}
+	}
+	return nil
+}
+
+// zerosAndOnes reports whether a text of one column is nothing else, and whether a 0 stands in another line than the first.
+func (f *csvFiles) zerosAndOnes(path string) (is, again bool, err error) {
+	is = true
+	err = textfile.Open(path, f.opt.Watch, func(t *textfile.Reader) error {
+		_, _, _ = t.Table(64, 1, func(row, _ int, v float64) error {
+			is, again = is && (v == 0 || v == 1), again || row > 0 && v == 0
+			return nil
+		})
+		return nil
+	})
+	return is, again, err
+}

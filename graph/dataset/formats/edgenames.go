@@ -1,0 +1,196 @@
+package formats
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/internal/room"
+)
+
+// idNames are vertices whose ids are any text, numbered in the order in which they occur, or as a file of them says.
+type idNames struct {
+	names []string
+	of    map[string]int32
+	fixed bool  // there are no others
+	bytes int64 // of the names
+	again bool  // one of the first two occurred again
+}
+
+// bytesPerName is about what a name takes beside its bytes: in the map, in the list, in the allocator.
+const bytesPerName = 80
+
+// number returns the vertex of a name, a new one where it is not known.
+func (w *idNames) number(name []byte) (int32, error) {
+	if v, ok := w.of[string(name)]; ok {
+		w.again = w.again || v < 2
+		return v, nil
+	}
+	switch {
+	case w.fixed:
+		return 0, fmt.Errorf("%.40q is no vertex of %s", name, fields.IDsFile)
+	case fields.Unknown(string(name)):
+		return 0, fmt.Errorf("found %q, want the id of a vertex", name)
+	case len(w.names) == check.MaxDim:
+		return 0, fmt.Errorf("there are more than %d vertices", check.MaxDim)
+	}
+	if n := int64(len(w.names)); n >= 1<<16 && n&(n-1) == 0 {
+		if err := room.For(n*bytesPerName + w.bytes); err != nil { // as much again
+			return 0, err
+		}
+	}
+	v := int32(len(w.names))
+	text := string(name)
+	w.names, w.of[text], w.bytes = append(w.names, text), v, w.bytes+int64(len(text))
+	return v, nil
+}
+
+// givenNames are the names in a file of them, none twice.
+func givenNames(names []string) (*idNames, error) {
+	w := &idNames{names: names, of: make(map[string]int32, len(names)), fixed: true}
+	for v, name := range names {
+		if first, twice := w.of[name]; twice {
+			return nil, fmt.Errorf("vertices %d and %d are both called %.40q, so that names tell no vertex", first, v, name)
+		}
+		w.of[name] = int32(v)
+	}
+	return w, nil
+}
+
+// plan finds out by its first lines what the columns of a text hold, and whether ids are names.
+func (l *edgeText) plan(d *dataset.Dataset) error {
+	head, first, err := l.t.Head(2)
+	if err != nil || len(head) == 0 {
+		return err
+	}
+	names, maybe := head[0], false
+	fault := func(err error) error {
+		l.t.Next()
+		return l.t.FaultHere("%w", err)
+	}
+	if l.t.Begins("%%MatrixMarket") {
+		return l.t.Whole("is a MatrixMarket file, which is not read as edges: its ids begin with 1; write lines of ids from 0")
+	}
+	is, sure := isNumberHeader(names)
+	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
+	columns, known, wrong := columnsByName(names)
+	hasNumber := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok })
+	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
+	switch {
+	case l.numbers || sure:
+		if columns, err = columnsByPlace(names); err != nil {
+			return fault(err)
+		}
+		l.head, l.columns = true, columns
+		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
+	case is && !l.told:
+		d.Note("edges: the first line, %s, is read as an edge; if it is a header, as pandas writes for columns without names, delete it", strings.Join(names, ","))
+	case !named || hasNumber:
+	case wrong != nil:
+		return fault(wrong)
+	case len(head) > 1 && (!known || len(plainName(names[0])) == 1) && l.areNames(head[1], nil):
+		maybe = true
+	case !known:
+		if columns, err = columnsByPlace(names); err != nil {
+			return fault(err)
+		}
+		fallthrough
+	default:
+		l.head, l.columns = true, columns
+		l.noteColumns(d, names)
+	}
+	edge := head[0]
+	if l.head {
+		edge = nil
+		if len(head) > 1 {
+			edge = head[1]
+		}
+	}
+	if !l.areNames(edge, l.columns) {
+		return nil
+	}
+	return l.takeNames(d, names, maybe, columns)
+}
+
+// areNames reports whether one of the ids in the fields of an edge is a name: more than digits, signs and separators.
+func (l *edgeText) areNames(edge []string, columns []int) bool {
+	for i, f := range edge {
+		kind := colFrom + i
+		if columns != nil {
+			kind = colOther
+			if i < len(columns) {
+				kind = columns[i]
+			}
+		}
+		if (kind == colFrom || kind == colTo) && strings.Trim(f, "0123456789+-.,; \t") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// noteColumns says which columns are not used, and where weights are.
+func (l *edgeText) noteColumns(d *dataset.Dataset, names []string) {
+	var left []string
+	for i, kind := range l.columns {
+		switch kind {
+		case colOther:
+			left = append(left, names[i])
+		case colWeight:
+			if l.weightAs = fmt.Sprintf("column %q", names[i]); i == 2 {
+				l.weightAs = "third column"
+			}
+		}
+	}
+	if len(left) > 0 {
+		d.Note("edges: columns %s are not used; one that is called weight would be", quotedList(left))
+	}
+}
+
+// takeNames numbers the names of vertices. maybe says that the first line, head, may be names of columns, which hold what columns says if they are known: it is if none of them occurs again.
+func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, columns []int) error {
+	if l.given != nil {
+		w, err := givenNames(l.given)
+		if err != nil {
+			return l.t.Whole("%s: %w", fields.IDsFile, err)
+		}
+		l.words, l.ids, l.n = w, nil, len(w.names)
+		if maybe {
+			_, one := w.of[head[0]]
+			_, two := w.of[head[min(1, len(head)-1)]]
+			if l.head = !one && !two; l.head {
+				l.columns = columns
+			}
+		}
+		return nil
+	}
+	if l.n >= 0 {
+		l.head = l.head || maybe
+		return nil // the first id is an error
+	}
+	l.words, l.ids = &idNames{of: map[string]int32{}}, nil
+	lines := 0
+	if err := l.each(func(_, _ int64, _ float32) error { lines++; return nil }); err != nil {
+		return err
+	}
+	w := l.words
+	if maybe && lines > 1 && !w.again && len(head) > 1 && head[0] != head[1] {
+		l.head, l.columns = true, columns
+		d.Note("edges: the first line, %s, is read as names of columns, since neither occurs again", quotedList(head))
+		l.words = &idNames{of: map[string]int32{}}
+		if err := l.each(func(_, _ int64, _ float32) error { return nil }); err != nil {
+			return err
+		}
+		w = l.words
+	}
+	w.fixed = true
+	d.VertexNames = make([]string, len(w.names))
+	for v, name := range w.names {
+		d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
+	}
+	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), quotedList(w.names))
+	return nil
+}
