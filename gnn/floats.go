@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+
+	"capgnn/internal/npy"
 )
 
 // floatChunk is the number of bytes that conversions between files and float32 hold at a time.
@@ -58,25 +60,11 @@ func readFloats(r io.Reader, dtype string, n int64) ([]float32, error) {
 			case "F32":
 				out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
 			case "F16":
-				out = append(out, halfToFloat(binary.LittleEndian.Uint16(b[i:])))
+				out = append(out, npy.Float16(binary.LittleEndian.Uint16(b[i:])))
 			case "BF16":
 				out = append(out, math.Float32frombits(uint32(binary.LittleEndian.Uint16(b[i:]))<<16))
 			}
 		}
 	}
 	return out, nil
-}
-
-// halfToFloat converts an IEEE 754 binary16 number, exactly.
-func halfToFloat(h uint16) float32 {
-	sign := uint32(h>>15) << 31
-	exp, frac := uint32(h>>10)&31, uint32(h)&1023
-	switch exp {
-	case 0: // zero or subnormal: frac · 2⁻²⁴
-		v := float32(frac) / (1 << 24)
-		return math.Float32frombits(math.Float32bits(v) | sign)
-	case 31: // infinity or NaN
-		return math.Float32frombits(sign | 255<<23 | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }

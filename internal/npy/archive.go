@@ -106,7 +106,7 @@ func (z *Archive) Name() string { return z.name }
 func (z *Archive) Array(key string) (*Array, error) {
 	f := z.members[key]
 	if f == nil {
-		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %.300s", key, strings.Join(z.keys, " "))}
+		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %.100s", key, strings.Join(z.keys, " "))}
 	}
 	open := func() (io.ReadCloser, error) { return f.Open() }
 	a, err := newArray(z.name, f.Name, int64(f.UncompressedSize64), int64(f.CompressedSize64), open)

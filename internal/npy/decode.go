@@ -9,29 +9,66 @@ import (
 	"unicode/utf8"
 )
 
-// want refuses an accessor for the array's type.
+// want refuses an accessor for the array's type, and says what to do.
 func (a *Array) want(what string) error {
-	if a.DType.Kind == 'O' {
-		return a.fault(-1, errors.New("is an array of pickled Python objects, which are not read; save it with a plain type"))
+	cure := ""
+	switch d := a.DType; {
+	case d.Kind == 'O':
+		return a.fault(-1, errors.New("is an array of pickled Python objects, which are not read; save it with a plain type, numbers with .astype(\"<f4\")"))
+	case d.Kind == 'V' && d.Size == 2:
+		cure = "; numbers of bfloat16 are saved with .astype(\"<f4\")"
+	case d.Kind == 'c':
+		cure = "; of complex numbers save .real or abs()"
+	case d.Kind == 'f' && d.Size > 8:
+		cure = "; save it with .astype(\"<f8\")"
+	case d.Kind == 'f':
+		cure = "; if they are whole, save it with .astype(\"<i8\")"
 	}
-	return a.fault(-1, fmt.Errorf("holds elements of type %v, want %s", a.DType, what))
+	return a.fault(-1, fmt.Errorf("holds elements of type %v, want %s%s", a.DType, what, cure))
+}
+
+// Float16 returns an IEEE 754 binary16 number, exactly.
+func Float16(h uint16) float32 {
+	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	switch exponent {
+	case 0: // zero and subnormal: fraction times 2^-24
+		v := float32(fraction) * 0x1p-24
+		return math.Float32frombits(math.Float32bits(v) | sign)
+	case 31:
+		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+}
+
+// floatAt returns the function that reads element i of a float type; nil: not one.
+func floatAt(d DType) func(src []byte, i int) float64 {
+	le := binary.LittleEndian
+	switch d {
+	case DType{'f', 2}:
+		return func(src []byte, i int) float64 { return float64(Float16(le.Uint16(src[2*i:]))) }
+	case DType{'f', 4}:
+		return func(src []byte, i int) float64 { return float64(math.Float32frombits(le.Uint32(src[4*i:]))) }
+	case DType{'f', 8}:
+		return func(src []byte, i int) float64 { return math.Float64frombits(le.Uint64(src[8*i:])) }
+	}
+	return nil
 }
 
 // Float32 returns the elements of a float, integer or bool array in C order. Larger types are rounded; a finite value
 // that does not fit is an error. NaN and infinity pass.
 func (a *Array) Float32() ([]float32, error) {
-	switch a.DType {
-	case DType{'f', 4}:
+	if a.DType == (DType{'f', 4}) {
 		return read(a, func(dst []float32, src []byte) *elementFault {
 			for i := range dst {
 				dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 			}
 			return nil
 		})
-	case DType{'f', 8}:
+	}
+	if at := floatAt(a.DType); at != nil {
 		return read(a, func(dst []float32, src []byte) *elementFault {
 			for i := range dst {
-				v := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+				v := at(src, i)
 				dst[i] = float32(v)
 				if math.IsInf(float64(dst[i]), 0) && !math.IsInf(v, 0) {
 					return &elementFault{i, fmt.Errorf("value %g does not fit float32", v)}
@@ -45,18 +82,10 @@ func (a *Array) Float32() ([]float32, error) {
 
 // Float64 returns the elements of a float, integer or bool array in C order.
 func (a *Array) Float64() ([]float64, error) {
-	switch a.DType {
-	case DType{'f', 4}:
+	if at := floatAt(a.DType); at != nil {
 		return read(a, func(dst []float64, src []byte) *elementFault {
 			for i := range dst {
-				dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
-			}
-			return nil
-		})
-	case DType{'f', 8}:
-		return read(a, func(dst []float64, src []byte) *elementFault {
-			for i := range dst {
-				dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+				dst[i] = at(src, i)
 			}
 			return nil
 		})

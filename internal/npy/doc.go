@@ -14,7 +14,7 @@
 // gives it: a *room.Short inside a *FormatError says that it does not.
 // Checksums of members are verified. Every fault is a *FormatError with file, member and byte offset; nothing panics.
 //
-// Supported: versions 1 to 3; f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, S and U, little-endian; scalars; both orders. Members
+// Supported: versions 1 to 3; f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, S and U, little-endian; scalars; both orders. Members
 // are stored or deflated, in any order. Not supported: big-endian data, structured and object arrays, encryption.
 //
 // Writing is deterministic: equal arguments give equal bytes.

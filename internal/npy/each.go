@@ -1,10 +1,6 @@
 package npy
 
-import (
-	"encoding/binary"
-	"errors"
-	"math"
-)
+import "errors"
 
 // EachFloat64 calls visit with the elements of a float, integer or bool array, in C order and in pieces; i is the index of
 // the first element of a piece, which is valid during the call only. No memory is held beyond a piece, except for arrays
@@ -13,15 +9,8 @@ func (a *Array) EachFloat64(visit func(i int, v []float64) error) error {
 	if a.Fortran && len(a.Shape) > 1 {
 		return whole(a.Float64, visit)
 	}
-	switch a.DType {
-	case DType{'f', 4}:
-		return pieces(a, visit, func(src []byte, i int) (float64, bool) {
-			return float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))), true
-		}, "numbers")
-	case DType{'f', 8}:
-		return pieces(a, visit, func(src []byte, i int) (float64, bool) {
-			return math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])), true
-		}, "numbers")
+	if at := floatAt(a.DType); at != nil {
+		return pieces(a, visit, func(src []byte, i int) (float64, bool) { return at(src, i), true }, "numbers")
 	}
 	at := intAt(a.DType)
 	if at == nil {

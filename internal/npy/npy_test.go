@@ -162,7 +162,10 @@ func TestFaults(t *testing.T) {
 		{"truncated", "truncated: shape [1000000000000]", -2, raw(1, h("|u1", "(1000000000000,)"), 1, 2, 3), any1},
 		{"too long", "2 bytes too many", -2, raw(1, h("|u1", "(1,)"), 1, 2, 3), any1},
 		{"objects", "pickled Python objects", -1, raw(1, h("|O", "(5,)"), 0x80, 2), any1},
-		{"complex", "<c16", -1, raw(1, h("<c16", "(0,)")), any1},
+		{"complex", "<c16, want 64-bit integers; of complex numbers save .real or abs()", -1, raw(1, h("<c16", "(0,)")), any1},
+		{"bfloat16", `<V2, want numbers; numbers of bfloat16 are saved with .astype("<f4")`, -1, raw(1, h("<V2", "(1,)"), 0, 0), func(a *Array) error { _, err := a.Float32(); return err }},
+		{"long double", `<f16, want numbers; save it with .astype("<f8")`, -1, raw(1, h("<f16", "(0,)")), func(a *Array) error { return a.EachFloat64(nil) }},
+		{"big-endian float16", `big-endian; convert it with .astype("<f2")`, -2, raw(1, h(">f2", "(0,)")), any1},
 		{"floats as integers", "want 64-bit integers", -1, raw(1, h("<f4", "(1,)"), 0, 0, 0, 0), any1},
 		{"bool of 2", "want bool", int64(len(bool2) - 1), bool2, func(a *Array) error { _, err := a.Bool(); return err }},
 		{"too big for int32", "want 32-bit", -2, raw(1, h("<u4", "(1,)"), 0, 0, 0, 0x80), func(a *Array) error { _, err := a.Int32(); return err }},
@@ -181,6 +184,52 @@ func TestFaults(t *testing.T) {
 		}
 		if c.offset != -2 && f.Offset != c.offset {
 			t.Errorf("%s: at byte %d, want %d (%v)", c.name, f.Offset, c.offset, err)
+		}
+	}
+}
+
+// TestFloat16 reads every number of 16 bits as what it stands for, in every way of reading, and in both orders.
+func TestFloat16(t *testing.T) {
+	const all = 1 << 16
+	data := make([]byte, 2*all)
+	for i := range all {
+		binary.LittleEndian.PutUint16(data[2*i:], uint16(i))
+	}
+	want := func(h int) float64 {
+		sign, exponent, fraction := 1-2*float64(h>>15), h>>10&31, float64(h&1023)
+		switch exponent {
+		case 0:
+			return sign * fraction * math.Pow(2, -24)
+		case 31:
+			return sign * math.Inf(1) // or NaN
+		}
+		return sign * (1024 + fraction) * math.Pow(2, float64(exponent-25))
+	}
+	for order, file := range map[string][]byte{"C": raw(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 32768), }", data...), "Fortran": raw(1, "{'descr': '<f2', 'fortran_order': True, 'shape': (32768, 2), }", data...)} {
+		a, err := parse(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		single, err1 := a.Float32()
+		double, err2 := a.Float64()
+		var pieces []float64
+		err3 := a.EachFloat64(func(_ int, v []float64) error { pieces = append(pieces, v...); return nil })
+		if err1 != nil || err2 != nil || err3 != nil || len(single) != all || len(double) != all || len(pieces) != all {
+			t.Fatal(err1, err2, err3, len(single), len(double), len(pieces))
+		}
+		for i := range all {
+			h := i
+			if order == "Fortran" {
+				h = i/2 + i%2*32768
+			}
+			v := want(h)
+			if nan := h>>10&31 == 31 && h&1023 != 0; nan {
+				if single[i] == single[i] || double[i] == double[i] || pieces[i] == pieces[i] {
+					t.Fatalf("%s: %#x is %g, want NaN", order, h, single[i])
+				}
+			} else if float64(single[i]) != v || double[i] != v || pieces[i] != v || math.Signbit(double[i]) != (h>>15 == 1) {
+				t.Fatalf("%s: %#x is %g, %g, %g, want %g", order, h, single[i], double[i], pieces[i], v)
+			}
 		}
 	}
 }
@@ -240,6 +289,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Add(raw(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 2), }", 0, 100, 10, 110, 1, 101, 11, 111))
+	f.Add(raw(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", 0, 60, 1, 0))
 	f.Add(raw(2, "{'descr': '|O', 'fortran_order': False, 'shape': (2, 2L), }"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := parse(b)

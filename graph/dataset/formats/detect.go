@@ -141,7 +141,7 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
 }
 
-const readable = "give a native store, an .npz with its keys, a gnn-benchmark or heterophilous-graphs .npz, an edge list, or a Planetoid, GraphSAINT, OGB, DGL Reddit or CSV folder"
+const readable = "docs/formats/readers.md lists what is read"
 
 // otherFiles are file names of formats that are known, but not read.
 var otherFiles = []struct {
@@ -179,7 +179,7 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
 	}
 	keys := strings.Join(z.Keys(), " ")
-	return nil, fmt.Errorf("%s: holds the arrays [%.300s], which are no data set that can be read; %s", z.Name(), keys, readable)
+	return nil, fmt.Errorf("%s: holds the arrays [%.100s], which are no data set that can be read; %s", z.Name(), keys, readable)
 }
 
 // listing is what the names of a folder's files tell.
@@ -284,7 +284,7 @@ func loadEdgeFolder(dir string, names, edges []string, opt dataset.Options) (*da
 		d, err := loadEdgeList(filepath.Join(dir, edges[0]), opt)
 		return named(d, dir), err
 	default:
-		return nil, fmt.Errorf("%s: holds several text files (%.200s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
+		return nil, fmt.Errorf("%s: holds several text files (%.100s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
 	}
 	return nil, fmt.Errorf("%s: no data set was found in this folder; %s", dir, readable)
 }

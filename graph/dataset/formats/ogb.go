@@ -125,7 +125,7 @@ func readOGBSplits(d *dataset.Dataset, dir string, opt dataset.Options) error {
 		}
 	}
 	if len(kinds) > 1 {
-		return fmt.Errorf("%s: holds several splits (%.200s); keep one", dir, strings.Join(kinds, " "))
+		return fmt.Errorf("%s: holds several splits (%.100s); keep one", dir, strings.Join(kinds, " "))
 	}
 	if len(kinds) == 0 {
 		return nil

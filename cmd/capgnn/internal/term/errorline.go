@@ -70,7 +70,7 @@ func Escaped(text string) string {
 }
 
 // shortened returns the text with at most so many characters: long words but addresses are cut in their middle, the longest first,
-// then the middle of the text, since what to do stands at its end.
+// then the middle of the text, since what to do stands at its end; what is wrong stands before the first semicolon and stays whole.
 func shortened(text string, most int) string {
 	words := strings.Split(text, " ")
 	for surplus := utf8.RuneCountInString(text) - most; surplus > 0; surplus = utf8.RuneCountInString(strings.Join(words, " ")) - most {
@@ -81,11 +81,21 @@ func shortened(text string, most int) string {
 			}
 		}
 		if n <= maxWord {
-			return middleCut(strings.Join(words, " "), most)
+			return causeKept(strings.Join(words, " "), most)
 		}
 		words[longest] = middleCut(words[longest], max(maxWord, n-surplus))
 	}
 	return strings.Join(words, " ")
+}
+
+// causeKept returns the text with at most so many characters. It is cut behind its first semicolon if that leaves room for more than the cause.
+func causeKept(text string, most int) string {
+	const leastCure = 40
+	cause, cure, found := strings.Cut(text, "; ")
+	if n := utf8.RuneCountInString(cause) + len("; "); found && n+leastCure <= most {
+		return cause + "; " + middleCut(cure, most-n)
+	}
+	return middleCut(text, most)
 }
 
 // middleCut returns the text with at most so many characters: a third of them from its beginning.

@@ -40,3 +40,12 @@ func TestErrorLine(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong stays whole, however long the advice behind it is.
+func TestErrorKeepsCause(t *testing.T) {
+	cause := "/" + strings.Repeat("folder/", 30) + "data: looks like a folder of another kind than raw/*.csv.gz of one graph, which this version does not read"
+	line := ErrorLine(errors.New(cause + "; give " + strings.Repeat("this format, ", 40) + "or that one"))
+	if !strings.Contains(line, ": looks like a folder of another kind than raw/*.csv.gz of one graph, which this version does not read; give ") || !strings.HasSuffix(line, "or that one") || utf8.RuneCountInString(line) > MaxErrorLine {
+		t.Error(line)
+	}
+}
