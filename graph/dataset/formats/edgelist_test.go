@@ -337,7 +337,7 @@ func TestEdgeListAllocation(t *testing.T) {
 
 // FuzzEdgeList: what is accepted is what the twin reads, and the other way round.
 func FuzzEdgeList(f *testing.F) {
-	for _, s := range []string{"# c\r\n0\t1\r\n", "a,b\n1,2\n1 , 2\n", "0 1 1.0\n3 4", "0,,1", "9999999999 0", "nan 1", "0 1\n\"a\""} {
+	for _, s := range []string{"# c\r\n0\t1\r\n", "a,b\n1,2\n1 , 2\n", "0 1 1.0\n3 4", "0,,1", "9999999999 0", "nan 1", "0 1\n\"a\"", "a b\nb c\n", "u;v;w\n0;1;2\n", "0 1 {}\r1 2 {}", "% c\n0.0;1.;2\n", "x,y\np,q\n"} {
 		f.Add([]byte(s), false)
 		f.Add([]byte(datatest.Gzip(f, s)), true)
 	}

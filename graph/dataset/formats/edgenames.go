@@ -77,7 +77,7 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	is, sure := isNumberHeader(names)
 	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
 	columns, known, wrong := columnsByName(names)
-	hasNumber := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok })
+	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {
 	case l.numbers || sure:
@@ -88,10 +88,10 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
 	case is && !l.told:
 		d.Note("edges: the first line, %s, is read as an edge; if it is a header, as pandas writes for columns without names, delete it", strings.Join(names, ","))
-	case !named || hasNumber:
+	case !named || isEdge:
 	case wrong != nil:
 		return fault(wrong)
-	case len(head) > 1 && (!known || len(plainName(names[0])) == 1) && l.areNames(head[1], nil):
+	case len(head) > 1 && len(names) == 2 && (!known || len(plainName(names[0])) <= 2) && l.areNames(head[1], nil):
 		maybe = true
 	case !known:
 		if columns, err = columnsByPlace(names); err != nil {
@@ -111,6 +111,9 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	}
 	if !l.areNames(edge, l.columns) {
 		return nil
+	}
+	if !known {
+		columns = nil
 	}
 	return l.takeNames(d, names, maybe, columns)
 }
@@ -179,7 +182,9 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 	w := l.words
 	if maybe && lines > 1 && !w.again && len(head) > 1 && head[0] != head[1] {
 		l.head, l.columns = true, columns
-		d.Note("edges: the first line, %s, is read as names of columns, since neither occurs again", quotedList(head))
+		if columns == nil {
+			d.Note("edges: the first line, %s, is read as names of columns, since neither occurs again", quotedList(head))
+		}
 		l.words = &idNames{of: map[string]int32{}}
 		if err := l.each(func(_, _ int64, _ float32) error { return nil }); err != nil {
 			return err

@@ -150,6 +150,10 @@ func FuzzCSV(f *testing.F) {
 	f.Add("a,b\n0,1\n2,1\n", "x\n1\n2.5\n3\n", "0\n1\n-1\n", "1\n0\n1\n", uint8(0))
 	f.Add("5 7\n", "", "", "7\n", uint8(4))
 	f.Add("0,1\n", "1,2\n3,4\n", "0,1\n1,1\n", "0\n", uint8(7))
+	f.Add("0,1\n1,2\n", "0,1\n5,1700000001\n7,1700000002\n9,9\n", "0\n\n1\n", "0\n0\n", uint8(16))
+	f.Add("weight;source;target\r\n2;0;\"1\"\r\n", ",id,x\n1,1,True\n0,0,NA\n", "kind\ncat\ndog\n", ",v\n0,1\n", uint8(1))
+	f.Add("Ann Bob {'weight': 2.0}\nBob Cid {}\n", "", "", "", uint8(0))
+	f.Add("person,friend\nAnn,Bob\n% c\rBob,7\n", "", "id,y\n1,\n0,1\n", "", uint8(3))
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, edges, features, labels, train string, how uint8) {
 		dir := filepath.Join(root, fmt.Sprint(os.Getpid()))

@@ -191,7 +191,7 @@ func FuzzOGB(f *testing.F) {
 // FuzzTextColumns reads any bytes as features, labels and a mask: what is accepted has the length it says and only finite
 // or known values.
 func FuzzTextColumns(f *testing.F) {
-	for _, s := range []string{"a,b\n1,2\n3,4\n", "1\nnan\n0.0\n", "0,1,1\n1,0,0", "1e5\n2\n", "0\n1\n1\n"} {
+	for _, s := range []string{"a,b\n1,2\n3,4\n", "1\nnan\n0.0\n", "0,1,1\n1,0,0", "1e5\n2\n", "0\n1\n1\n", "id;x\r\n2;True\r\n0;1e39\r\n1;\r\n", "kind\rcat\r\rdog\r", ",0\n0,1700000001\n1,1700000003\n2,1700000007", "\"1\" 2\n\"3,5\" 4\n"} {
 		f.Add([]byte(s), int8(3))
 		f.Add([]byte(datatest.Gzip(f, s)), int8(-1))
 	}

@@ -91,7 +91,7 @@ func noteRounded(d *dataset.Dataset) {
 		names, largest = append(names, name), max(largest, most)
 	}
 	if len(names) > 0 {
-		d.Note("features: float32 rounds differences away in columns %s, whose values are as large as %g: --standardize train keeps them", quotedList(names), largest)
+		d.Note("features: float32 rounds differences away in columns %s, whose values are as large as %.3g: --standardize train keeps them", quotedList(names), largest)
 	}
 }
 

@@ -179,7 +179,7 @@ func inOrder(ids []int64, from int64) bool {
 
 // placed returns rows of cols values in the order of vertices, where order says which each row is of; nil: they are.
 func placed[T any](values []T, cols int, order []int64) []T {
-	if order == nil {
+	if order == nil || values == nil {
 		return values
 	}
 	out := make([]T, len(values))

@@ -170,7 +170,7 @@ func CheckDense(a *npy.Array, n int) error {
 	return nil
 }
 
-// ReadDense reads dense features of n vertices. Columns whose differences float32 changes are kept as stored too, of a store only where they are to be standardised.
+// ReadDense reads dense features of n vertices. Columns whose differences float32 changes are kept as stored too.
 func ReadDense(d *dataset.Dataset, src Arrays, key string, a *npy.Array, n int) error {
 	if err := CheckDense(a, n); err != nil {
 		return err
@@ -182,9 +182,7 @@ func ReadDense(d *dataset.Dataset, src Arrays, key string, a *npy.Array, n int) 
 	}
 	d.Features = dataset.Features{Cols: cols, Dense: values}
 	d.FoundFinite(true)
-	if f, ok := src.(Folder); !ok || f.Opt.Standardises() {
-		d.Features.Exact, err = exactColumns(a)
-	}
+	d.Features.Exact, err = exactColumns(a)
 	return err
 }
 

@@ -1,0 +1,100 @@
+package formats
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// edgesOf is a folder of edges alone.
+func edgesOf(text string) map[string]string { return map[string]string{"edges.csv": text} }
+
+// Columns of edges are taken by their names, in any order and case.
+func TestEdgeColumns(t *testing.T) {
+	runCSV(t, []csvCase{
+		{"turned", edgesOf("target,source\n1,0\n2,0\n3,0\n"), nil, "n4 0>1 0>2 0>3", nil, false},
+		{"weight first", edgesOf("weight,source,target\n5,0,1\n5,0,2\n"), nil, "n3 0>1*5 0>2*5", []string{`the column "weight" is read as weights of edges`}, false},
+		{"Gephi", edgesOf("Id;Source;Target;Type\n7;0;1;Undirected\n8;1;2;\"a; b\"\n"), nil, "n3 0>1 1>2", []string{`edges: columns "Id", "Type" are not used; one that is called weight would be`}, false},
+		{"more text", edgesOf("from,to,name of it\n0,1,a b c\n1,2,\n"), nil, "n3 0>1 1>2", []string{`columns "name of it" are not used`}, false},
+		{"synonyms", edgesOf("Id_2\tW\tid_1\n1\t0.5\t0\n"), nil, "n2 0>1*0.5", nil, false},
+		{"letters", edgesOf("v,u\n1,0\n"), nil, "n2 0>1", nil, false},
+		{"a letter alone says nothing", edgesOf("v,w\n1,0\n"), nil, "n2 1>0", nil, false},
+		{"index of pandas", edgesOf(",source,target\n0,2,1\n1,0,1\n"), nil, "n3 0>1 2>1", []string{`columns "" are not used`}, false},
+		{"unknown names", edgesOf("a,b\n0,1\n"), nil, "n2 0>1", nil, false},
+		{"unknown names and weights", edgesOf("a,b,c\n0,1,3\n"), nil, "n2 0>1*3", []string{"the third column is read as weights"}, false},
+		{"unknown names behind an id", edgesOf("id,a,b\n9,0,1\n"), nil, "n2 0>1", nil, false},
+		{"too many unknown names", edgesOf("a,b,c,d\n0,1,3,4\n"), nil, `edges.csv: byte 0: line 1: the columns are called "a", "b", "c", "d", which tells no ends of edges: name them source, target and weight`, nil, false},
+		{"one end", edgesOf("x,target\n0,1\n"), nil, `edges.csv: byte 0: line 1: only one end of the edges is named among "x", "target": name the columns source and target`, nil, false},
+		{"an end twice", edgesOf("source,src,target\n0,1,2\n"), nil, `several columns of "source", "src", "target" could be the same`, nil, false},
+		{"a weight is missing", edgesOf("0 1 2\n1 2\n"), nil, "edges.csv: byte 8: line 2: this edge has no weight, those before it have a weight", nil, false},
+		{"a weight too many", edgesOf("0 1\n1 2 2\n"), nil, "edges.csv: byte 8: line 2: this edge has a weight, those before it have no weight", nil, false},
+		{"an empty weight", edgesOf("u,v,w\n0,1,2\n1,2,\n"), nil, `edges.csv: byte 16: line 3: the edge has no weight: found ""`, nil, false},
+		{"a named weight is missing", edgesOf("source,target,weight\n0,1,2\n1,2\n"), nil, "edges.csv: byte 30: line 3: the line ends here, want the weight of the edge", nil, false},
+		{"more fields than names", edgesOf("source,target\n0,1,2\n"), nil, "edges.csv: byte 18: line 2: found '2', want the end of the line after 2 fields, as many as columns are named", nil, false},
+		{"networkx", edgesOf("0 1 {}\n1 2 {}\n"), nil, "n3 0>1 1>2", nil, false},
+		{"networkx with weights", edgesOf("0 1 {'weight': 2.0, 'colour': 'a, {b}'}\n1 2 {\"x\": [1, {2: 3}], 'weight': 3}\n"), nil, "n3 0>1*2 1>2*3", []string{`of the attributes of edges only weight is used, not "colour"`, "the attribute weight is read as weights"}, false},
+		{"networkx with commas", edgesOf("0,1,{'weight': 2.0}\n"), nil, "n2 0>1*2", nil, false},
+		{"networkx with a weight missing", edgesOf("0 1 {'weight': 2.0}\n1 2 {}\n"), nil, "line 2: this edge has no weight", nil, false},
+		{"networkx with a word as weight", edgesOf("0 1 {'weight': None}\n"), nil, `line 1: the edge has the weight "None"; weights must be finite numbers`, nil, false},
+		{"no dict", edgesOf("0 1 {'weight'}\n"), nil, `line 1: found "{'weight'}" behind the ids, want a weight or a dict as networkx writes it`, nil, false},
+		{"comments of KONECT", edgesOf("% asym positive\n% 2 3 3\n1 2\n2 0\n"), nil, "n3 2>0 1>2", nil, false},
+		{"MatrixMarket", edgesOf("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1\n"), nil, "edges.csv: is a MatrixMarket file, which is not read as edges", nil, false},
+		{"floats", edgesOf("u,v\n0.0,1.0\n2.,1.00\n"), nil, "n3 0>1 2>1", nil, false},
+		{"decimal commas", edgesOf("0 1 0,5\n"), nil, "edges.csv: byte 5: line 1: fields stand between blanks and between commas in one line", nil, false},
+	})
+	folder := func(edges string) map[string]string {
+		return map[string]string{"edges.csv": edges, "features.csv": "x\n5\n6\n7\n", "ids.csv": "name\nAnn\nBob\nCid\n"}
+	}
+	named := ` x1[5 6 7] columns[x] ids["Ann" "Bob" "Cid"]`
+	runCSV(t, []csvCase{
+		{"names", edgesOf("source,target\nCid,Ann\nAnn,Bob\nBob,7\n"), nil, `n4 0>1 1>2 2>3 ids["Cid" "Ann" "Bob" "7"]`, []string{`4 vertices are named: "Cid", "Ann", "Bob", "7", numbered in the order in which they occur`}, false},
+		{"names with blanks and weights", edgesOf("to;from;w\nNew York;\"St; Ives\";2\n"), nil, `n2 1>0*2 ids["New York" "St; Ives"]`, nil, false},
+		{"names without a header", edgesOf("n1 n2\nn2 n3\n"), nil, `n3 0>1 1>2 ids["n1" "n2" "n3"]`, nil, true},
+		{"names below unknown names", edgesOf("person friend\nn1 n2\nn2 n3\n"), nil, `n3 0>1 1>2 ids["n1" "n2" "n3"]`, []string{`edges: the first line, "person", "friend", is read as names of columns, since neither occurs again`}, false},
+		{"names with dicts", edgesOf("Ann Bob {}\nBob Cid {'a': 1}\n"), nil, `n3 0>1 1>2 ids["Ann" "Bob" "Cid"]`, nil, true},
+		{"names below three unknown names", edgesOf("person,friend,since\nAnn,Bob,2\n"), nil, `n2 0>1*2 ids["Ann" "Bob"]`, nil, true},
+		{"names that could be columns", edgesOf("u v\nv w\n"), nil, `n3 0>1 1>2 ids["u" "v" "w"]`, nil, true},
+		{"names with weights", edgesOf("source target 1\ntarget z 2\n"), nil, `n3 0>1 1>2*2 ids["source" "target" "z"]`, nil, true},
+		{"numbers and names", edgesOf("12,n5\nn5,7\n"), nil, `n3 0>1 1>2 ids["12" "n5" "7"]`, nil, true},
+		{"a name far below numbers", edgesOf("1,2\n2,3\nn5,7\n"), nil, "edges.csv: byte 8: line 3: found 'n', want a vertex id (a number from 0 on", nil, false},
+		{"an id is missing", edgesOf("source,target\na,b\n,c\n"), nil, `edges.csv: byte 18: line 3: found "", want the id of a vertex`, nil, false},
+		{"no second id", edgesOf("a b\nc\n"), nil, `line 2: the line ends here, want the id of the vertex where the edge ends`, nil, false},
+		{"given names", folder("source,target\nCid,Ann\n"), nil, "n3 2>0" + named, nil, false},
+		{"given names without a header", folder("Cid,Ann\nAnn,Bob\n"), nil, "n3 2>0 0>1" + named, nil, false},
+		{"given names below unknown ones", folder("p,q\nCid,Ann\n"), nil, "n3 2>0" + named, nil, false},
+		{"another name", folder("source,target\nCid,Dan\n"), nil, `edges.csv: byte 18: line 2: "Dan" is no vertex of ids.csv`, nil, false},
+		{"numbers beside names", folder("source,target\n2,0\n"), nil, "n3 2>0" + named, nil, false},
+		{"names beside features", map[string]string{"edges.csv": "source,target\nCid,Ann\n", "features.csv": "x\n5\n"}, nil, "edges.csv: byte 14: line 2: found 'C', want a vertex id (a number from 0 on; names become numbers with data tables)", nil, false},
+		{"names given twice", map[string]string{"edges.csv": "source,target\nAnn,Ann\n", "ids.csv": "name\nAnn\nAnn\n"}, nil, `edges.csv: ids.csv: vertices 0 and 1 are both called "Ann"`, nil, false},
+		{"names and a mask", map[string]string{"edges.csv": "source,target\nAnn,Bob\n", "train.csv": "0\n"}, nil, "edges.csv has names of vertices, which train.csv does not have", nil, false},
+	})
+}
+
+// What pythonValue cuts off, whatever the text is.
+func FuzzAttributes(f *testing.F) {
+	for _, s := range []string{"{}", "{'weight': 2.0}", "{'a': [1, (2, 3)], \"b\": 'x\\'y', 'weight': -1e3 }", "{'a'", "{'a': }", "{,}", "{'a': 1,}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		weight, others, err := attributes(text)
+		if err == nil && (!strings.HasPrefix(text, "{") || !strings.Contains(text, weight) || len(others) > 8) {
+			t.Errorf("%q: %q, %q", text, weight, others)
+		}
+	})
+}
+
+// Every name tells one thing, and is written as it is compared.
+func TestColumnNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, names := range columnNames {
+		for _, name := range names {
+			if seen[name] || plainName(name) != name {
+				t.Errorf("%q is there twice, or not plain", name)
+			}
+			seen[name] = true
+		}
+	}
+	if !slices.Contains(columnNames[colFrom], plainName("Source_ID")) {
+		t.Error("Source_ID is no source")
+	}
+}
