@@ -2,6 +2,7 @@ package formats
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -31,7 +32,10 @@ func findFiles(dir string) (*csvFiles, error) {
 		stem string
 		ends []string
 		into *string
-	}{{"edges", textEnds, &f.edges}, {"features", featureEnds, &f.features}, {"labels", columnEnds, &f.labels}, {"train", columnEnds, &f.masks[0]}, {"val", columnEnds, &f.masks[1]}, {"test", columnEnds, &f.masks[2]}} {
+	}{
+		{"edges", textEnds, &f.edges}, {"features", featureEnds, &f.features}, {"labels", columnEnds, &f.labels},
+		{"train", columnEnds, &f.masks[0]}, {"val", columnEnds, &f.masks[1]}, {"test", columnEnds, &f.masks[2]},
+	} {
 		path, err := findFile(dir, one.stem, one.ends...)
 		if err != nil {
 			return nil, err
@@ -51,6 +55,7 @@ func findFiles(dir string) (*csvFiles, error) {
 // begin is what the first lines of a text tell.
 type begin struct {
 	numbers, sure bool // 0,1,2,…; surely a header
+	ascending     bool // several whole numbers, each larger than the one before, such as years
 	named         bool // names of columns
 	text          string
 	lines         int64 // that have a field
@@ -58,6 +63,20 @@ type begin struct {
 	cols          int
 }
 
+// ascending reports whether a line is several whole numbers, each larger than the one before.
+func ascending(line []string) bool {
+	before := int64(math.MinInt64)
+	for _, f := range line {
+		v, ok := fields.Whole(f)
+		if !ok || v <= before {
+			return false
+		}
+		before = v
+	}
+	return len(line) > 1
+}
+
+// begin looks at the first lines of a text; "" has none.
 func (f *csvFiles) begin(path string) (b begin, err error) {
 	if path == "" || !suffix(textEnds...)(path) {
 		return b, nil
@@ -68,7 +87,7 @@ func (f *csvFiles) begin(path string) (b begin, err error) {
 			return err
 		}
 		b.numbers, b.sure = isNumberHeader(head[0])
-		b.numbers = b.numbers && first
+		b.numbers, b.ascending = b.numbers && first, first && ascending(head[0])
 		b.named = isName(head[0][0]) || head[0][0] == "" && len(head[0]) > 1 && isName(head[0][1])
 		b.text, b.cols = strings.Join(head[0], ","), len(head[0])
 		b.fraction = len(head) == 2
@@ -132,6 +151,12 @@ func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begi
 	if f.names != nil && n < 0 {
 		n = int64(len(f.names))
 	}
+	if b := rows[0]; b.ascending && !b.numbers && n == b.lines && f.labels == "" && f.names == nil {
+		if largest, err := f.largestID(); err != nil || largest+2 == n {
+			d.Note("features.csv: the first line, %.40s, is read as the row of vertex 0; if it is names of columns, write them as x2019 or delete the line", b.text)
+			return false, err
+		}
+	}
 	if len(suspects) == 0 {
 		return header, nil
 	}
@@ -158,16 +183,7 @@ func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begi
 
 // byEdges tells the number of vertices where all files of rows begin with 0,1,2,…; unsure says that a note is due.
 func (f *csvFiles) byEdges(rows [2]begin, suspects []int, lines int64, edges begin) (n int64, unsure bool, err error) {
-	largest := int64(-1)
-	err = textfile.Open(f.edges, f.opt.Watch, func(t *textfile.Reader) error {
-		l := &edgeText{t: t, named: true, n: -1, largest: -1, told: true, ignore: true}
-		if err := l.plan(&dataset.Dataset{}); err != nil || l.words != nil {
-			return nil // whoever reads it finds the fault
-		}
-		_ = l.each(func(_, _ int64, _ float32) error { return nil })
-		largest = l.largest
-		return nil
-	})
+	largest, err := f.largestID()
 	wide, fraction := false, false
 	for _, i := range suspects {
 		wide, fraction = wide || rows[i].cols > 1, fraction || rows[i].fraction
@@ -178,14 +194,29 @@ func (f *csvFiles) byEdges(rows [2]begin, suspects []int, lines int64, edges beg
 		return 0, false, err
 	case used >= lines:
 		return lines, false, nil
-	case fraction, used == lines-1 && (edges.numbers || edges.named && wide):
+	case fraction, used == lines-1 && (wide || len(suspects) > 1) && (edges.numbers || edges.named):
 		return lines - 1, false, nil
 	case !edges.numbers && !edges.named:
 		return lines, true, nil
 	}
 	path := []string{f.features, f.labels}[suspects[0]]
-	return 0, false, &dataset.FormatError{File: path, Offset: 0, Err: fmt.Errorf("line 1: %.40s is a header as pandas writes it, or the row of vertex 0, which edges to %d and %d lines do not tell: name the columns, or delete the header",
-		rows[suspects[0]].text, largest, lines)}
+	err = fmt.Errorf("line 1: %.40s is a header as pandas writes it, or the row of vertex 0, which edges to %d and %d lines do not tell: name the columns, or delete the header",
+		rows[suspects[0]].text, largest, lines)
+	return 0, false, &dataset.FormatError{File: path, Offset: 0, Err: err}
+}
+
+// largestID returns the largest id in the edges, -1 where they have none or names; who reads them finds what is wrong.
+func (f *csvFiles) largestID() (largest int64, err error) {
+	largest = -1
+	err = textfile.Open(f.edges, f.opt.Watch, func(t *textfile.Reader) error {
+		l := &edgeText{t: t, named: true, n: -1, largest: -1, told: true, ignore: true}
+		if err := l.plan(&dataset.Dataset{}); err == nil && l.words == nil {
+			_ = l.each(func(_, _ int64, _ float32) error { return nil })
+			largest = l.largest
+		}
+		return nil
+	})
+	return largest, err
 }
 
 // masksHaveHeaders finds out which texts of masks of n vertices begin with a header 0: lists that begin so together, or that have it twice, and masks with a line

@@ -1,11 +1,8 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -13,7 +10,6 @@ import (
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
-	"capgnn/internal/room"
 )
 
 // edgeText is the edges of a text: lines of two vertex ids, and perhaps a weight.
@@ -147,58 +143,6 @@ func (l *edgeText) check(id int64) error {
 	return nil
 }
 
-// weight reads the weight of an edge, as a number or in networkx's dict of attributes; there is false for a dict without one.
-func (l *edgeText) weight() (w float32, there bool, err error) {
-	t := l.t
-	v, word, err := t.Cell(32)
-	if err == nil && len(word) > 0 && word[0] == '{' {
-		return l.attribute(string(word))
-	}
-	switch {
-	case err != nil:
-		return 0, false, err
-	case word != nil && strings.EqualFold(string(word), "nan"):
-		v = math.NaN()
-	case word != nil && fields.Unknown(string(word)):
-		return 0, false, t.Fault("the edge has no weight: found %q", word)
-	case word != nil:
-		return 0, false, t.NoNumber(word)
-	}
-	if l.ignore {
-		v = 1
-	}
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, false, t.Fault("the edge has the weight %g; weights must be finite", v)
-	}
-	return float32(v), true, nil
-}
-
-// attribute reads the weight in a dict that begins so.
-func (l *edgeText) attribute(begin string) (w float32, there bool, err error) {
-	rest, err := l.t.Rest(1 << 16)
-	if err != nil {
-		return 0, false, err
-	}
-	weight, others, err := attributes(begin + string(rest))
-	if err != nil {
-		return 0, false, l.t.Fault("%w", err)
-	}
-	if len(l.others) == 0 {
-		l.others = others
-	}
-	if weight == "" {
-		return 1, false, nil
-	}
-	v, ok := fields.Number(weight)
-	if !ok || math.Abs(v) > math.MaxFloat32 {
-		return 0, false, l.t.Fault("the edge has the weight %.40q; weights must be finite numbers", weight)
-	}
-	if l.weightAs = "attribute weight"; l.ignore {
-		v = 1
-	}
-	return float32(v), true, nil
-}
-
 // vertices returns the number of vertices, known or told by the ids.
 func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 	switch {
@@ -283,55 +227,6 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 		return err
 	}
 	d.Note("the %s is read as weights of edges (--ignore-weights reads edges without)", l.weightAs)
-	return nil
-}
-
-// takeWeights gives the edges of d's graph their weights, which are listed once more. Those of an edge that is listed again are added up; an edge that is there only
-// because its reverse is listed weighs as much as that.
-func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, weight float32)) error, kind string, fault func(error) error) error {
-	g := d.Graph
-	if err := room.For(4 * g.Edges()); err != nil {
-		return fault(err)
-	}
-	weights := make([]float32, g.Edges())
-	var wrong error
-	for e := range weights {
-		weights[e] = float32(math.NaN()) // not listed
-	}
-	err := list(func(from, to graph.NodeID, weight float32) {
-		if kind == dataset.Reversed {
-			from, to = to, from
-		}
-		k, there := 0, false
-		if int(to) < g.Rows() {
-			k, there = slices.BinarySearch(g.Row(int(to)), from)
-		}
-		if !there {
-			wrong = errors.New("the edges changed while they were read")
-			return
-		}
-		if w := &weights[g.Indptr[to]+int64(k)]; *w == *w {
-			if *w += weight; math.IsInf(float64(*w), 0) {
-				wrong = fmt.Errorf("the weights of the edge %d → %d, which is there more than once, add up to %g", from, to, *w)
-			}
-		} else {
-			*w = weight
-		}
-	})
-	if err == nil && wrong != nil {
-		err = fault(wrong)
-	}
-	if err != nil {
-		return err
-	}
-	g.Weights = weights
-	for v := range graph.NodeID(g.Rows()) {
-		for k, u := range g.Row(int(v)) {
-			if w := &weights[g.Indptr[v]+int64(k)]; *w != *w {
-				*w = g.Weight(v, u)
-			}
-		}
-	}
 	return nil
 }
 

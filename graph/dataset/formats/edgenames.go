@@ -149,7 +149,7 @@ func (l *edgeText) noteColumns(d *dataset.Dataset, names []string) {
 		}
 	}
 	if len(left) > 0 {
-		d.Note("edges: columns %s are not used; one that is called weight would be", quotedList(left))
+		d.Note("edges: columns that are not used: %s (weights are, where the first line calls them weight)", quotedList(left))
 	}
 }
 

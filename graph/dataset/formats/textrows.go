@@ -121,7 +121,7 @@ func (r *rowText) each(limit int, read func() (float64, error), cell func(row, c
 		}
 		v, word, err := r.t.Cell(64)
 		if err == nil && (word != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) {
-			err = r.t.Fault("column %q does not number vertices here; call it something else if it is a feature", r.title)
+			err = r.t.Fault("column %q does not number vertices here: `capgnn data tables` numbers names; a feature must be called something else", r.title)
 		}
 		return v, err
 	}, func(row, col int, v float64) error {
@@ -160,7 +160,7 @@ func (r *rowText) order(d *dataset.Dataset, what string, n int) ([]int64, error)
 			wrong = fmt.Sprintf("vertex %d is there twice", v)
 		}
 		if wrong != "" {
-			return nil, r.t.Whole("line %d: %s in %s, which must have each vertex once: call it something else if it is a feature", r.lines[i], wrong, title)
+			return nil, r.t.Whole("line %d: %s in %s, which must have each vertex once, from 0: `capgnn data tables` numbers other ids; a feature must be called something else", r.lines[i], wrong, title)
 		}
 		seen[v] = true
 	}
