@@ -34,7 +34,8 @@ type Dataset struct {
 	VertexNames []string // original id per vertex, where it may be any text; nil: IDs has it
 	Splits      int      // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
-	Scaling *Scaling // what the features were standardised with; nil: they are as stored
+	Exact   map[int][]float64 // columns of the features whose differences float32 changes, as the files have them; only while a data set is loaded
+	Scaling *Scaling          // what the features were standardised with; nil: they are as stored
 
 	Source string   // the path it was loaded from
 	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "csv" or "edge-list"
@@ -54,9 +55,6 @@ type Features struct {
 	Indptr  []int64   // len vertices+1
 	Indices []int32   // columns, ascending in a row
 	Data    []float32 // values
-
-	// Exact is columns of Dense whose differences float32 changes, as they are stored; only while a data set is loaded.
-	Exact map[int][]float64
 }
 
 // Sparse reports whether the features are stored as CSR.

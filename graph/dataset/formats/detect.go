@@ -73,7 +73,7 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 
 // settleFeatures standardises the features, or makes others in their place, as opt says.
 func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error {
-	defer func() { d.Features.Exact = nil }()
+	defer func() { d.Exact = nil }()
 	switch {
 	case opt.MakesFeatures():
 		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {

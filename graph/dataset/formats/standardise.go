@@ -52,8 +52,8 @@ func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
 
 // standardiseExact standardises the columns whose differences float32 would change, as they are stored, and puts their mean and deviation into scaling.
 func standardiseExact(d *dataset.Dataset, scaling, given *dataset.Scaling, train []bool) error {
-	for _, c := range slices.Sorted(maps.Keys(d.Features.Exact)) {
-		values, of := d.Features.Exact[c], given
+	for _, c := range slices.Sorted(maps.Keys(d.Exact)) {
+		values, of := d.Exact[c], given
 		if given != nil {
 			of = &dataset.Scaling{Mean: given.Mean[c : c+1], Deviation: given.Deviation[c : c+1]}
 		}
@@ -78,8 +78,8 @@ func noteRounded(d *dataset.Dataset) {
 	const close = 1 << 14 // times as large as their spread: 10 bits of difference are left
 	var names []string
 	largest := 0.0
-	for _, c := range slices.Sorted(maps.Keys(d.Features.Exact)) {
-		values := d.Features.Exact[c]
+	for _, c := range slices.Sorted(maps.Keys(d.Exact)) {
+		values := d.Exact[c]
 		most := max(math.Abs(slices.Min(values)), math.Abs(slices.Max(values)))
 		if most <= 1<<24 && most <= close*(slices.Max(values)-slices.Min(values)) {
 			continue

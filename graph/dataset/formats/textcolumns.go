@@ -113,14 +113,14 @@ func readFeatureRows(d *dataset.Dataset, r *rowText, n int) (rows int, err error
 	if len(r.names) == cols {
 		d.ColumnNames = r.names
 	}
-	if d.Features.Exact, err = ranges.Columns(rows); err != nil || d.Features.Exact == nil {
+	if d.Exact, err = ranges.Columns(rows); err != nil || d.Exact == nil {
 		return rows, err
 	}
 	_, _, err = r.each(check.MaxCols, single, func(row, col int, _ float64) error {
 		if order != nil {
 			row = int(order[row])
 		}
-		if column := d.Features.Exact[col]; column != nil {
+		if column := d.Exact[col]; column != nil {
 			column[row] = t.Exact
 		}
 		return nil

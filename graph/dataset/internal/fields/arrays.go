@@ -182,7 +182,7 @@ func ReadDense(d *dataset.Dataset, src Arrays, key string, a *npy.Array, n int) 
 	}
 	d.Features = dataset.Features{Cols: cols, Dense: values}
 	d.FoundFinite(true)
-	d.Features.Exact, err = exactColumns(a)
+	d.Exact, err = exactColumns(a)
 	return err
 }
 
