@@ -57,10 +57,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; drop it", dir)
 	}
 	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
-		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.names}
-		if n >= 0 && len(f.names) != n {
-			l.given = nil
-		}
+		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.vertexNames}
 		if n < 0 {
 			return readEdges(d, l, opt)
 		}

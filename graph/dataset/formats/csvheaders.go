@@ -18,7 +18,7 @@ type csvFiles struct {
 	opt                     dataset.Options
 	edges, features, labels string
 	masks                   [3]string // train, val, test
-	names, classes          []string  // of vertices and classes, in the files of them; nil: there are none
+	classes                 []string  // names of classes, in the file of them; nil: there are none
 
 	// numbers says of which text files the first line is 0,1,2,… and a header, as pandas writes it for columns without names.
 	numbers map[string]bool
@@ -57,8 +57,9 @@ type begin struct {
 	numbers, sure bool // 0,1,2,…; surely a header
 	ascending     bool // several whole numbers, each larger than the one before, such as years
 	named         bool // names of columns
+	classes       bool // the second line is a name too
 	text          string
-	lines         int64 // that have a field
+	lines         int64 // that have a field; only where they were asked for
 	fraction      bool  // the first line is whole numbers, and the second one has a decimal point in every field
 	cols          int
 }
@@ -90,15 +91,28 @@ func (f *csvFiles) begin(path string) (b begin, err error) {
 		b.numbers, b.ascending = b.numbers && first, first && ascending(head[0])
 		b.named = isName(head[0][0]) || head[0][0] == "" && len(head[0]) > 1 && isName(head[0][1])
 		b.text, b.cols = strings.Join(head[0], ","), len(head[0])
-		b.fraction = len(head) == 2
+		b.fraction, b.classes = len(head) == 2, len(head) == 2 && isName(head[1][0])
 		for _, v := range head[len(head)-1] {
 			b.fraction = b.fraction && strings.ContainsAny(v, ".eE")
 		}
-		lines, err := t.Survey()
-		b.lines = lines.Rows
-		return err
+		return nil
 	})
 	return b, err
+}
+
+// lines counts the lines of a text that have a field.
+func (f *csvFiles) lines(path string) (n int64, err error) {
+	err = textfile.Open(path, f.opt.Watch, func(t *textfile.Reader) error {
+		lines, err := t.Survey()
+		n = lines.Rows
+		return err
+	})
+	return n, err
+}
+
+// vertexNames returns the names in ids.csv, nil if there are none.
+func (f *csvFiles) vertexNames() ([]string, error) {
+	return fields.Names(&dataset.Dataset{}, f.dir, fields.IDsFile, check.MaxDim)
 }
 
 // tellHeaders finds out which first lines 0,1,2,… are headers, and notes it. Where it cannot be told it says so: in an error where rows would be those of other vertices, else in a note.
@@ -106,9 +120,6 @@ func (f *csvFiles) begin(path string) (b begin, err error) {
 // Method: a file of rows has a header if it has one line more than there are vertices, which arrays, names and files with another first line tell. If all files of
 // rows begin so, the edges tell: a line more than vertices, while the other files have headers too, or fractions below whole numbers.
 func (f *csvFiles) tellHeaders(d *dataset.Dataset) (err error) {
-	if f.names, err = fields.Names(&dataset.Dataset{}, f.dir, fields.IDsFile, check.MaxDim); err != nil {
-		return err
-	}
 	if f.classes, err = fields.Names(&dataset.Dataset{}, f.dir, fields.ClassesFile, int(check.MaxClasses(0))); err != nil {
 		return err
 	}
@@ -130,39 +141,29 @@ func (f *csvFiles) tellHeaders(d *dataset.Dataset) (err error) {
 // rowsHaveHeaders finds out which files of rows have a header of numbers; header says that one has.
 func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begin) (header bool, err error) {
 	paths := [2]string{f.features, f.labels}
-	n, suspects, lines := int64(-1), []int{}, int64(-1)
-	for i, path := range paths {
-		switch b := rows[i]; {
-		case path == "" || suffix(listEnds...)(path) || filepath.Ext(path) == ".npz":
-		case filepath.Ext(path) == ".npy":
-			if a, err := fields.OpenArray(f.opt, path); err == nil && len(a.Shape) > 0 {
-				n = int64(a.Shape[0])
-			}
-		case b.sure:
-			header, n = true, b.lines-1
-		case b.numbers:
-			suspects, lines = append(suspects, i), max(lines, b.lines)
-		case b.named:
-			n = b.lines - 1
-		default:
-			n, f.told = b.lines, true
+	suspects, doubtful := []int{}, false
+	for i, b := range rows {
+		text := paths[i] != "" && suffix(textEnds...)(paths[i])
+		if b.numbers && !b.sure {
+			suspects = append(suspects, i)
 		}
+		header = header || b.sure
+		doubtful = doubtful || b.numbers || b.sure || b.ascending
+		f.told = f.told || text && !b.numbers && !b.named && (!b.ascending || f.labels != "")
 	}
-	if f.names != nil && n < 0 {
-		n = int64(len(f.names))
+	if !doubtful {
+		return false, nil
 	}
-	if b := rows[0]; b.ascending && !b.numbers && n == b.lines && f.labels == "" && f.names == nil {
-		if largest, err := f.largestID(); err != nil || largest+2 == n {
-			d.Note("features.csv: the first line, %.40s, is read as the row of vertex 0; if it is names of columns, write them as x2019 or delete the line", b.text)
-			return false, err
-		}
+	n, err := f.countVertices(paths, &rows)
+	if err != nil {
+		return false, err
 	}
 	if len(suspects) == 0 {
-		return header, nil
+		return header, f.noteAscending(d, rows[0], n)
 	}
 	unsure := false
 	if n < 0 {
-		if n, unsure, err = f.byEdges(rows, suspects, lines, edges); err != nil {
+		if n, unsure, err = f.byEdges(rows, suspects, edges); err != nil {
 			return false, err
 		}
 	}
@@ -181,11 +182,64 @@ func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begi
 	return header, nil
 }
 
-// byEdges tells the number of vertices where all files of rows begin with 0,1,2,…; unsure says that a note is due.
-func (f *csvFiles) byEdges(rows [2]begin, suspects []int, lines int64, edges begin) (n int64, unsure bool, err error) {
+// countVertices counts the lines of the texts among the files of rows, and returns how many vertices those say whose first line is no riddle; -1: none does.
+func (f *csvFiles) countVertices(paths [2]string, rows *[2]begin) (n int64, err error) {
+	n = -1
+	for i, path := range paths {
+		switch b := &rows[i]; {
+		case path == "" || suffix(listEnds...)(path):
+		case filepath.Ext(path) == ".npy":
+			if a, err := fields.OpenArray(f.opt, path); err == nil && len(a.Shape) > 0 {
+				n = int64(a.Shape[0]) // whoever reads it finds faults
+			}
+		case filepath.Ext(path) == ".npz":
+			if z, err := fields.OpenArchive(f.opt, path); err == nil {
+				if rows, _, err := fields.ReadShape(z, "shape"); err == nil {
+					n = int64(rows)
+				}
+				z.Close()
+			}
+		default:
+			if b.lines, err = f.lines(path); err != nil {
+				return 0, err
+			}
+			switch {
+			case b.named && b.classes && i == 1: // the first line may be one
+			case b.named || b.sure:
+				n = b.lines - 1
+			case !b.numbers && (!b.ascending || f.labels != ""):
+				n = b.lines
+			}
+		}
+	}
+	if n >= 0 {
+		return n, nil
+	}
+	names, err := f.vertexNames()
+	if names != nil {
+		n = int64(len(names))
+	}
+	return n, err
+}
+
+// noteAscending says how a first line such as 2019,2020 of features was read, if it makes one vertex more than the edges have.
+func (f *csvFiles) noteAscending(d *dataset.Dataset, b begin, n int64) error {
+	if !b.ascending || n >= 0 {
+		return nil
+	}
 	largest, err := f.largestID()
-	wide, fraction := false, false
+	if err == nil && largest+2 == b.lines {
+		d.Note("features.csv: the first line, %.40s, is read as the row of vertex 0; if it is names of columns, write them as x2019 or delete the line", b.text)
+	}
+	return err
+}
+
+// byEdges tells the number of vertices where all files of rows begin with 0,1,2,…; unsure says that a note is due.
+func (f *csvFiles) byEdges(rows [2]begin, suspects []int, edges begin) (n int64, unsure bool, err error) {
+	largest, err := f.largestID()
+	wide, fraction, lines := false, false, int64(0)
 	for _, i := range suspects {
+		lines = max(lines, rows[i].lines)
 		wide, fraction = wide || rows[i].cols > 1, fraction || rows[i].fraction
 	}
 	used := largest + 1
@@ -230,7 +284,7 @@ func (f *csvFiles) masksHaveHeaders(d *dataset.Dataset, n int) error {
 			return err
 		}
 		switch begins[i] = b; {
-		case b.lines == 0 || b.named || b.sure:
+		case b.text == "" || b.named || b.sure:
 		case b.numbers && b.cols == 1:
 			zeros++
 		default:
@@ -244,6 +298,9 @@ func (f *csvFiles) masksHaveHeaders(d *dataset.Dataset, n int) error {
 		}
 		isMask, again, err := f.zerosAndOnes(path)
 		if err != nil {
+			return err
+		}
+		if b.lines, err = f.lines(path); err != nil {
 			return err
 		}
 		isMask = isMask && b.lines >= int64(n)

@@ -134,6 +134,8 @@ func TestNumberHeaders(t *testing.T) {
 		{"named features, labels without header", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "a,b\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n1\n"}, nil,
 			"n3 0>1 1>2 x2[5 6 7 8 9 9] columns[a b] y2[0 1 1]", nil, true},
 		{"labels alone", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "labels.csv: byte 0: line 1: 0 is a header as pandas writes it, or", nil, false},
+		{"classes beside", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": "0,1\n5,6\n7,8\n", "labels.csv": "cat\ndog\ncat\n"}, nil, `n3 2>0 0>1 1>2 x2[0 1 5 6 7 8] y2[0 1 0] classes["cat" "dog"]`, nil, true},
+		{"ascending features beside labels", map[string]string{"edges.csv": "u,v\n0,1\n1,0\n", "features.csv": "1,2\n5,6\n7,8\n", "labels.csv": "0\n1\n0\n"}, nil, `n3 1>0 0>1 x2[1 2 5 6 7 8] y2[0 1 0]`, nil, true},
 		{"years as names", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "2019,2020\n5,6\n7,8\n9,9\n"}, nil, "n4 0>1 1>2 x2[2019 2020 5 6 7 8 9 9]",
 			[]string{"features.csv: the first line, 2019,2020, is read as the row of vertex 0; if it is names of columns, write them as x2019"}, false},
 		{"years as names, labels beside", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "2019,2020\n5,6\n7,8\n9,9\n", "labels.csv": "y\n0\n1\n0\n"}, nil, "labels.csv: has 3 lines of labels, want 4 (vertices)", nil, false},

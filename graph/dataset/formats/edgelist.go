@@ -15,15 +15,15 @@ import (
 // edgeText is the edges of a text: lines of two vertex ids, and perhaps a weight.
 type edgeText struct {
 	t       *textfile.Reader
-	named   bool           // the first line may hold names
-	numbers bool           // the first line is 0,1 or 0,1,2, which is no edge
-	told    bool           // it is known whether it is
-	n       int            // vertices; -1 if unknown
-	ids     *adjacency.IDs // of the vertices; nil: an id is its vertex
-	given   []string       // names of the vertices in the file of them; nil: there is none
-	words   *idNames       // of the vertices; nil: ids are numbers
-	largest int64          // id; -1 without edges
-	ignore  bool           // weights that differ from 1
+	named   bool                     // the first line may hold names
+	numbers bool                     // the first line is 0,1 or 0,1,2, which is no edge
+	told    bool                     // it is known whether it is
+	n       int                      // vertices; -1 if unknown
+	ids     *adjacency.IDs           // of the vertices; nil: an id is its vertex
+	given   func() ([]string, error) // names of the vertices in the file of them, nil if there are none; nil: there is no such file
+	words   *idNames                 // of the vertices; nil: ids are numbers
+	largest int64                    // id; -1 without edges
+	ignore  bool                     // weights that differ from 1
 	// where the largest id stands
 	largestAt, largestLine int64
 

@@ -155,8 +155,15 @@ func (l *edgeText) noteColumns(d *dataset.Dataset, names []string) {
 
 // takeNames numbers the names of vertices. maybe says that the first line, head, may be names of columns, which hold what columns says if they are known: it is if none of them occurs again.
 func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, columns []int) error {
+	var given []string
 	if l.given != nil {
-		w, err := givenNames(l.given)
+		var err error
+		if given, err = l.given(); err != nil {
+			return err
+		}
+	}
+	if given != nil && (l.n < 0 || len(given) == l.n) {
+		w, err := givenNames(given)
 		if err != nil {
 			return l.t.Whole("%s: %w", fields.IDsFile, err)
 		}

@@ -80,16 +80,14 @@ func readFeatureRows(d *dataset.Dataset, r *rowText, n int) (rows int, err error
 			}
 			values = append(make([]float32, 0, max(all, int64(len(values)))), values...)
 		}
-		if row == 0 {
+		if row == 0 && col < fields.MaxRanges {
 			ranges = append(ranges, make(fields.Ranges, 1)...)
 		}
 		if math.IsNaN(v) {
 			gone.add(t, row, col, r.names)
 			return nil
 		}
-		if col < len(ranges) {
-			ranges.Add(col, t.Exact)
-		}
+		ranges.Add(col, t.Exact)
 		values = append(values, float32(v))
 		return nil
 	})

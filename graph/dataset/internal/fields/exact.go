@@ -8,8 +8,11 @@ import (
 	"capgnn/internal/room"
 )
 
-// Ranges follows the values of columns on their way to float32.
+// Ranges follows the values of columns on their way to float32, of the first MaxRanges.
 type Ranges []valueRange
+
+// MaxRanges bounds the columns that are followed: a range takes more than a value.
+const MaxRanges = 1 << 16
 
 type valueRange struct {
 	least, most    float64
@@ -19,6 +22,9 @@ type valueRange struct {
 
 // Add takes a value of a column, before it is rounded.
 func (r Ranges) Add(col int, v float64) {
+	if col >= len(r) {
+		return
+	}
 	c := &r[col]
 	if !c.begun {
 		c.least, c.most, c.begun = v, v, true
@@ -56,7 +62,7 @@ func exactColumns(a *npy.Array) (map[int][]float64, error) {
 		}
 		return i / cols, i % cols
 	}
-	ranges := make(Ranges, cols)
+	ranges := make(Ranges, min(cols, MaxRanges))
 	err := flat.EachFloat64(func(i int, values []float64) error {
 		for k, v := range values {
 			_, col := at(i + k)
