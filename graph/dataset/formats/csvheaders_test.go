@@ -203,6 +203,7 @@ func TestTextValues(t *testing.T) {
 		{"names not in that file", map[string]string{"edges.csv": edges, "features.csv": x, "labels.csv": "kind\ndog\ncat\ndog\n", "classes.csv": "class\ndog\n"}, nil, `labels.csv: byte 9: line 3: "cat" is no class of classes.csv`, nil, false},
 		{"a number among names", map[string]string{"edges.csv": edges, "labels.csv": "kind\ndog\n3\ndog\n"}, nil, `labels.csv: byte 9: line 3: found the number 3, want the name of a class`, nil, false},
 		{"a name among numbers", map[string]string{"edges.csv": edges, "labels.csv": "kind\n3\ndog\n"}, nil, `labels.csv: byte 7: line 3: found "dog", want a number`, nil, false},
+		{"several in a field", map[string]string{"edges.csv": edges, "labels.csv": "kind\ndog\ndog|cat\n"}, nil, `labels.csv: byte 9: line 3: found "dog|cat", want one class`, nil, false},
 		{"a quantity", map[string]string{"edges.csv": edges, "labels.csv": "y\n1\n2.5\n"}, nil, `labels.csv: byte 4: line 3: label 2.5 is no class, which are whole numbers from 0, or names: for a quantity make classes of its ranges`, nil, false},
 		{"ids", map[string]string{"edges.csv": edges, "labels.csv": "y\n" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(slices.Collect(upTo(25))), "[]")), "\n")}, nil,
 			"n25 1>2 y25" + fmt.Sprint(slices.Collect(upTo(25))), []string{"labels: there are 25 classes for 25 labelled vertices: are these ids, or a quantity?"}, false},

@@ -100,6 +100,8 @@ func (l *textLabels) read() (float64, error) {
 		return -1, nil
 	case number:
 		return 0, l.t.Fault("found the number %s, want the name of a class, as the labels before it are", name)
+	case strings.Contains(string(name), "|"):
+		return 0, l.t.Fault("found %.40q, want one class: several of a vertex are columns of 0 and 1, which `capgnn data tables` makes", name)
 	case l.fixed:
 		return 0, l.t.Fault("%.40q is no class of %s", name, fields.ClassesFile)
 	case len(l.words) == 1<<16:
