@@ -48,6 +48,8 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 	}
 	cols := len(head[1])
 	switch {
+	case names[len(names)-1] == textfile.Cut || head[1][cols-1] == textfile.Cut:
+		return r, nil
 	case len(names) == cols:
 	case len(names)+1 == cols: // as R writes names of rows, and pandas with tabs
 		names = append([]string{""}, names...)

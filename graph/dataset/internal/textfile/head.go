@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// maxHead bounds the bytes of a line that is split as a whole.
-const maxHead = 1 << 28
+// maxHead bounds the bytes of a line that is split: its fields take some 20 times as much.
+const maxHead = 1 << 22
+
+// Cut stands in Head for all fields but the first of a line that is too long to be split.
+const Cut = "…"
 
 // Head returns the fields of the first lines that have any, at most so many, and goes back to the first byte. first says whether the
 // first of them is the first line of the text. What cannot be read is not there; whoever reads it finds the fault.
@@ -29,6 +32,12 @@ func (t *Reader) Head(lines int) (head [][]string, first bool, err error) {
 		}
 		if len(head) == 0 {
 			t.delim = delimiter(line)
+		}
+		if len(line) > maxHead {
+			first := line[:1+bytes.IndexAny(line[1:1<<10], ",; \t")]
+			head = append(head, append(split(first), Cut))
+			t.skip()
+			continue
 		}
 		fields := split(line)
 		if len(fields) == 0 {

@@ -54,3 +54,27 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 }
+
+// Head splits lines at what stands between their fields, and goes back; it does not split lines of any length.
+func TestHead(t *testing.T) {
+	long := strings.Repeat("1,", 3<<20)
+	for _, c := range []struct {
+		text  string
+		want  string
+		first bool
+		delim byte
+	}{
+		{"", "[]", false, 0}, {"a,b\n1,2\n3", `[["a" "b"] ["1" "2"]]`, true, ','}, {"# c\n\"a;b\";c d\r\n", `[["a;b" "c d"]]`, false, ';'}, {"a b\tc\n", `[["a b" "c"]]`, true, '\t'},
+		{" a  b \r1 2", `[["a" "b"] ["1" "2"]]`, true, ' '}, {"a b {'c': 1, 'd': 2}\n", `[["a" "b" "{'c': 1, 'd': 2}"]]`, true, ' '}, {",x\n\"\"\n", `[["" "x"] [""]]`, true, ','},
+		{"\"a b\" c\n", `[["a b" "c"]]`, true, ' '}, {long + "\n" + long, `[["1" "…"] ["1" "…"]]`, true, ','},
+	} {
+		x, err := NewReader("a", strings.NewReader(c.text), int64(len(c.text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, first, err := x.Head(2)
+		if got := fmt.Sprintf("%q", head); err != nil || got != c.want || first != c.first || x.Delimiter() != c.delim || x.at() != 0 {
+			t.Errorf("%.20q: %.200s, %v, %q at %d, %v, want %s", c.text, got, first, x.Delimiter(), x.at(), err, c.want)
+		}
+	}
+}
