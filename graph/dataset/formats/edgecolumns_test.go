@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/datatest"
 )
 
 // edgesOf is a folder of edges alone.
@@ -24,6 +27,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"unknown names and weights", edgesOf("a,b,c\n0,1,3\n"), nil, "n2 0>1*3", []string{"the third column is read as weights"}, false},
 		{"unknown names behind an id", edgesOf("id,a,b\n9,0,1\n"), nil, "n2 0>1", nil, false},
 		{"too many unknown names", edgesOf("a,b,c,d\n0,1,3,4\n"), nil, `edges.csv: byte 0: line 1: the columns are called "a", "b", "c", "d", which tells no ends of edges: name them source, target and weight`, nil, false},
+		{"a title", edgesOf("Edges of my graph\n0 1\n"), nil, "n2 0>1", []string{`edges: the first line, "Edges", "of", "my", "graph", is skipped`}, false},
 		{"one end", edgesOf("x,target\n0,1\n"), nil, `edges.csv: byte 0: line 1: only one end of the edges is named among "x", "target": name the columns source and target`, nil, false},
 		{"an end twice", edgesOf("source,src,target\n0,1,2\n"), nil, `several columns of "source", "src", "target" could be the same`, nil, false},
 		{"a weight is missing", edgesOf("0 1 2\n1 2\n"), nil, "edges.csv: byte 8: line 2: this edge has no weight, those before it have a weight", nil, false},
@@ -96,5 +100,18 @@ func TestColumnNames(t *testing.T) {
 	}
 	if !slices.Contains(columnNames[colFrom], plainName("Source_ID")) {
 		t.Error("Source_ID is no source")
+	}
+}
+
+// Weights that are missing are no fault where weights are ignored.
+func TestIgnoredWeights(t *testing.T) {
+	for _, text := range []string{"u,v,w\n0,1,2\n1,2,\n", "u,v,w\n0,1,2\n1,2,NA\n", "0 1 2\n1 2\n", "0 1 {'weight': 3}\n1 2 {}\n"} {
+		dir := datatest.Put(t, map[string][]byte{"edges.csv": []byte(text)})
+		if d, err := Load(dir, dataset.Options{IgnoreWeights: true}); err != nil || shown(d) != "n3 0>1 1>2" {
+			t.Errorf("%q: %v, %v", text, d, err)
+		}
+		if _, err := Load(dir, dataset.Options{}); err == nil {
+			t.Errorf("%q: no error", text)
+		}
 	}
 }

@@ -94,8 +94,12 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	case len(head) > 1 && len(names) == 2 && (!known || len(plainName(names[0])) <= 2) && l.areNames(head[1], nil):
 		maybe = true
 	case !known:
-		if columns, err = columnsByPlace(names); err != nil {
+		columns, err = columnsByPlace(names)
+		switch {
+		case err != nil && l.t.Delimiter() != ' ':
 			return fault(err)
+		case err != nil:
+			d.Note("edges: the first line, %s, is skipped", quotedList(names))
 		}
 		fallthrough
 	default:

@@ -25,6 +25,8 @@ func (l *edgeText) weight() (w float32, there bool, err error) {
 		return 0, false, err
 	case word != nil && strings.EqualFold(string(word), "nan"):
 		v = math.NaN()
+	case word != nil && fields.Unknown(string(word)) && l.ignore:
+		v = 1
 	case word != nil && fields.Unknown(string(word)):
 		return 0, false, t.Fault("the edge has no weight: found %q", word)
 	case word != nil:
