@@ -6,7 +6,8 @@
 // # Contract
 //
 // Trust. Text is untrusted input. A fault is a *npy.FormatError with byte, and line where there are lines; text that inflates more
-// than any data set does is one. Nothing in a Reader or Scanner grows with the file, a line or a key.
+// than any data set does is one. Nothing in a Reader or Scanner grows with the file, a line or a key,
+// but what Head splits, which is bounded.
 //
 // Offsets in a gzip file are those of the text in it.
 //
