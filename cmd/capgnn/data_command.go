@@ -33,7 +33,7 @@ func dataCommand() *cli.Command {
 			dataFetchCommand(),
 			dataTablesCommand(),
 			{
-				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
+				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag(), &cli.BoolFlag{Name: "allow-overlap", Usage: runfolder.AllowOverlapUsage}),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
 				Action:      onePositional("SRC", dataImportAction),
 			},
@@ -63,8 +63,8 @@ func readingFlags() []cli.Flag {
 		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` features are scaled: train (columns are centred and scaled by the training rows), rows (each row is divided by the sum of its absolute values) or none; auto = train for GraphSAINT folders"},
 		&cli.BoolFlag{Name: "ignore-weights", Usage: runfolder.IgnoreWeightsUsage},
 		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: runfolder.FeaturesUsage},
-		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH"},
-		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH and of --split"},
+		&cli.StringFlag{Name: "split", Usage: runfolder.SplitUsage},
 		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},
 	}
 }
@@ -120,14 +120,23 @@ func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name stri
 			return nil, term.Usagef("--%s %s is not one of %s", flag, term.Quoted("", choices), strings.Join(choices, ", "))
 		}
 	}
+	split, err := runfolder.ParseSplit(c.String("split"))
+	if err != nil {
+		return nil, term.Usagef("%w", err)
+	}
 	path, err := datasets.Find(k, name)
 	if err != nil {
 		return nil, err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := formats.Load(path, dataset.Options{
-		Edges: c.String("edges"), IgnoreWeights: c.Bool("ignore-weights"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.At,
-	})
+	opt := dataset.Options{
+		Edges: c.String("edges"), IgnoreWeights: c.Bool("ignore-weights"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), Compact: c.Bool("compact"),
+		AllowOverlap: c.Bool("allow-overlap") || c.Command.Name == "info", Watch: watch.At,
+	}
+	if c.String("split") != "" {
+		split.Read(&opt, opt.Seed)
+	}
+	d, err := formats.Load(path, opt)
 	watch.End()
 	if err != nil {
 		return nil, term.Unreadable(err, "nothing was written")

@@ -159,6 +159,9 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if c.IsSet("dataset") {
 		p.Config.Dataset, p.Config.DatasetPath = c.String("dataset"), ""
 	}
+	if p.Other {
+		p.Config.Set("split", "") // which is of the run's data set
+	}
 	return p, nil
 }
 

@@ -30,6 +30,8 @@ type Dataset struct {
 	Train       []bool   // nil: absent
 	Val         []bool   // nil: absent
 	Test        []bool   // nil: absent
+	Drawn       bool     // the files have no set: Options.Draw drew all three
+	TrainsRest  bool     // the files have no training set: Train is what Val and Test leave
 	IDs         []int64  // original id per vertex, where it is a number; nil: the vertex number
 	VertexNames []string // original id per vertex, where it may be any text; nil: IDs has it
 	Splits      int      // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered

@@ -15,17 +15,16 @@
 // Features. MakeFeatures makes features of the graph, in place of those of the files or where there are none; Options.Features says
 // which. Stores are written as standardised.
 //
-// Split and MakeFeatures are functions of their arguments and a seed: the same on every machine. Nothing reads the environment or
+// Sets. Train, Val and Test are what the files say, and SettleSets completes it: a given validation or test set is never trained on. A Draw says how data without sets are split.
+//
+// Split, Draw and MakeFeatures are functions of their arguments and a seed: the same on every machine. Nothing reads the environment or
 // prints; what a user should see is in Dataset.Notes.
 //
 // # Usage
 //
-//	d, err := formats.Load(path, dataset.Options{})
+//	d, err := formats.Load(path, dataset.Options{Draw: &dataset.Draw{Shares: dataset.DefaultFractions, Seed: 1}})
 //	if err != nil {
 //		return err
 //	}
 //	defer d.Close()
-//	if d.Train == nil {
-//		d.Train, d.Val, d.Test, err = dataset.Split(d.Graph.Rows(), d.Labels, seed, dataset.DefaultFractions)
-//	}
 package dataset

@@ -28,10 +28,12 @@ type Options struct {
 	Columns       []string // names of the columns of a run: stored features are put into their order, where they have names; nil: they stay as they lie
 	Features      string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
 	Seed          uint64   // of FeaturesRandom
-	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.
-	Training func(vertices int, labels []int32) (train []bool, err error)
-	MaskRow  int  // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
-	Compact  bool // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
+	Draw          *Draw    // how training, validation and test vertices are drawn where the files have none; nil: there are none
+	AllowOverlap  bool     // sets of the files may have vertices in common
+	SetsAsGiven   bool     // sets are not looked at, as nothing is learned: they stay as the files have them, and Draw does nothing
+	Numbered      bool     // the files must have numbered splits, as heterophilous-graphs files do, of which MaskRow counts
+	MaskRow       int      // of numbered splits: which, from 0; of other files it must be 0
+	Compact       bool     // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
 	// Known: the files are those that were read before with the same IgnoreWeights, and were right. Values of a store that stay in its files are not looked
 	// through again; what could lead outside an array is.
 	Known bool

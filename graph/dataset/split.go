@@ -31,6 +31,31 @@ func Split(n int, labels []int32, seed uint64, fractions [3]float64) (train, val
 	if labels != nil && len(labels) != n {
 		return nil, nil, nil, fmt.Errorf("split: %d labels for %d vertices", len(labels), n)
 	}
+	order := shuffled(n, labels, seed)
+	size := sizes(len(order), fractions)
+	a, b := size[0], size[0]+size[1]
+	c := b + size[2]
+	return maskOf(n, order[:a]), maskOf(n, order[a:b]), maskOf(n, order[b:c]), nil
+}
+
+// sizes returns how many of m vertices train, validate and test.
+func sizes(m int, fractions [3]float64) (size [3]int) {
+	left := m
+	for i, f := range fractions {
+		size[i] = min(int(math.Round(f*float64(m))), left)
+		switch {
+		case i == 0 && f > 0 && m > 0:
+			size[i] = max(size[i], 1)
+		case i == 2 && fractions[0]+fractions[1]+f > 1-1e-9:
+			size[i] = left
+		}
+		left -= size[i]
+	}
+	return size
+}
+
+// shuffled returns the labelled vertices in the order in which Split takes them.
+func shuffled(n int, labels []int32, seed uint64) []int32 {
 	order := make([]int32, 0, n)
 	for v := range n {
 		if labels == nil || labels[v] >= 0 {
@@ -42,18 +67,7 @@ func Split(n int, labels []int32, seed uint64, fractions [3]float64) (train, val
 		j := below(rng, uint64(i)+1)
 		order[i], order[j] = order[j], order[i]
 	}
-	m := len(order)
-	share := func(f float64, left int) int { return min(int(math.Round(f*float64(m))), left) }
-	a := share(fractions[0], m)
-	if fractions[0] > 0 && m > 0 {
-		a = max(a, 1)
-	}
-	b := a + share(fractions[1], m-a)
-	c := b + share(fractions[2], m-b)
-	if sum > 1-1e-9 {
-		c = m
-	}
-	return maskOf(n, order[:a]), maskOf(n, order[a:b]), maskOf(n, order[b:c]), nil
+	return order
 }
 
 func maskOf(n int, vertices []int32) []bool {

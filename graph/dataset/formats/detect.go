@@ -50,6 +50,9 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err = suits(opt, d); err == nil {
 		err = d.Validate()
 	}
+	if err == nil {
+		err = d.SettleSets(opt)
+	}
 	if err != nil {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -90,7 +93,7 @@ func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error 
 
 // suits refuses options that mean nothing for the format that was found.
 func suits(o dataset.Options, d *dataset.Dataset) error {
-	if o.MaskRow != 0 && d.Splits == 0 {
+	if (o.Numbered || o.MaskRow != 0) && d.Splits == 0 {
 		return fmt.Errorf("has no numbered splits: there is no split %d", o.MaskRow)
 	}
 	if o.Compact && d.Format != formatEdges && d.Format != formatCSV {

@@ -15,12 +15,11 @@ func readRoles(d *dataset.Dataset, path string, watch dataset.Watch, n int) erro
 	return textfile.Scan(path, watch, func(s *textfile.Scanner, _ int64) error { return scanRoles(d, s, n) })
 }
 
-// scanRoles reads {"tr": [ids], "va": [ids], "te": [ids]}. "tr" is needed; a vertex is in one list at most.
+// scanRoles reads {"tr": [ids], "va": [ids], "te": [ids]}. "tr" is needed.
 func scanRoles(d *dataset.Dataset, s *textfile.Scanner, n int) error {
 	if err := s.Want('{'); err != nil {
 		return err
 	}
-	taken := make([]bool, n)
 	for k := 0; ; k++ {
 		if more, err := s.Next(k, '}'); err != nil {
 			return err
@@ -43,7 +42,7 @@ func scanRoles(d *dataset.Dataset, s *textfile.Scanner, n int) error {
 		if *mask != nil {
 			return s.Fault(at, "%q occurs twice", key)
 		}
-		if *mask, err = vertexList(s, taken); err != nil {
+		if *mask, err = vertexList(s, n); err != nil {
 			return err
 		}
 	}
@@ -53,12 +52,12 @@ func scanRoles(d *dataset.Dataset, s *textfile.Scanner, n int) error {
 	return s.Finish()
 }
 
-// vertexList reads a list of vertices as a mask. taken are those listed before.
-func vertexList(s *textfile.Scanner, taken []bool) ([]bool, error) {
+// vertexList reads a list of different vertices as a mask.
+func vertexList(s *textfile.Scanner, n int) ([]bool, error) {
 	if err := s.Want('['); err != nil {
 		return nil, err
 	}
-	mask := make([]bool, len(taken))
+	mask := make([]bool, n)
 	for k := 0; ; k++ {
 		if more, err := s.Next(k, ']'); err != nil || !more {
 			return mask, err
@@ -67,14 +66,14 @@ func vertexList(s *textfile.Scanner, taken []bool) ([]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := s.Vertex(number, at, len(taken))
+		v, err := s.Vertex(number, at, n)
 		if err != nil {
 			return nil, err
 		}
-		if taken[v] {
+		if mask[v] {
 			return nil, s.Fault(at, "vertex %d is listed twice", v)
 		}
-		taken[v], mask[v] = true, true
+		mask[v] = true
 	}
 }
 

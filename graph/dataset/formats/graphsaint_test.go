@@ -190,7 +190,7 @@ func TestSaintFaults(t *testing.T) {
 		{"role.json", `byte 2: "test" is none of the roles`, `{"test": []}`},
 		{"role.json", `byte 13: "tr" occurs twice`, `{"tr": [1], "tr": [2]}`},
 		{"role.json", `byte 11: vertex 1 is listed twice`, `{"tr": [1, 1]}`},
-		{"role.json", `byte 19: vertex 1 is listed twice`, `{"tr": [1], "va": [1]}`},
+		{"role.json", `byte 22: vertex 2 is listed twice`, `{"tr": [1], "va": [2, 2]}`},
 		{"role.json", `byte 8: vertex 5 is outside [0, 5)`, `{"tr": [5]}`},
 		{"role.json", `byte 8: vertex -1 is outside [0, 5)`, `{"tr": [-1]}`},
 		{"role.json", `byte 8: found a number of more than 18 digits`, `{"tr": [99999999999999999999]}`},

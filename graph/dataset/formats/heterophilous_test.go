@@ -169,8 +169,10 @@ func TestHeterophilousFaults(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if _, err := Load(published.Path(t, "cora_npz"), dataset.Options{MaskRow: 3}); err == nil || !strings.Contains(err.Error(), "has no numbered splits: there is no split 3") {
-		t.Errorf("got %v", err)
+	for want, opt := range map[string]dataset.Options{"has no numbered splits: there is no split 3": {MaskRow: 3}, "has no numbered splits: there is no split 0": {Numbered: true}} {
+		if _, err := Load(published.Path(t, "cora_npz"), opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -131,26 +131,25 @@ func readOGBSplits(d *dataset.Dataset, dir string, opt dataset.Options) error {
 		return nil
 	}
 	dir = filepath.Join(dir, kinds[0])
-	taken := make([]bool, d.Graph.Rows())
 	for i, stem := range ogbSplits {
 		path, err := ogbFile(dir, stem, true)
 		if err != nil {
 			return err
 		}
-		mask := make([]bool, len(taken))
+		mask := make([]bool, d.Graph.Rows())
 		err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) error {
 			for t.Next() {
 				v, err := t.ID("a vertex")
 				if err != nil {
 					return err
 				}
-				if v >= int64(len(taken)) {
-					return t.Fault("vertex %d is outside [0, %d)", v, len(taken))
+				if v >= int64(len(mask)) {
+					return t.Fault("vertex %d is outside [0, %d)", v, len(mask))
 				}
-				if taken[v] {
+				if mask[v] {
 					return t.Fault("vertex %d is listed twice", v)
 				}
-				taken[v], mask[v] = true, true
+				mask[v] = true
 				if more, err := t.Separator(); err != nil || more {
 					return t.Unexpected("one vertex to a line")
 				}

@@ -115,7 +115,7 @@ func TestOGBFaults(t *testing.T) {
 		{"raw/node-label", "has 3 lines of labels, want 4 (vertices)", "1\n1\n1\n"},
 		{"split/time/train", "byte 2: line 2: vertex 4 is outside [0, 4)", "1\n4\n"},
 		{"split/time/train", "byte 2: line 2: vertex 1 is listed twice", "1\n1\n"},
-		{"split/time/test", "byte 0: line 1: vertex 3 is listed twice", "3\n"},
+		{"split/time/test", "vertices are in two sets: 1 in validation and test; the first is vertex 3: keep", "3\n"},
 		{"split/time/test", "found '2', want one vertex to a line", "1,2\n"},
 		{"split/time/valid", "valid.csv.gz is missing", "absent"},
 		{"split/other/train", "holds several splits (other time); keep one", "1\n"},

@@ -25,14 +25,8 @@ func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
 		return fault(errors.New("has no features to standardise; use --standardize none"))
 	case d.Features.Sparse():
 		return fault(errors.New("has sparse features, which standardising would make dense; use --standardize none"))
-	case train == nil && given == nil && opt.Training == nil:
+	case train == nil && given == nil:
 		return fault(errors.New("has no train_mask, whose rows standardising needs; use --standardize none"))
-	}
-	if train == nil && given == nil {
-		var err error
-		if train, err = opt.Training(d.Graph.Rows(), d.Labels); err != nil {
-			return fault(err)
-		}
 	}
 	all := func(visit func(i int, v []float32) error) error { return visit(0, d.Features.Dense) }
 	scaling, i, err := standardised(d.Features.Dense, all, d.Features.Cols, train, given)

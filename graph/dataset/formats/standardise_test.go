@@ -45,24 +45,40 @@ func TestStandardizeOtherFormats(t *testing.T) {
 		}
 	}
 	noMask := *all[0]
-	noMask.Name, noMask.Train = "nomask", nil
-	if err := stores.Write(filepath.Join(dir, "nomask"), &noMask, nil); err != nil {
-		t.Fatal(err)
+	noMask.Name, noMask.Train, noMask.Val, noMask.Test = "nomask", nil, nil, nil
+	held := *all[0]
+	held.Name, held.Train = "held", nil
+	for _, d := range []*dataset.Dataset{&noMask, &held} {
+		if err := stores.Write(filepath.Join(dir, d.Name), d, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := Load(filepath.Join(dir, "nomask"), dataset.Options{Standardize: dataset.StandardizeTrain}); err == nil || !strings.Contains(err.Error(), "no train_mask") {
 		t.Errorf("got %v", err)
 	}
-	// The rows of the caller take the mask's place: 2 3 and 6 7 have mean 4 and 5, deviation 2.
-	d, err = Load(filepath.Join(dir, "nomask"), dataset.Options{Standardize: dataset.StandardizeTrain, Training: func(n int, labels []int32) ([]bool, error) {
-		if n != 5 || len(labels) != 5 {
-			t.Errorf("%d vertices with %d labels", n, len(labels))
+	// Statistics are of the rows that train, whatever chose them: those that are neither validated nor tested, or those of a draw.
+	for _, c := range []struct {
+		name string
+		draw *dataset.Draw
+	}{
+		{"held", nil}, {"nomask", &dataset.Draw{Shares: [3]float64{0.5, 0.5, 0}, Seed: 3}}, {"nomask", &dataset.Draw{By: dataset.Stratified, Shares: [3]float64{0.3, 0.3, 0.4}, Seed: 3}},
+		{"nomask", &dataset.Draw{By: dataset.PerClass, Counts: [3]int{1, 0, 1}, Seed: 3}},
+	} {
+		d, err := Load(filepath.Join(dir, c.name), dataset.Options{Standardize: dataset.StandardizeTrain, Draw: c.draw})
+		if err != nil {
+			t.Fatalf("%s by %+v: %v", c.name, c.draw, err)
 		}
-		return []bool{false, true, false, true, false}, nil
-	}})
-	if want := []float32{-2, -2, -1, -1, 0, 0, 1, 1, 2, 2}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Train != nil {
-		t.Fatalf("got %v, %v, want %v and no mask", d, err, want)
+		mean, count := 0.0, 0.0
+		for v, in := range d.Train {
+			if in {
+				mean, count = mean+2*float64(v), count+1
+			}
+		}
+		if mean /= count; d.Scaling == nil || d.Scaling.Mean[0] != mean || d.Scaling.Mean[1] != mean+1 || c.draw == nil && mean != 1 {
+			t.Errorf("%s by %+v: training rows %v have the mean %v, standardised with %v", c.name, c.draw, d.Train, mean, d.Scaling)
+		}
+		d.Close()
 	}
-	d.Close()
 	if _, err := Load(filepath.Join(dir, "dense"), dataset.Options{Standardize: "all"}); err == nil || !strings.Contains(err.Error(), `standardize "all"`) {
 		t.Errorf("got %v", err)
 	}

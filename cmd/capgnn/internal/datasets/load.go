@@ -47,7 +47,7 @@ func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, 
 	if in, err := InShards(ctx, k, cfg); in != nil || err != nil {
 		return in, err
 	}
-	d, err := Read(ctx, k, cfg, nil, nil)
+	d, err := Read(ctx, k, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,11 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	}
 	if d.Scaling != nil { // the split chose the rows to standardise with
 		reading += fmt.Sprintf(" split=%s", cfg.Split)
-		if d.Train == nil {
+		switch {
+		case d.Drawn:
 			reading += fmt.Sprintf(" seed=%d", cfg.Seed)
+		case d.TrainsRest:
+			reading += " train=rest"
 		}
 	}
 	s, degrees := c.Recall(d.Source, reading, started, p)
@@ -104,17 +107,36 @@ func NamesOf(d *dataset.Dataset) runfolder.DataNames {
 	return runfolder.DataNames{Columns: d.ColumnNames, Classes: d.ClassNames, Weighted: d.Graph.Weights != nil}
 }
 
-// Read finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
-// what to standardise the features with, nil: as cfg says; columns are the names by which they are ordered, nil: they are not.
-func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling, columns []string) (*dataset.Dataset, error) {
+// Read finds and reads the data set of cfg to learn from it, which then says where it lies. What is worth knowing is noted.
+func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*dataset.Dataset, error) {
+	opt := dataset.Options{Standardize: cfg.Standardize, AllowOverlap: cfg.AllowOverlap}
+	cfg.Split.Value.Read(&opt, cfg.Seed)
+	return read(ctx, k, cfg, opt)
+}
+
+// ReadInput is Read for a prediction, which needs no sets. scaling is what to standardise the features with,
+// nil: as cfg says; columns are the names by which they are ordered, nil: they are not.
+func ReadInput(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling, columns []string) (*dataset.Dataset, error) {
+	opt := dataset.Options{Standardize: cfg.Standardize, Scaling: scaling, Columns: columns, AllowOverlap: true}
+	opt.SetsAsGiven = scaling != nil || cfg.Standardize != dataset.StandardizeTrain // whose rows are those of the training set
+	cfg.Split.Value.Read(&opt, cfg.Seed)
+	return read(ctx, k, cfg, opt)
+}
+
+// read finds and reads the data set of cfg by what opt says beside it.
+func read(ctx context.Context, k *term.Console, cfg *runfolder.Config, opt dataset.Options) (*dataset.Dataset, error) {
 	path, err := locate(k, cfg)
 	if err != nil {
 		return nil, err
 	}
+	opt.Edges, opt.IgnoreWeights, opt.Features, opt.Seed = cfg.Edges, cfg.IgnoreWeights, cfg.Features, cfg.Seed
 	if path == "" {
 		d, err := Generate(cfg.Seed)
 		if err == nil && cfg.MakesFeatures() {
 			err = d.MakeFeatures(cfg.Features, cfg.Seed)
+		}
+		if err == nil {
+			err = d.SettleSets(opt)
 		}
 		return d, err
 	}
@@ -126,15 +148,8 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 		return nil, err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := formats.Load(path, dataset.Options{Known: known, Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Columns: columns, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
-		Training: func(vertices int, labels []int32) ([]bool, error) {
-			fractions, err := cfg.SplitFractions()
-			if err != nil {
-				return nil, err
-			}
-			train, _, _, err := dataset.Split(vertices, labels, cfg.Seed, fractions)
-			return train, err
-		}})
+	opt.Known, opt.Watch = known, watch.At
+	d, err := formats.Load(path, opt)
 	watch.End()
 	if err != nil {
 		return nil, term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
@@ -168,10 +183,13 @@ func lookedThrough(k *term.Console, cfg *runfolder.Config, path string) (known b
 // seems to hold it: training would do without, or make it up.
 func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	lacks := map[string]bool{
-		dataset.LooksFeatures: !d.Features.Present(), dataset.LooksLabels: d.Labels == nil && d.Targets == nil, dataset.LooksSplit: d.Train == nil,
+		dataset.LooksFeatures: !d.Features.Present(), dataset.LooksLabels: d.Labels == nil && d.Targets == nil, dataset.LooksSplit: d.Drawn || d.TrainsRest,
 	}
 	instead := map[string]string{
-		dataset.LooksFeatures: "; or make features of the graph: --features degree", dataset.LooksSplit: "; or draw a split: --split 0.7,0.2,0.1",
+		dataset.LooksFeatures: "; or make features of the graph: --features degree",
+	}
+	if d.Drawn {
+		instead[dataset.LooksSplit] = "; or draw a split: --split 0.7,0.2,0.1"
 	}
 	for _, u := range d.Unread {
 		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
@@ -181,7 +199,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	return nil
 }
 
-// newProblem splits the vertices and settles the self-loops.
+// newProblem refuses what a run cannot learn from, and settles the self-loops.
 func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, error) {
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
 	if cfg.Split.String() == "" {
@@ -202,27 +220,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test, Files: d,
 	}
-	if err := SuitsWeights(p, cfg); err != nil {
-		return nil, err
-	}
-	if cfg.Split.Value.Numbered {
-		if d.Splits == 0 {
-			return nil, term.Usagef("the data set has no numbered splits: drop --split %s", cfg.Split)
-		}
-		return p, nil
-	}
-	fractions, err := cfg.SplitFractions()
-	if err != nil {
-		return nil, err
-	}
-	if d.Train != nil {
-		if cfg.Split.Value.Given {
-			return nil, term.Usagef("the data set has a train_mask: drop --split")
-		}
-		return p, nil
-	}
-	p.Train, p.Val, p.Test, err = dataset.Split(d.Graph.Rows(), d.Labels, cfg.Seed, fractions)
-	return p, err
+	return p, SuitsWeights(p, cfg)
 }
 
 // SuitsWeights refuses edge weights that the model of a run does not go with.

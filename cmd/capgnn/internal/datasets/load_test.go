@@ -43,13 +43,11 @@ func TestNewProblem(t *testing.T) {
 		change func(d *dataset.Dataset)
 		want   string // of the error; "" none
 	}{
-		"no mask":               {"", func(*dataset.Dataset) {}, ""},
-		"mask":                  {"", func(d *dataset.Dataset) { d.Train = mask }, ""},
-		"mask and fractions":    {"0.5,0.25,0.25", func(d *dataset.Dataset) { d.Train = mask }, "has a train_mask: drop --split"},
-		"number without splits": {"0", func(*dataset.Dataset) {}, "no numbered splits: drop --split 0"},
-		"number":                {"1", func(d *dataset.Dataset) { d.Train, d.Splits = mask, 2 }, ""},
-		"no features":           {"", func(d *dataset.Dataset) { d.Features = dataset.Features{} }, "--features degree, onehot or random:64"},
-		"no labels":             {"", func(d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "no labels (y)"},
+		"no mask":     {"", func(*dataset.Dataset) {}, ""},
+		"mask":        {"", func(d *dataset.Dataset) { d.Train = mask }, ""},
+		"number":      {"1", func(d *dataset.Dataset) { d.Train, d.Splits = mask, 2 }, ""},
+		"no features": {"", func(d *dataset.Dataset) { d.Features = dataset.Features{} }, "--features degree, onehot or random:64"},
+		"no labels":   {"", func(d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "no labels (y)"},
 		"features unread": {"", func(d *dataset.Dataset) {
 			d.Features, d.Unread = dataset.Features{}, []dataset.Unread{{Name: "feats.json", Looks: dataset.LooksFeatures}}
 		}, "feats.json was not read, though its name looks like features"},
@@ -57,6 +55,9 @@ func TestNewProblem(t *testing.T) {
 			d.Unread = []dataset.Unread{{Name: "feats.json", Looks: dataset.LooksFeatures}}
 		}, ""},
 		"split unread": {"", func(d *dataset.Dataset) { d.Unread = []dataset.Unread{{Name: "mask.npy", Looks: dataset.LooksSplit}} }, "or draw a split: --split 0.7,0.2,0.1"},
+		"training set unread": {"", func(d *dataset.Dataset) {
+			d.Test, d.Unread = []bool{false, true, false, false}, []dataset.Unread{{Name: "mask.npy", Looks: dataset.LooksSplit}}
+		}, "mask.npy was not read, though its name looks like split"},
 		"split unread, fractions given": {"0.5,0.25,0.25", func(d *dataset.Dataset) {
 			d.Unread = []dataset.Unread{{Name: "mask.npy", Looks: dataset.LooksSplit}}
 		}, ""},
@@ -64,6 +65,11 @@ func TestNewProblem(t *testing.T) {
 		d, cfg := toy(), runfolder.Default()
 		cfg.Set("split", c.split)
 		c.change(d)
+		opt := dataset.Options{}
+		cfg.Split.Value.Read(&opt, cfg.Seed)
+		if err := d.SettleSets(opt); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		p, err := newProblem(d, &cfg)
 		if c.want != "" {
 			if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), c.want) {
@@ -71,7 +77,7 @@ func TestNewProblem(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(p.Train) != 4 || p.Train[2] || d.Train != nil && !slices.Equal(p.Train, mask) {
+		if err != nil || len(p.Train) != 4 || p.Train[2] || !d.Drawn && !slices.Equal(p.Train, mask) {
 			t.Errorf("%s: %v, %+v", name, err, p)
 		}
 	}

@@ -60,7 +60,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if in, err := p.inShards(ctx); in != nil || err != nil {
 		return errors.Join(err, p.takeShards(in))
 	}
-	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling, p.names.Columns)
+	d, err := datasets.ReadInput(ctx, p.Console, &p.Config, p.scaling, p.names.Columns)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ type Config struct {
 	Standardize   string      // how features are scaled; auto = the format's own default
 	Features      string      // dataset.Options.Features
 	IgnoreWeights bool        // of edges
-	Split         Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
+	Split         Text[Split] // how training, validation and test vertices are drawn, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
+	AllowOverlap  bool        // of the data set's masks
 	SelfLoops     string
 
 	Model        string
@@ -256,50 +257,6 @@ func (c *Config) ElementType() gpu.DType {
 		return gpu.BF16
 	}
 	return gpu.FP32
-}
-
-// Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or at random.
-type Split struct {
-	Numbered  bool // Row is the number of a split that stands in the data set's files
-	Row       int
-	Given     bool       // the user gave Fractions
-	Fractions [3]float64 // of training, validation and test where the data set has no masks
-}
-
-// parseSplit reads the number of a split, or fractions train,val,test; "" gives neither.
-func parseSplit(text string) (Split, error) {
-	if row, err := strconv.Atoi(text); err == nil && row >= 0 {
-		return Split{Numbered: true, Row: row}, nil
-	}
-	if text == "" {
-		return Split{Fractions: dataset.DefaultFractions}, nil
-	}
-	values, err := ParseFloats(text)
-	sum := 0.0
-	for _, v := range values {
-		if !(v >= 0 && v <= 1) {
-			err = errors.New("a fraction is not in [0, 1]")
-		}
-		sum += v
-	}
-	if err != nil || len(values) != 3 || values[0] == 0 || sum > 1+1e-9 {
-		return Split{}, noFractions(text)
-	}
-	return Split{Given: true, Fractions: [3]float64(values)}, nil
-}
-
-// noFractions refuses a text as fractions.
-func noFractions(text string) error {
-	return fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
-}
-
-// SplitFractions returns the fractions by which vertices are drawn for training, validation and test. The number of a split is
-// an error: data that has to be split has none.
-func (c *Config) SplitFractions() ([3]float64, error) {
-	if c.Split.Value.Numbered {
-		return [3]float64{}, noFractions(c.Split.text)
-	}
-	return c.Split.Value.Fractions, c.Split.err
 }
 
 // ParseFloats reads numbers separated by commas; "" is none.

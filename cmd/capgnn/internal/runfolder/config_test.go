@@ -10,7 +10,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
-	"capgnn/graph/dataset"
 	"capgnn/pipeline"
 )
 
@@ -27,7 +26,7 @@ func unusual() Config {
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
 		Pipeline: "off", Peer: "off", Smoothing: 0.25, HaloBackward: "warmup",
-		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
+		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
 		"staleness": "8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
@@ -163,28 +162,6 @@ func TestValidate(t *testing.T) {
 		err := c.Validate()
 		if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("want a usage error with %q, got %v", want, err)
-		}
-	}
-}
-
-func TestParseSplit(t *testing.T) {
-	for text, want := range map[string][3]float64{"": dataset.DefaultFractions, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
-		got, err := parseSplit(text)
-		if err != nil || got.Fractions != want || got.Given != (text != "") || got.Numbered {
-			t.Errorf("%q: got %+v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"0.7", "0.7,0.2", "0,0.5,0.5", "a,b,c", "0.5,0.5,0.5", "-0.1,0.5,0.5", "NaN,0,0", "2,0,0", "0.1,0.1,0.1,0.1", ",,"} {
-		if got, err := parseSplit(text); err == nil {
-			t.Errorf("%q is accepted as %v", text, got)
-		}
-	}
-}
-
-func TestSplitNumber(t *testing.T) {
-	for text, want := range map[string]int{"0": 0, "3": 3, "": -1, "-1": -1, "0.7,0.2,0.1": -1, "1.0": -1} {
-		if got, _ := parseSplit(text); got.Numbered != (want >= 0) || got.Row != max(want, 0) {
-			t.Errorf("%q: got %+v, want %d", text, got, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // PartitionOptions are the options of train that decide how a graph is cut, and for what model.
-var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", ignoreWeights, "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
+var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", ignoreWeights, "split", allowOverlap, "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
 	"parts", "partitioner", "objective", machinesOption, NetOption, "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage", comm}, CacheOptions...)
 
 // Forget drops what a config file recorded about choices that flags beside it have changed.

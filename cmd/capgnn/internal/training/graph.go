@@ -13,7 +13,7 @@ import (
 // LoadGraph reads the data set. One without features or labels will do: it is cut, and nothing is said about training.
 func (t *Run) LoadGraph(ctx context.Context) error {
 	started := time.Now()
-	d, err := datasets.Read(ctx, t.Console, &t.Config, nil, nil)
+	d, err := datasets.Read(ctx, t.Console, &t.Config)
 	if err != nil {
 		return term.AsUsage(err)
 	}
@@ -24,7 +24,10 @@ func (t *Run) LoadGraph(ctx context.Context) error {
 		t.cutting = true
 		return t.Load(ctx)
 	}
-	p := &learn.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model), Train: d.Train}
+	p := &learn.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model)}
+	if !d.Drawn {
+		p.Train = d.Train
+	}
 	t.cutting, t.Bare = true, true
 	t.Data = &datasets.Input{Name: d.Name, Problem: p, Sums: diskcache.SumsOf(p), CloseFiles: d.Close}
 	t.Console.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))

@@ -1,0 +1,101 @@
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"capgnn/graph/dataset"
+)
+
+// SplitUsage is the help of --split; allowOverlap takes sets of the data set that overlap, AllowOverlapUsage is its help.
+const (
+	SplitUsage = "how data without a split of its own are split (`TRAIN,VAL,TEST`): shares such as 0.7,0.2,0.1; stratified:0.7,0.2,0.1 = these shares of each class; " +
+		"per-class:20,500,1000 = so many training vertices of each class, then so many of all others; ,seed=N behind it = drawn by N, not by --seed. For heterophilous-graphs files: the number of one of their splits"
+	allowOverlap      = "allow-overlap"
+	AllowOverlapUsage = "take training, validation and test sets of the data set that have vertices in common"
+)
+
+// Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or drawn.
+type Split struct {
+	Numbered bool // Row is the number of a split that stands in the data set's files
+	Row      int
+	Draw     dataset.Draw
+	Seeded   bool // Draw.Seed was given
+}
+
+// Read makes s part of the options by which a data set is read. seed is for draws without one.
+func (s Split) Read(opt *dataset.Options, seed uint64) {
+	if s.Numbered {
+		opt.Numbered, opt.MaskRow = true, s.Row
+		return
+	}
+	if opt.Draw = &s.Draw; !s.Seeded {
+		opt.Draw.Seed = seed
+	}
+}
+
+// ways are the words that stand before what is drawn.
+var ways = map[string]dataset.DrawBy{"stratified": dataset.Stratified, "per-class": dataset.PerClass}
+
+// ParseSplit reads the number of a split, or [stratified:]train,val,test or per-class:train,val,test, and a seed behind it; "" gives neither.
+func ParseSplit(text string) (Split, error) {
+	if row, err := strconv.Atoi(text); err == nil && row >= 0 {
+		return Split{Numbered: true, Row: row}, nil
+	}
+	if text == "" {
+		return Split{Draw: dataset.Draw{Shares: dataset.DefaultFractions}}, nil
+	}
+	s := Split{Draw: dataset.Draw{Asked: true, Text: text}}
+	rest := text
+	if way, behind, ok := strings.Cut(text, ":"); ok {
+		if s.Draw.By, ok = ways[strings.TrimSpace(way)]; !ok {
+			return Split{}, fmt.Errorf("--split %q: %q is neither stratified nor per-class", text, way)
+		}
+		rest = behind
+	}
+	if i := strings.LastIndexByte(rest, ','); i >= 0 {
+		if seed, ok := strings.CutPrefix(strings.TrimSpace(rest[i+1:]), "seed="); ok {
+			var err error
+			if s.Draw.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+				return Split{}, fmt.Errorf("--split %q: seed %q is not a whole number from 0 to 2^64-1", text, seed)
+			}
+			s.Seeded, rest = true, rest[:i]
+		}
+	}
+	values, err := ParseFloats(rest)
+	if err == nil && len(values) != 3 {
+		err = errors.New("three numbers are needed")
+	}
+	if s.Draw.By == dataset.PerClass {
+		return s, s.counts(values, err)
+	}
+	sum := 0.0
+	for _, v := range values {
+		if !(v >= 0 && v <= 1) {
+			err = errors.New("a fraction is not in [0, 1]")
+		}
+		sum += v
+	}
+	if err != nil || values[0] == 0 || sum > 1+1e-9 {
+		return Split{}, fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
+	}
+	s.Draw.Shares = [3]float64(values)
+	return s, nil
+}
+
+// counts takes what stands behind per-class, unless it did not read.
+func (s *Split) counts(values []float64, err error) error {
+	bad := err != nil
+	for i, v := range values {
+		if bad = bad || v < 0 || v != math.Trunc(v) || v > math.MaxInt32; !bad {
+			s.Draw.Counts[i] = int(v)
+		}
+	}
+	if bad || s.Draw.Counts[0] == 0 {
+		return fmt.Errorf("--split %q is not per-class: with three whole numbers, train of each class above 0, val and test, such as per-class:20,500,1000", s.Draw.Text)
+	}
+	return nil
+}
