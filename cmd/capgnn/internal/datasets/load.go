@@ -22,14 +22,16 @@ import (
 
 // Input is a data set made ready for one run.
 type Input struct {
-	Name       string
-	Problem    *learn.Problem
-	Names      runfolder.DataNames
-	Scaling    *dataset.Scaling // of the features; nil: they are as stored
-	Sums       diskcache.Sums   // of graph and features
-	CloseFiles func() error     // gives their memory back
-	Shards     *Shards          // where the data set is kept in shards; nil: Problem has all of it
-	Degrees    []int            // vertices with 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored; nil: not counted
+	Name        string
+	Problem     *learn.Problem
+	Names       runfolder.DataNames
+	IDs         []int64          // of the vertices; nil: their numbers, or VertexNames
+	VertexNames []string         // nil: vertices have no ids but numbers
+	Scaling     *dataset.Scaling // of the features; nil: they are as stored
+	Sums        diskcache.Sums   // of graph and features
+	CloseFiles  func() error     // gives their memory back
+	Shards      *Shards          // where the data set is kept in shards; nil: Problem has all of it
+	Degrees     []int            // vertices with 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored; nil: not counted
 }
 
 // Release gives graph and features back, which must not be used any more.
@@ -99,7 +101,7 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &Input{Name: d.Name, Names: NamesOf(d), Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
+	return &Input{Name: d.Name, Names: NamesOf(d), IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
 
 // NamesOf returns the names that a run on the data set keeps.

@@ -223,6 +223,11 @@ func All[T any](ctx context.Context, m *Members, own T) ([]T, error) {
 	return broadcast(ctx, m, tagAll, all)
 }
 
+// AtFirst returns what every rank gives at rank 0, elsewhere nothing.
+func AtFirst[T any](ctx context.Context, m *Members, own T) ([]T, error) {
+	return gather(ctx, m, tagAll, own)
+}
+
 // First returns what rank 0 gives.
 func First[T any](ctx context.Context, m *Members, own T) (T, error) {
 	return broadcast(ctx, m, tagFirst, own)

@@ -66,6 +66,9 @@ func (t *Run) writeSettings() error {
 	if err := errors.Join(t.Dir.WriteScaling(t.Data.Scaling), t.Dir.WriteNames(&t.Data.Names)); err != nil {
 		return err
 	}
+	if err := t.Dir.WriteSets(t.sets); err != nil {
+		return err
+	}
 	return t.writeConfig()
 }
 

@@ -67,6 +67,7 @@ type Run struct {
 	lock       *lockfile.Lock
 	written    bool                // the folder holds the run
 	traced     bool                // the epoch of Trace has been trained
+	sets       *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
 	settled    func()              // the folder that this run has made holds it now; nil: it has made none
 	criterion  criterion.Criterion // what the loss weighs
 	initial    *gnn.Weights        // of --init, nil without
@@ -144,9 +145,10 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	if err := t.makeRunDir(whole); err != nil {
 		return nil, err
 	}
-	if err := t.noteValidation(whole); err != nil {
+	if err := t.shareSets(whole); err != nil {
 		return nil, err
 	}
+	t.noteSets()
 	t.Console.Enter(term.Placing)
 	place := t.fullBatchJob
 	if t.Config.Sampled() {
