@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,43 @@ func FuzzMetrics(f *testing.F) {
 			var head map[string]any
 			if err := json.Unmarshal(line, &head); err != nil {
 				t.Fatalf("kept %q: %v", line, err)
+			}
+		}
+	})
+}
+
+// FuzzSets reads any bytes as the sets of a run on three vertices: an error of one line that names the file, or a set of each vertex.
+func FuzzSets(f *testing.F) {
+	root := f.TempDir()
+	good := Dir(root)
+	if err := good.WriteSets(&Sets{Train: []bool{true, false, false}, Val: []bool{false, true, false}, Test: make([]bool, 3), Names: []string{"a", "ß", ""}}); err != nil {
+		f.Fatal(err)
+	}
+	text, err := os.ReadFile(good.splitFile())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(text[:len(text)-1])
+	f.Add([]byte("PK"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := Dir(filepath.Join(root, fmt.Sprint(os.Getpid())))
+		if err := os.MkdirAll(string(d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.splitFile(), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.ReadSets(3)
+		if err != nil {
+			if term.ExitCode(err) != term.ExitUsage || strings.Contains(term.OneLine(err), "\n") || !strings.Contains(err.Error(), d.splitFile()) {
+				t.Fatalf("exit code %d: %q", term.ExitCode(err), err)
+			}
+			return
+		}
+		for v := range 3 {
+			if set := s.Of(v); set != "" && !slices.Contains(SetNames[:], set) {
+				t.Fatalf("vertex %d is in %q", v, set)
 			}
 		}
 	})

@@ -1,6 +1,8 @@
 package runfolder
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,5 +62,30 @@ func TestSplitInConfig(t *testing.T) {
 				t.Errorf("%q: got %+v, %v, from\n%s", text, got.Split, err, data)
 			}
 		}
+	}
+}
+
+// Sets are read as they were written; names that would take too much room are left out.
+func TestSets(t *testing.T) {
+	d := Dir(t.TempDir())
+	if s, err := d.ReadSets(4); s != nil || err != nil {
+		t.Errorf("no file: %+v, %v", s, err)
+	}
+	want := &Sets{Train: []bool{true, false, false, true}, Val: []bool{false, true, false, true}, Test: make([]bool, 4), Names: []string{"", "", "", strings.Repeat("x", maxNameBytes/16+1)}}
+	if err := d.WriteSets(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.ReadSets(4)
+	if err != nil || !slices.Equal(got.Train, want.Train) || !slices.Equal(got.Val, want.Val) || !slices.Equal(got.Test, want.Test) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if of := []string{got.Of(0), got.Of(1), got.Of(2), got.Of(3)}; !slices.Equal(of, []string{"train", "val", "", "train"}) {
+		t.Errorf("vertices are in the sets %q", of)
+	}
+	if _, err := d.ReadSets(5); err == nil || !strings.Contains(err.Error(), "split.npz") || !strings.Contains(err.Error(), "the data set has 5 vertices") {
+		t.Errorf("other vertices: %v", err)
+	}
+	if info, err := os.Stat(d.splitFile()); err != nil || info.Size() > 2000 {
+		t.Errorf("long names are kept: %v, %v", info, err)
 	}
 }
