@@ -33,7 +33,8 @@ func dataCommand() *cli.Command {
 			dataFetchCommand(),
 			dataTablesCommand(),
 			{
-				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag(), &cli.BoolFlag{Name: "allow-overlap", Usage: runfolder.AllowOverlapUsage}),
+				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC",
+				Flags:       append(readingFlags(), outFlag(), &cli.BoolFlag{Name: "allow-overlap", Usage: runfolder.AllowOverlapUsage}),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
 				Action:      onePositional("SRC", dataImportAction),
 			},
@@ -130,7 +131,8 @@ func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name stri
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
 	opt := dataset.Options{
-		Edges: c.String("edges"), IgnoreWeights: c.Bool("ignore-weights"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), Compact: c.Bool("compact"),
+		Edges: c.String("edges"), IgnoreWeights: c.Bool("ignore-weights"), Standardize: c.String("standardize"),
+		Features: c.String("features"), Seed: c.Uint64("seed"), Compact: c.Bool("compact"),
 		AllowOverlap: c.Bool("allow-overlap") || c.Command.Name == "info", Watch: watch.At,
 	}
 	if c.String("split") != "" {

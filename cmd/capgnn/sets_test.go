@@ -15,7 +15,8 @@ import (
 	"capgnn/internal/npy"
 )
 
-// threeRings returns the files of a CSV folder of 90 vertices of three classes, with sets of these vertices, from one to below another; none where both are 0.
+// threeRings returns the files of a CSV folder of 90 vertices of three classes, with sets of these vertices, from one
+// to below another; none where both are 0.
 func threeRings(train, val, test [2]int) map[string]string {
 	files := map[string]string{}
 	for v := range 90 {
@@ -130,8 +131,8 @@ func TestOverlappingSets(t *testing.T) {
 	s.must("train", "--quiet", "--config", "run/config.yaml", "--run-dir", "again")
 }
 
-// A split with a seed of its own is that of all runs, whatever their seeds; one without is that of each. Statistics are of its training rows. A store that is
-// imported with a split has that of a run.
+// A split with a seed of its own is that of all runs, whatever their seeds; one without is that of each. Statistics are
+// of its training rows. A store that is imported with a split has that of a run.
 func TestSplitSeeds(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -182,7 +183,8 @@ func multiLabel(s *sandbox) string {
 	return st.write(s, "multi.npz")
 }
 
-// The split of a run is in its folder with the ids of the vertices: once for all ranks, also where each knows but its own part of it, and after --resume.
+// The split of a run is in its folder with the ids of the vertices: once for all ranks, also where each knows but its
+// own part of it, and after --resume.
 func TestSplitOfRanks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Draw says how the vertices of a data set without a split of its own are drawn. The same labels and Draw give the same split on every machine.
+// Draw says how the vertices of a data set without a split of its own are drawn. The same labels and Draw give the same
+// split on every machine.
 type Draw struct {
 	By     DrawBy
 	Shares [3]float64 // of training, validation and test vertices; see Split
@@ -22,16 +23,19 @@ type DrawBy int
 const (
 	// ByShares is Split: classes do not matter.
 	ByShares DrawBy = iota
-	// Stratified has as many vertices in each set as Split, and of each class about these shares: each set takes of a class the class's share of the
-	// vertices that the sets before it left, rounded down; what then lacks is taken from the classes with the largest remainders, of equal ones
-	// the first. A class whose share is below one training vertex has one all the same.
+	// Stratified has as many vertices in each set as Split, and of each class about these shares: each set takes of a
+	// class the class's share of the vertices that the sets before it left, rounded down; what then lacks is taken from
+	// the classes with the largest remainders, of equal ones the first. A class whose share is below one training vertex
+	// has one all the same.
 	Stratified
-	// PerClass is the way of Planetoid: Counts[0] vertices of each class train, and of the rest, whatever their class, Counts[1] validate and Counts[2] test.
-	// A class with Counts[0] vertices or fewer trains half of them, rounded up, so that some are left.
+	// PerClass is the way of Planetoid: Counts[0] vertices of each class train, and of the rest, whatever their class,
+	// Counts[1] validate and Counts[2] test. A class with Counts[0] vertices or fewer trains half of them, rounded up, so
+	// that some are left.
 	PerClass
 )
 
-// split draws from vertices with these labels; nil: all count. few are the classes that have fewer training vertices than PerClass asks for.
+// split draws from vertices with these labels; nil: all count. few are the classes that have fewer training vertices
+// than PerClass asks for.
 func (w *Draw) split(n int, labels []int32, classes int) (masks [3][]bool, few []int, err error) {
 	if w.By == ByShares {
 		masks[0], masks[1], masks[2], err = Split(n, labels, w.Seed, w.Shares)

@@ -91,7 +91,8 @@ func TestStratified(t *testing.T) {
 		// 8 of 11 train: shares 5.09, 2.18, 0.73. 2 of the others validate: 1.33 of 2, 0.67 of 1.
 		{[]int{7, 3, 1}, dataset.DefaultFractions, [3][]int{{5, 2, 1}, {1, 1, 0}, {1, 0, 0}}},
 		{[]int{40, 40, 20}, [3]float64{0.1, 0.05, 0.25}, [3][]int{{4, 4, 2}, {2, 2, 1}, {10, 10, 5}}},
-		// One of 20 trains by its share, but each class has one; an empty class has none. 10 of the others validate: 8.82 of 15, 0.59 of 1 and 1.
+		// One of 20 trains by its share, but each class has one; an empty class has none. 10 of the others validate: 8.82 of
+		// 15, 0.59 of 1 and 1.
 		{[]int{16, 0, 2, 2}, [3]float64{0.05, 0.5, 0.45}, [3][]int{{1, 0, 1, 1}, {9, 0, 1, 0}, {6, 0, 0, 1}}},
 	} {
 		d := labelled(t, classesOf(c.have...))
@@ -102,8 +103,8 @@ func TestStratified(t *testing.T) {
 	}
 }
 
-// Of classes of any size: sets are disjoint and as large as without classes, training vertices of a class differ from its share by less than one, and so do those
-// of each later set from its share of what is left.
+// Of classes of any size: sets are disjoint and as large as without classes, training vertices of a class differ from
+// its share by less than one, and so do those of each later set from its share of what is left.
 func TestStratifiedKeepsShares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {

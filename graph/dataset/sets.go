@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// SettleSets completes what the files say of training, validation and test vertices. Sets that overlap are refused, unless Options.AllowOverlap takes
-// them. Where there are validation or test vertices and no training set, all other labelled vertices train. Where there is no set, Options.Draw draws all three.
+// SettleSets completes what the files say of training, validation and test vertices. Sets that overlap are refused,
+// unless Options.AllowOverlap takes them. Where there are validation or test vertices and no training set, all other
+// labelled vertices train. Where there is no set, Options.Draw draws all three.
 func (d *Dataset) SettleSets(opt Options) error {
 	if opt.SetsAsGiven {
 		return nil
@@ -59,7 +60,9 @@ func (d *Dataset) overlap() string {
 	pairs := [3]struct {
 		a, b []bool
 		name string
-	}{{d.Train, d.Val, "training and validation"}, {d.Train, d.Test, "training and test"}, {d.Val, d.Test, "validation and test"}}
+	}{
+		{d.Train, d.Val, "training and validation"}, {d.Train, d.Test, "training and test"}, {d.Val, d.Test, "validation and test"},
+	}
 	for i, p := range pairs {
 		if p.a == nil || p.b == nil {
 			continue

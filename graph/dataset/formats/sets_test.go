@@ -13,7 +13,8 @@ import (
 	"capgnn/internal/npy"
 )
 
-// putSets writes four vertices with labels 0 1 0 −1 into a folder: as a CSV folder, a store, an .npz and a heterophilous-graphs .npz. Sets are letters by vertex; "" absent.
+// putSets writes four vertices with labels 0 1 0 −1 into a folder: as a CSV folder, a store, an .npz and a
+// heterophilous-graphs .npz. Sets are letters by vertex; "" absent.
 func putSets(t *testing.T, train, val, test string) (paths map[string]string) {
 	dir := t.TempDir()
 	csv := map[string]string{"edges.csv": "0,1\n1,2\n2,3\n", "features.csv": "1\n2\n3\n4\n", "labels.csv": "0\n1\n0\n-1\n"}

@@ -18,7 +18,8 @@ type Sets struct {
 	Names            []string // nil: they are not called by texts
 }
 
-// maxNameBytes bounds the names of vertices in split.npz, where each takes four bytes for each character of the longest.
+// maxNameBytes bounds the names of vertices in split.npz, where each takes four bytes for each character of the
+// longest.
 const maxNameBytes = 64 << 20
 
 // splitFile is the file of the sets.

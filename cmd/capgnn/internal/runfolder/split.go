@@ -10,10 +10,13 @@ import (
 	"capgnn/graph/dataset"
 )
 
-// SplitUsage is the help of --split; allowOverlap takes sets of the data set that overlap, AllowOverlapUsage is its help.
+// SplitUsage is the help of --split; allowOverlap takes sets of the data set that overlap, AllowOverlapUsage is its
+// help.
 const (
-	SplitUsage = "how data without a split of its own are split (`TRAIN,VAL,TEST`): shares such as 0.7,0.2,0.1; stratified:0.7,0.2,0.1 = these shares of each class; " +
-		"per-class:20,500,1000 = so many training vertices of each class, then so many of all others; ,seed=N behind it = drawn by N, not by --seed. For heterophilous-graphs files: the number of one of their splits"
+	SplitUsage = "how data without a split of its own are split (`TRAIN,VAL,TEST`): shares such as 0.7,0.2,0.1; " +
+		"stratified:0.7,0.2,0.1 = these shares of each class; " +
+		"per-class:20,500,1000 = so many training vertices of each class, then so many of all others; " +
+		",seed=N behind it = drawn by N, not by --seed. For heterophilous-graphs files: the number of one of their splits"
 	allowOverlap      = "allow-overlap"
 	AllowOverlapUsage = "take training, validation and test sets of the data set that have vertices in common"
 )
@@ -40,7 +43,8 @@ func (s Split) Read(opt *dataset.Options, seed uint64) {
 // ways are the words that stand before what is drawn.
 var ways = map[string]dataset.DrawBy{"stratified": dataset.Stratified, "per-class": dataset.PerClass}
 
-// ParseSplit reads the number of a split, or [stratified:]train,val,test or per-class:train,val,test, and a seed behind it; "" gives neither.
+// ParseSplit reads the number of a split, or [stratified:]train,val,test or per-class:train,val,test, and a seed behind
+// it; "" gives neither.
 func ParseSplit(text string) (Split, error) {
 	if row, err := strconv.Atoi(text); err == nil && row >= 0 {
 		return Split{Numbered: true, Row: row}, nil
@@ -80,7 +84,8 @@ func ParseSplit(text string) (Split, error) {
 		sum += v
 	}
 	if err != nil || values[0] == 0 || sum > 1+1e-9 {
-		return Split{}, fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
+		const wanted = "is not three fractions train,val,test with train above 0 and a sum of at most 1"
+		return Split{}, fmt.Errorf("--split %q "+wanted, text)
 	}
 	s.Draw.Shares = [3]float64(values)
 	return s, nil
@@ -95,7 +100,8 @@ func (s *Split) counts(values []float64, err error) error {
 		}
 	}
 	if bad || s.Draw.Counts[0] == 0 {
-		return fmt.Errorf("--split %q is not per-class: with three whole numbers, train of each class above 0, val and test, such as per-class:20,500,1000", s.Draw.Text)
+		const wanted = "is not per-class: with three whole numbers, train of each class above 0, val and test, such as per-class:20,500,1000"
+		return fmt.Errorf("--split %q "+wanted, s.Draw.Text)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"capgnn/internal/learn"
 )
 
-// shareSets settles the training, validation and test vertices that the folder of the run keeps. Of several ranks on shards each knows those of its own vertices: rank 0 gets them all.
+// shareSets settles the training, validation and test vertices that the folder of the run keeps. Of several ranks on
+// shards each knows those of its own vertices: rank 0 gets them all.
 func (t *Run) shareSets(ctx context.Context) error {
 	p, in := t.Data.Problem, t.Data
 	masks := [3][]bool{p.Train, p.Val, p.Test}
@@ -62,7 +63,8 @@ func unpacked(mask []bool, bits []byte, n int) []bool {
 	return mask
 }
 
-// noteSets says what there is no score of, what chooses the best weights where validation has no score, and which settings then have no effect.
+// noteSets says what there is no score of, what chooses the best weights where validation has no score, and which
+// settings then have no effect.
 func (t *Run) noteSets() {
 	if !t.leads() {
 		return
