@@ -42,7 +42,7 @@ func TestClassNamesAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		if len(lines) != 61 || lines[0] != "vertex,id,label,class" {
+		if len(lines) != 61 || lines[0] != "vertex,id,split,label,class" {
 			t.Fatalf("%s: %d lines, the first is %q", data, len(lines), lines[0])
 		}
 		for v, line := range lines[1:] {

@@ -155,6 +155,7 @@ func flagChoices() map[string][]string {
 		"order":       runfolder.Orders,
 		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
 		"sampling":    runfolder.SamplingNames(),
+		"only":        runfolder.SetNames[:],
 		"what":        {prediction.Logits, prediction.Probabilities, prediction.Labels, prediction.Embeddings, prediction.PCA},
 		"devices":     {"auto", "all"},
 	}

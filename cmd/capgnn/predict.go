@@ -31,13 +31,14 @@ func predictCommand() *cli.Command {
 		Name:  "predict",
 		Usage: "write logits, probabilities, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
 		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. Where run and data set have names, the columns of the features are put into the run's order by them, or refused, and classes are the run's. " +
-			"Logits, probabilities and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Probabilities are the softmax of the logits, or the sigmoid of each for multi-label data. A .csv has the vertices' ids, where they have some, and the names of classes. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
+			"Logits, probabilities and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Probabilities are the softmax of the logits, or the sigmoid of each for multi-label data. A .csv has the vertices' ids, where they have some, the set that each is in (split: train, val, test or nothing), and the names of classes. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
 			"pca is a small file, pca.json in the run folder: the first two principal components of the embeddings (of the logits, where the model has one layer) of up to 2000 vertices, which `capgnn report RUN` then draws.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},
 			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
 			&cli.StringFlag{Name: "weights", Category: groupPrediction, Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
 			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, probabilities, labels, embeddings or pca"},
+			&cli.StringFlag{Name: "only", Category: groupPrediction, Usage: "write only the vertices of a `SET` into a .csv: train, val or test"},
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv, for pca .json (default: WHAT.npy or pca.json, for another data set with -NAME behind WHAT, in the run folder)"},
 			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
@@ -76,7 +77,7 @@ func predictTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 	ctx, stop := term.InterruptibleFor(c.Context, k, "as soon as possible", ranks.Patience)
 	defer stop()
 	options := map[string]string{}
-	for _, name := range []string{"what", "layer", "weights"} {
+	for _, name := range []string{"what", "layer", "weights", "only"} {
 		options[name] = fmt.Sprint(c.Value(name))
 	}
 	m, err := ranks.Join(ctx, k, s, cluster.Facts{Options: options, Instructions: kernel.ISA()})
@@ -101,7 +102,7 @@ func predictTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 
 // newPrediction checks the flags and reads the settings of the run.
 func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, error) {
-	p := &prediction.Prediction{Folder: runfolder.Dir(filepath.Clean(c.String("run"))), What: c.String("what"), Layer: -1, Out: c.String("out"),
+	p := &prediction.Prediction{Folder: runfolder.Dir(filepath.Clean(c.String("run"))), What: c.String("what"), Layer: -1, Out: c.String("out"), Only: c.String("only"),
 		Run: &training.Run{Console: k, Config: runfolder.Default()}}
 	if c.String("run") == "" {
 		return nil, term.Usagef("predict: --run is missing: name a run folder")
@@ -127,6 +128,9 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		p.Weights = p.Folder.Last()
 	}
 	if err := chooseRows(c, p); err != nil {
+		return nil, err
+	}
+	if err := p.CheckOnly(); err != nil {
 		return nil, err
 	}
 	switch ext := strings.ToLower(filepath.Ext(p.Out)); {

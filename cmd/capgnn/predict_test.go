@@ -104,6 +104,7 @@ func (s *sandbox) csv(name, header string, rows int) []float64 {
 		s.t.Fatal(err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	lines = withoutSplit(lines)
 	if err != nil || len(lines) != rows+1 || strings.Join(lines[0], ",") != header {
 		s.t.Fatalf("%s: %d lines, %v, the first is %q", name, len(lines), err, lines[0])
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -242,4 +244,96 @@ func TestSplitOfRanks(t *testing.T) {
 	if got, err := a.Int64(); err != nil || !slices.Equal(got, ids) {
 		t.Errorf("ids %v, %v, want %v", got, err, ids)
 	}
+}
+
+// A prediction in text says in which set each vertex is, and --only writes those of one: of the run's data set by what the run kept, of another by what that gives.
+func TestPredictOnly(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.writeFiles("d", threeRings([2]int{}, [2]int{}, [2]int{}))
+	s.writeFiles("given", threeRings([2]int{0, 10}, [2]int{8, 20}, [2]int{}))
+	s.train(few("--dataset", "d", "--run-dir", "run", "--split", "per-class:5,20,30")...)
+	kept, _ := s.splitOf("run")
+	letters := map[string]byte{"train": 't', "val": 'v', "test": 'e', "": '.'}
+	// rows returns the vertices of a prediction and their sets.
+	rows := func(args ...string) (vertices []int, sets string) {
+		t.Helper()
+		r := s.predict(append([]string{"--run", "run", "--what", "labels", "--out", "out.csv"}, args...)...)
+		text, err := os.ReadFile(s.path("out.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		if lines[0] != "vertex,split,label" || len(lines)-1 != r.Vertices {
+			t.Fatalf("%d lines behind %q, the result says %d", len(lines)-1, lines[0], r.Vertices)
+		}
+		for _, line := range lines[1:] {
+			fields := strings.Split(line, ",")
+			v, err := strconv.Atoi(fields[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			vertices, sets = append(vertices, v), sets+string(letters[fields[1]])
+		}
+		return vertices, sets
+	}
+	if vertices, sets := rows(); sets != kept || len(vertices) != 90 {
+		t.Errorf("sets\n%s, the run has\n%s", sets, kept)
+	}
+	for only, letter := range letters {
+		if only == "" {
+			continue
+		}
+		vertices, sets := rows("--only", only)
+		if sets != strings.Repeat(string(letter), strings.Count(kept, string(letter))) {
+			t.Errorf("--only %s: sets %s", only, sets)
+		}
+		for _, v := range vertices {
+			if kept[v] != letter {
+				t.Errorf("--only %s: vertex %d is in %c", only, v, kept[v])
+			}
+		}
+	}
+	want := strings.Repeat("t", 10) + strings.Repeat("v", 10) + strings.Repeat(".", 70)
+	if _, sets := rows("--dataset", "given"); sets != want {
+		t.Errorf("another data set: sets\n%s, want\n%s", sets, want)
+	}
+	if vertices, _ := rows("--dataset", "given", "--only", "val"); len(vertices) != 12 || vertices[0] != 8 {
+		t.Errorf("--only val of sets that overlap: vertices %v, want 8 to 19", vertices)
+	}
+	if vertices, _ := rows("--dataset", "given", "--only", "test"); vertices != nil {
+		t.Errorf("--only test of no test set: vertices %v", vertices)
+	}
+	for _, c := range []struct{ want, args string }{
+		{`--only "tset" (did you mean test?) is not one of train, val, test`, "--only tset --out a.csv"}, {"add --out FILE.csv", "--only test"}, {"add --out FILE.csv", "--only test --out a.npy"}, {"drop one of them", "--only test --what pca"},
+		{"it is not known", "--only test --dataset bare --out a.csv"},
+	} {
+		s.writeFiles("bare", threeRings([2]int{}, [2]int{}, [2]int{}))
+		s.fails(term.ExitUsage, []string{c.want}, append([]string{"predict", "--quiet", "--run", "run"}, strings.Fields(c.args)...)...)
+	}
+	if err := os.Remove(s.path("run/split.npz")); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(term.ExitUsage, []string{"--only test", "an older version made the run"}, "predict", "--quiet", "--run", "run", "--only", "test", "--out", "a.csv")
+	s.predict("--run", "run", "--what", "labels", "--out", "old.csv")
+	if text, err := os.ReadFile(s.path("old.csv")); err != nil || !strings.HasPrefix(string(text), "vertex,label\n") {
+		t.Errorf("of an older version: %.40s, %v", text, err)
+	}
+	s.writeFiles("run", map[string]string{"split.npz": "PK"})
+	if _, stderr, code := s.run("predict", "--run", "run", "--out", "damaged.csv"); code != 0 || !strings.Contains(stderr, "split.npz: ") || !strings.Contains(stderr, ": there is no column split\n") {
+		t.Errorf("damaged: exit code %d, %s", code, stderr)
+	}
+}
+
+// withoutSplit drops the column split of the lines of a prediction, if they have it.
+func withoutSplit(lines [][]string) [][]string {
+	if len(lines) == 0 {
+		return lines
+	}
+	if at := slices.Index(lines[0], "split"); at >= 0 {
+		for i, line := range lines {
+			lines[i] = slices.Delete(line, at, at+1)
+		}
+	}
+	return lines
 }

@@ -56,7 +56,7 @@ func followTutorial(t *testing.T, blocks [][]string, layers string) {
 		}
 		printed += string(out)
 	}
-	for _, want := range []string{"comparison.html", "edge homophily", "% are right", "vertex,id,label,class", "0,p1000,0,chess"} {
+	for _, want := range []string{"comparison.html", "edge homophily", "% are right", "vertex,id,split,label,class", "0,p1000,,0,chess"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("nothing printed %q:\n%s", want, printed)
 		}

@@ -73,6 +73,9 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if p.What == PCA {
 		p.labels = p.classesByName(d)
 	}
+	if err := p.loadSets(d, d.Graph.Rows()); err != nil {
+		return err
+	}
 	if d.VertexNames != nil || d.IDs != nil {
 		p.id = d.ID
 	}
@@ -117,6 +120,9 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 	}
 	if p.leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
+	}
+	if err := p.loadSets(nil, q.Vertices()); err != nil {
+		return err
 	}
 	p.Data = in
 	p.Config.Parts, p.Config.DataSHA256 = len(in.Shards.Plan.Parts), in.Identity()

@@ -39,11 +39,13 @@ type Prediction struct {
 	What          string
 	Layer         int // -1: the last hidden one
 	Out           string
+	Only          string              // the set of which vertices are written; "": all are
 	Other         bool                // another data set than the run's was named
 	BeyondMemory  bool                // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling    // what the run's features were standardised with; nil: they are as stored
 	names         runfolder.DataNames // of the run's data; of an older run those that it has
 	weighs        *bool               // whether the run's edges have weights; nil: not known
+	sets          *runfolder.Sets     // in which vertices are; nil: not known
 	multi         bool                // several labels per vertex
 	id            func(int) string    // original id of a vertex; nil: its number
 	labels        []int32             // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
@@ -112,7 +114,7 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		}
 	}
 	if t != nil {
-		t.names, t.id = p.classNames(), p.id
+		t.names, t.id, t.sets, t.only = p.classNames(), p.id, p.sets, p.Only
 		out = t
 	}
 	var oom *gpu.OutOfMemory

@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
@@ -28,6 +29,8 @@ type table struct {
 	flags      []uint8            // rows × cols: 0 or 1, several labels per vertex
 	names      []string           // of the classes, which .csv files have beside numbers of labels, and above probabilities; nil: not known
 	id         func(v int) string // original id of a vertex, in .csv files; nil: its number
+	sets       *runfolder.Sets    // in which vertices are, in .csv files; nil: not known
+	only       string             // the set of which .csv files have the vertices; "": all
 }
 
 // probability begins the names of columns of probabilities.
@@ -108,8 +111,18 @@ func largest(row []float32) int64 {
 	return int64(best)
 }
 
-// size returns the rows and the columns.
-func (t *table) size() (rows, cols int) { return t.rows, t.cols }
+// size returns the rows that are written and the columns.
+func (t *table) size() (rows, cols int) {
+	for v := range t.rows {
+		if t.writes(v) {
+			rows++
+		}
+	}
+	return rows, t.cols
+}
+
+// writes reports whether the row of vertex v is written.
+func (t *table) writes(v int) bool { return t.only == "" || t.sets.In(v, t.only) }
 
 // write writes the table as its name says: .npy, else .csv, with a header.
 func (t *table) write(path string) error {
@@ -134,9 +147,15 @@ func (t *table) csv(out io.Writer) error {
 	w.WriteString(t.header())
 	var line []byte
 	for v := range t.rows {
+		if !t.writes(v) {
+			continue
+		}
 		line = strconv.AppendInt(line[:0], int64(v), 10)
 		if t.id != nil {
 			line = append(append(line, ','), csvField(t.id(v))...)
+		}
+		if t.sets != nil {
+			line = append(append(line, ','), t.sets.Of(v)...)
 		}
 		for c := range t.cols {
 			line = append(line, ',')
@@ -164,6 +183,9 @@ func (t *table) header() string {
 	line := "vertex"
 	if t.id != nil {
 		line += ",id"
+	}
+	if t.sets != nil {
+		line += ",split"
 	}
 	for c := range t.cols {
 		switch {

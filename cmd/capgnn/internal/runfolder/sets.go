@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -13,7 +14,7 @@ import (
 
 // Sets are the training, validation and test vertices of a run, and what these are called.
 type Sets struct {
-	Train, Val, Test []bool   // by vertex
+	Train, Val, Test []bool   // by vertex; nil: no vertex, of those that are not written
 	IDs              []int64  // nil: these are numbers from 0 on, or Names
 	Names            []string // nil: they are not called by texts
 }
@@ -80,10 +81,16 @@ func (d Dir) ReadSets(vertices int) (*Sets, error) {
 	return s, nil
 }
 
+// In reports whether vertex v is in the set of a name.
+func (s *Sets) In(v int, name string) bool {
+	mask := *s.masks()[slices.Index(SetNames[:], name)]
+	return mask != nil && mask[v]
+}
+
 // Of returns the set of vertex v: train, val, test, or "" where it is in none. Of sets that overlap the first counts.
 func (s *Sets) Of(v int) string {
-	for i, name := range SetNames {
-		if (*s.masks()[i])[v] {
+	for _, name := range SetNames {
+		if s.In(v, name) {
 			return name
 		}
 	}
