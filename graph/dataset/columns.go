@@ -85,7 +85,13 @@ func (d *Dataset) OrderColumns(want []string) error {
 	if err := d.Features.order(from); err != nil {
 		return fmt.Errorf("order columns: %w", err)
 	}
-	d.ColumnNames = want
+	exact := map[int][]float64{}
+	for i, k := range from {
+		if column := d.Exact[k]; column != nil {
+			exact[i] = column
+		}
+	}
+	d.ColumnNames, d.Exact = want, exact
 	d.Note("features: %d of %d columns stand elsewhere than in the run's data: they were put into its order by their names",
 		moved, len(from))
 	return nil

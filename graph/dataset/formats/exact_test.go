@@ -84,6 +84,22 @@ func TestExactColumns(t *testing.T) {
 			d.Close()
 		}
 	}
+	// Columns in a run's order are standardised with its scaling.
+	path := folder("features.csv", turned.String())
+	there, err1 := Load(path, dataset.Options{Standardize: dataset.StandardizeTrain})
+	if err1 != nil {
+		t.Fatal(err1)
+	}
+	s := there.Scaling
+	back, err2 := Load(path, dataset.Options{Columns: []string{"time", "small"}, Scaling: &dataset.Scaling{Mean: []float64{s.Mean[1], s.Mean[0]}, Deviation: []float64{s.Deviation[1], s.Deviation[0]}}})
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	for v := range n {
+		if a, b := there.Features.Dense[2*v:2*v+2], back.Features.Dense[2*v:2*v+2]; a[0] != b[1] || a[1] != b[0] {
+			t.Errorf("vertex %d: %v in the order of a run is %v", v, a, b)
+		}
+	}
 	// Columns that float32 holds, or whose spread is large, stay as they were.
 	d, err := Load(folder("features.csv", "x,y\n16777216,0.1\n16777218,5\n0,7\n1,1\n2,2\n3,3\n"), dataset.Options{})
 	if err != nil || strings.Contains(strings.Join(d.Notes, "\n"), "float32") {
