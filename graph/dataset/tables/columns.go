@@ -54,15 +54,6 @@ func (c *tableColumns) of(r role) []int {
 	return out
 }
 
-// names returns what columns are called.
-func (c *tableColumns) names(columns []int) []string {
-	out := make([]string, len(columns))
-	for k, i := range columns {
-		out[k] = c.all[i].name
-	}
-	return out
-}
-
 // find returns the column of a name as the user wrote it; in another case of letters, or without Neo4j's type, if
 // that is one only.
 func find(head []string, name string) int {

@@ -51,7 +51,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
 	}
-	d, err := formats.Load(dir, dataset.Options{})
+	d, err := formats.Load(dir, dataset.Options{SetsAsGiven: true, AllowOverlap: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTablesWeights(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "edges.csv")); err != nil || string(got) != "from,to,weight\n1,2,1999\n2,0,2001\n" {
 		t.Errorf("edges.csv: %q, %v", got, err)
 	}
-	if d, err := formats.Load(dir, dataset.Options{}); err != nil || !slices.Equal(d.Graph.Weights, []float32{2001, 1999}) {
+	if d, err := formats.Load(dir, dataset.Options{SetsAsGiven: true, AllowOverlap: true}); err != nil || !slices.Equal(d.Graph.Weights, []float32{2001, 1999}) {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestTablesWithoutLabelsOrFeatures(t *testing.T) {
 	if err != nil || w.Vertices != 2 || len(w.Features)+len(w.Classes) != 0 {
 		t.Fatalf("%+v, %v", w, err)
 	}
-	if d, err := formats.Load(dir, dataset.Options{}); err != nil || d.Features.Present() || d.Labels != nil || d.Graph.Rows() != 2 {
+	if d, err := formats.Load(dir, dataset.Options{SetsAsGiven: true, AllowOverlap: true}); err != nil || d.Features.Present() || d.Labels != nil || d.Graph.Rows() != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -148,7 +148,7 @@ func FuzzTables(f *testing.F) {
 			}
 			return
 		}
-		d, err := formats.Load(dir, dataset.Options{})
+		d, err := formats.Load(dir, dataset.Options{SetsAsGiven: true, AllowOverlap: true})
 		if err != nil {
 			if w.Edges > 0 && len(w.Classes) <= int(check.MaxClasses(w.Vertices)) {
 				t.Fatalf("%+v: %v", w, err)
