@@ -229,3 +229,24 @@ func TestPredictWeights(t *testing.T) {
 	s.must("data", "import", "weighted.npz", "--ignore-weights", "--quiet", "--out", "without")
 	s.must("predict", "--quiet", "--run", "plain", "--dataset", "without")
 }
+
+// A run on edges in both directions says so where another data set has one direction, and the reverse.
+func TestPredictDirections(t *testing.T) {
+	s := newSandbox(t)
+	data := s.cities("cities", "age", "dist", same, "cls")
+	s.must("data", "import", data, "--edges", "symmetric", "--out", "both", "--quiet")
+	for _, of := range []struct{ trained, predicted, want string }{
+		{"both", data, "note: the graph of run-both has every edge in both directions, and that of cities is directed: `capgnn data import cities --edges symmetric --out STORE`"},
+		{data, "both", "note: the graph of run-cities is directed, and that of both has every edge in both directions"},
+		{"both", "both", ""}, {data, data, ""},
+	} {
+		run := "run-" + of.trained
+		if _, err := os.Stat(s.path(run)); err != nil {
+			s.must("train", "--dataset", of.trained, "--epochs", "1", "--hidden", "4", "--run-dir", run, "--quiet")
+		}
+		_, stderr, code := s.run("predict", "--run", run, "--dataset", of.predicted, "--what", "labels", "--out", "out.csv")
+		if code != 0 || !strings.Contains(stderr, of.want) || of.want == "" && strings.Contains(stderr, "in both directions, and") {
+			t.Errorf("%s, %s: exit code %d, %s, want %s", of.trained, of.predicted, code, stderr, of.want)
+		}
+	}
+}

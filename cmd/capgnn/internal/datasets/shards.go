@@ -138,7 +138,7 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	if p.Labels = []int32{}; f.MultiLabel {
 		p.Labels, p.Targets = nil, []uint8{}
 	}
-	return &Input{Name: f.Name, Names: runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted()}, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
+	return &Input{Name: f.Name, Names: runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted(), Symmetric: &f.Symmetric}, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
 		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
 }
 

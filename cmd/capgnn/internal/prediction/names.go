@@ -38,6 +38,19 @@ func (p *Prediction) sameWeights(weighted bool) error {
 		"add them, or train a run with `capgnn train --ignore-weights`", p.Folder)
 }
 
+// noteDirections says where one graph has every edge in both directions and the other has not.
+func (p *Prediction) noteDirections() {
+	is, was := p.Data.Names.Symmetric, p.names.Symmetric
+	if !p.leads() || is == nil || was == nil || *is == *was {
+		return
+	}
+	if *is {
+		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions", p.Folder, p.Data.Name)
+		return
+	}
+	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.Folder, p.Data.Name, p.Config.Dataset)
+}
+
 // noteNames says where columns and classes are taken by their numbers because one side has no names.
 func (p *Prediction) noteNames(d *dataset.Dataset) {
 	if d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures() {

@@ -15,6 +15,8 @@ type DataNames struct {
 	Columns  []string `json:"columns"`  // of the features; null: only their numbers are known
 	Classes  []string `json:"classes"`  // null: only their numbers are known
 	Weighted bool     `json:"weighted"` // edges have weights, which the run did not leave out
+	// Symmetric says that every edge is there in both directions; null: an older version made the run.
+	Symmetric *bool `json:"symmetric"`
 }
 
 // maxNamesBytes bounds names.json, which has as many names as features have columns.
