@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ type Dataset struct {
 	Scaling *Scaling          // what the features were standardised with; nil: they are as stored
 
 	Source string   // the path it was loaded from
-	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "csv" or "edge-list"
+	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "dgl-csv", "csv", "matrix-market" or "edge-list"
 	Notes  []string // what a user should see, one line each: casts, changes to edges
 
 	Files  []string // of its folder that were read, by name; nil if it is no folder
@@ -196,13 +197,21 @@ func (d *Dataset) Masks() []Mask {
 	return []Mask{{"train_mask", &d.Train}, {"val_mask", &d.Val}, {"test_mask", &d.Test}}
 }
 
+// EdgeEnds are the endings of edge lists; each may have .gz behind it.
+var EdgeEnds = []string{".txt", ".csv", ".tsv", ".el", ".edgelist", ".edges", ".edg", ".edge"}
+
+// IsEdgeFile reports whether a file of this name may be an edge list.
+func IsEdgeFile(base string) bool {
+	return slices.Contains(EdgeEnds, filepath.Ext(strings.TrimSuffix(base, ".gz")))
+}
+
 // BaseName makes a data set's name from a path: without folders and without the ending of a data file.
 func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
 	base := filepath.Base(path)
-	for _, end := range []string{".gz", ".npz", ".txt", ".csv", ".tsv", ".el"} {
+	for _, end := range append([]string{".gz", ".npz", ".mtx"}, EdgeEnds...) {
 		base = strings.TrimSuffix(base, end)
 	}
 	return base

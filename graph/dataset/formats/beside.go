@@ -18,7 +18,7 @@ func listBeside(d *dataset.Dataset, path string, info os.FileInfo) error {
 	if info.IsDir() {
 		return listFiles(d, path)
 	}
-	if d.Format == formatCSV {
+	if d.Format == formatCSV || d.Format == formatDGL {
 		return listFiles(d, filepath.Dir(path))
 	}
 	return nil
@@ -30,13 +30,15 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	if err != nil {
 		return err
 	}
+	known := d.Files // of a format that names its files
+	d.Files = nil
 	for _, e := range list {
 		name := e.Name()
 		looks := looksLike(name)
 		switch {
-		case e.IsDir() || looks == "":
-		case reads(d, name):
+		case slices.Contains(known, name), !e.IsDir() && looks != "" && reads(d, name):
 			d.Files = append(d.Files, name)
+		case e.IsDir() || looks == "":
 		default:
 			d.Unread = append(d.Unread, dataset.Unread{Name: name, Looks: looks})
 		}
@@ -79,7 +81,11 @@ func reads(d *dataset.Dataset, name string) bool {
 	case formatCSV:
 		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, "labels", "train", "val", "valid", "test")
 	case formatEdges:
-		return isEdgeFile(name)
+		return dataset.IsEdgeFile(name)
+	case formatMatrix:
+		return isMatrixFile(name)
+	case formatDGL:
+		return false // meta.yaml names them
 	case formatPlanetoid:
 		_, ok := planetoidName(name)
 		return ok
@@ -94,18 +100,19 @@ func reads(d *dataset.Dataset, name string) bool {
 	return strings.HasSuffix(name, ".npz")
 }
 
-// dataFileEnds are endings of files that hold data, of whatever program.
-var dataFileEnds = []string{".csv", ".tsv", ".txt", ".el", ".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz", ".zst", ".pkl", ".pickle", ".pt", ".pth", ".mat",
-	".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".dat", ".bin", ".gml", ".graphml", ".content", ".cites"}
+// dataFileEnds are endings of files that hold data, of whatever program, beside those of edge lists.
+var dataFileEnds = []string{".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".pkl", ".pickle", ".pt", ".pth",
+	".mat", ".mtx", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".xls", ".ods", ".sqlite", ".db", ".dat", ".bin", ".content", ".cites",
+	".gml", ".graphml", ".gexf", ".net", ".dot", ".gv", ".graph", ".metis", ".adj", ".adjlist"}
 
 // looksLike tells by its name what a file holds; "": nothing that a program reads.
 func looksLike(name string) string {
 	lower := strings.ToLower(name)
-	people := []string{"readme", "license", "licence", "changelog", "citation"}
+	people := []string{"readme", "license", "licence", "changelog", "citation", "release_v"}
 	if strings.HasPrefix(lower, ".") || slices.ContainsFunc(people, func(p string) bool { return strings.HasPrefix(lower, p) }) {
 		return ""
 	}
-	if !suffix(dataFileEnds...)(lower) {
+	if !suffix(dataFileEnds...)(lower) && !dataset.IsEdgeFile(lower) {
 		return ""
 	}
 	stem, _, _ := strings.Cut(lower, ".")

@@ -22,10 +22,12 @@ const (
 	formatReddit        = "dgl-reddit"
 	formatCSV           = "csv"
 	formatEdges         = "edge-list"
+	formatMatrix        = "matrix-market"
+	formatDGL           = "dgl-csv"
 )
 
-// Load reads the data set at path: a native store, a .npz, an edge list, a folder that holds one of these, or a Planetoid,
-// GraphSAINT, OGB, DGL Reddit or CSV folder (or one of its files). Files that are damaged, inconsistent or of another
+// Load reads the data set at path: a native store, a .npz, an edge list, a MatrixMarket matrix, a folder that holds one of these, or a
+// Planetoid, GraphSAINT, OGB, DGL Reddit, DGL CSV or CSV folder (or one of its files). Files that are damaged, inconsistent or of another
 // format are an error of one line.
 func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err := opt.Validate(); err != nil {
@@ -102,12 +104,6 @@ func suits(o dataset.Options, d *dataset.Dataset) error {
 	return nil
 }
 
-// dataEnds are endings of files that are data sets by themselves; edge lists are all but the first.
-var dataEnds = []string{".npz", ".txt", ".txt.gz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".el", ".el.gz"}
-
-// isEdgeFile reports whether a file of this name may be an edge list.
-func isEdgeFile(base string) bool { return suffix(dataEnds[1:]...)(base) }
-
 func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	base := filepath.Base(path)
 	if name, ok := planetoidName(base); ok {
@@ -122,6 +118,16 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	if name, ok := redditName(base); ok {
 		return loadReddit(filepath.Dir(path), name, opt)
 	}
+	format, err := inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	csv := base == "edges.csv" || base == "edges.csv.gz"
+	if format == formatMatrix && !csv {
+		return loadMatrixMarket(path, opt)
+	} else if format == formatMatrix {
+		return nil, fmt.Errorf("%s: is a MatrixMarket matrix: let its name end in .mtx, or write its entries as lines `from,to` that count from 0", path)
+	}
 	if strings.HasSuffix(base, ".npz") {
 		z, err := fields.OpenArchive(opt, path)
 		if err != nil {
@@ -135,10 +141,13 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 			return nil, unsupported(path, other.name)
 		}
 	}
-	if base == "edges.csv" || base == "edges.csv.gz" {
+	if csv {
 		return loadCSV(filepath.Dir(path), opt)
 	}
-	if isEdgeFile(base) {
+	if base == metaFile {
+		return loadDGL(filepath.Dir(path), opt)
+	}
+	if dataset.IsEdgeFile(base) {
 		return loadEdgeList(path, opt)
 	}
 	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
@@ -173,7 +182,7 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	case has("adj_indptr", "adj_indices"):
 		return loadBenchmark(z, opt)
 	case has("indptr", "indices", "shape", "format"):
-		return nil, unsupported(z.Name(), "a SciPy sparse matrix (GraphSAINT folders name it adj_full.npz)")
+		return nil, foreign{"a SciPy sparse matrix alone", matrixOf(`scipy.sparse.load_npz(IN)`)}.fault(z.Name())
 	case has("indptr", "indices"):
 		return stores.LoadArchive(z, opt)
 	case has("node_features", "edges"):
@@ -188,7 +197,7 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 // listing is what the names of a folder's files tell.
 type listing struct {
 	names             []string // all
-	archives, edges   []string // files that may be data sets by themselves: .npz, edge lists
+	archives, edges   []string // files that may be data sets by themselves: .npz, edge lists and matrices
 	planetoid, reddit []string // data sets by name
 }
 
@@ -201,7 +210,7 @@ func list(dir string) (listing, error) {
 		if strings.HasSuffix(name, ".npz") {
 			l.archives = append(l.archives, name)
 		}
-		if isEdgeFile(name) && !strings.HasPrefix(strings.ToLower(name), "readme") {
+		if (dataset.IsEdgeFile(name) || isMatrixFile(name)) && !strings.HasPrefix(strings.ToLower(name), "readme") {
 			l.edges = append(l.edges, name)
 		}
 		if r, ok := redditName(name); ok && strings.HasSuffix(name, redditData) {
@@ -247,17 +256,27 @@ func loadFolder(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("%s: holds both Reddit pairs; give one file, such as %s", dir, filepath.Join(dir, l.reddit[0]+redditData))
 	case isOGB(dir):
 		return loadOGB(dir, opt)
-	case l.has("edges.csv", "edges.csv.gz"):
-		return loadCSV(dir, opt)
+	case l.has(metaFile):
+		return loadDGL(dir, opt)
+	case l.has("edges.csv"):
+		return loadFile(filepath.Join(dir, "edges.csv"), opt)
+	case l.has("edges.csv.gz"):
+		return loadFile(filepath.Join(dir, "edges.csv.gz"), opt)
 	case len(l.archives) == 1:
 		d, err := loadFile(filepath.Join(dir, l.archives[0]), opt)
 		return named(d, dir), err
 	case len(l.archives) > 1:
 		return nil, fmt.Errorf("%s: holds several .npz files (%s); give one of them", dir, strings.Join(l.archives, " "))
 	case l.has("raw") && l.has("split"):
-		return nil, unsupported(dir, "an OGB folder of another kind than raw/*.csv.gz of one graph")
+		return nil, unsupported(dir, "an OGB folder of another kind than raw/*.csv.gz or raw/data.npz of one graph")
 	}
 	return loadEdgeFolder(dir, l.names, l.edges, opt)
+}
+
+// isFile reports whether there is a regular file at path.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // named gives a data set the name of its folder.
@@ -270,11 +289,12 @@ func named(d *dataset.Dataset, dir string) *dataset.Dataset {
 
 // isOGB reports whether a folder looks like one of OGB's.
 func isOGB(dir string) bool {
-	path, err := ogbFile(filepath.Join(dir, "raw"), "num-node-list", false)
-	return path != "" || err != nil
+	raw := filepath.Join(dir, "raw")
+	path, err := ogbFile(raw, "num-node-list", false)
+	return path != "" || err != nil || isFile(filepath.Join(raw, ogbArchive))
 }
 
-// loadEdgeFolder reads a folder that holds one edge list and none of the other formats.
+// loadEdgeFolder reads a folder that holds one edge list or matrix and none of the other formats.
 func loadEdgeFolder(dir string, names, edges []string, opt dataset.Options) (*dataset.Dataset, error) {
 	for _, other := range otherFiles {
 		if slices.ContainsFunc(names, other.match) {
@@ -284,10 +304,17 @@ func loadEdgeFolder(dir string, names, edges []string, opt dataset.Options) (*da
 	switch len(edges) {
 	case 0:
 	case 1:
-		d, err := loadEdgeList(filepath.Join(dir, edges[0]), opt)
+		d, err := loadFile(filepath.Join(dir, edges[0]), opt)
 		return named(d, dir), err
 	default:
 		return nil, fmt.Errorf("%s: holds several text files (%.100s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
+	}
+	for _, name := range names {
+		if path := filepath.Join(dir, name); looksLike(name) != "" && isFile(path) {
+			if _, err := inspect(path); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return nil, fmt.Errorf("%s: no data set was found in this folder; %s", dir, readable)
 }

@@ -53,24 +53,27 @@ func readPairs(d *dataset.Dataset, src fields.Arrays, key string, n int, opt dat
 	if len(a.Shape) != 2 || a.Shape[1] != 2 {
 		return a.Fault(-1, fmt.Errorf("has shape %v, want [edges, 2]", a.Shape))
 	}
-	list := func(edge func(from, to graph.NodeID)) error {
-		from := graph.NodeID(0)
-		return a.EachInt64(func(i int, v []int64) error {
-			for k, id := range v {
-				if id < 0 || id >= int64(n) {
-					return a.Fault(i+k, fmt.Errorf("edge %d: vertex %d is outside [0, %d)", (i+k)/2, id, n))
-				}
-				if (i+k)%2 == 0 {
-					from = graph.NodeID(id)
-				} else {
-					edge(from, graph.NodeID(id))
-				}
-			}
-			return nil
-		})
-	}
+	list := func(edge func(from, to graph.NodeID)) error { return eachListed(a, n, edge) }
 	vertices := func(*adjacency.RowCounts) (int, error) { return n, nil }
 	return takeEdges(d, list, opt, true, vertices, func(err error) error { return a.Fault(-1, err) })
+}
+
+// eachListed calls edge with the rows of an array of m × 2 vertices.
+func eachListed(a *npy.Array, n int, edge func(from, to graph.NodeID)) error {
+	from := graph.NodeID(0)
+	return a.EachInt64(func(i int, v []int64) error {
+		for k, id := range v {
+			if id < 0 || id >= int64(n) {
+				return a.Fault(i+k, fmt.Errorf("edge %d: vertex %d is outside [0, %d)", (i+k)/2, id, n))
+			}
+			if (i+k)%2 == 0 {
+				from = graph.NodeID(id)
+			} else {
+				edge(from, graph.NodeID(id))
+			}
+		}
+		return nil
+	})
 }
 
 // readMaskRows reads row number row of masks that hold a split in each row. A mask may be missing.

@@ -19,12 +19,18 @@ var ogbSplits = [3]string{"train", "valid", "test"}
 // loadOGB reads the folder of an OGB node-prediction data set as it is unpacked: raw/edge, raw/node-feat, raw/node-label,
 // raw/num-node-list and raw/num-edge-list as .csv.gz or .csv, and split/KIND/train, valid and test. Features, labels and
 // splits may be missing. Labels of several columns are multi-label, nan is unlabelled. Edges are symmetric unless
-// Options.Edges says otherwise: most sets of this kind list every pair once.
+// Options.Edges says otherwise: most sets of this kind list every pair once. The graph may also be one archive: see loadOGBArchive.
 //
 // Source: Hu et al., Open Graph Benchmark, 2020; ogb.nodeproppred, read_csv_graph_raw.
 func loadOGB(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	d := &dataset.Dataset{Name: dataset.BaseName(dir), Format: formatOGB}
 	raw := filepath.Join(dir, "raw")
+	if text, err := ogbFile(raw, "num-node-list", false); isFile(filepath.Join(raw, ogbArchive)) {
+		if text != "" || err != nil {
+			return nil, fmt.Errorf("%s: there are both %s and num-node-list; keep one", raw, ogbArchive)
+		}
+		return loadOGBArchive(dir, opt)
+	}
 	n, err := ogbCount(raw, "num-node-list", opt)
 	if err != nil {
 		return nil, err
@@ -119,10 +125,16 @@ func readOGBSplits(d *dataset.Dataset, dir string, opt dataset.Options) error {
 		return err
 	}
 	var kinds []string
+	saved := ""
 	for _, e := range list {
 		if path, _ := ogbFile(filepath.Join(dir, e.Name()), ogbSplits[0], false); path != "" {
 			kinds = append(kinds, e.Name())
+		} else if path := filepath.Join(dir, e.Name(), "split_dict.pt"); isFile(path) {
+			saved = path
 		}
+	}
+	if len(kinds) == 0 && saved != "" {
+		return foreign{"a split of PyTorch", fmt.Sprintf(`for k, v in torch.load(IN, weights_only=False).items(): numpy.savetxt(f"%s/{k}.csv", v, fmt="%%d")`, filepath.Dir(saved))}.fault(saved)
 	}
 	if len(kinds) > 1 {
 		return fmt.Errorf("%s: holds several splits (%.100s); keep one", dir, strings.Join(kinds, " "))

@@ -131,7 +131,7 @@ func TestOGBFaults(t *testing.T) {
 	if _, err := Load(datatest.Put(t, both), dataset.Options{}); err == nil || !strings.Contains(err.Error(), "there are both edge.csv.gz and edge.csv; keep one") {
 		t.Errorf("got %v", err)
 	}
-	other := map[string][]byte{"raw/data.npz": {}, "split/time/train.csv.gz": {}}
+	other := map[string][]byte{"raw/edge_index_dict.npz": {}, "split/time/train.csv.gz": {}}
 	if _, err := Load(datatest.Put(t, other), dataset.Options{}); err == nil || !strings.Contains(err.Error(), "an OGB folder of another kind") {
 		t.Errorf("got %v", err)
 	}

@@ -13,7 +13,9 @@ import (
 // Wherever reading is stopped, whatever the format, the error is that of the watch.
 func TestStopped(t *testing.T) {
 	saint := putSaint(t, toySaint(t), nil)
-	for _, path := range []string{put(t, toy()), datatest.NPZ(t, toyPairs()...), datatest.Put(t, toyOGB(t, nil)), saint} {
+	data, label := toyOGBArrays()
+	for _, path := range []string{datatest.PutText(t, toyDGL(nil)), datatest.Put(t, ogbFolder(t, data, label)),
+		put(t, toy()), datatest.NPZ(t, toyPairs()...), datatest.Put(t, toyOGB(t, nil)), saint} {
 		told := map[string]bool{}
 		if d, err := Load(path, dataset.Options{Watch: func(name string, done, total int64) error { told[name] = done == total; return nil }}); err != nil {
 			t.Fatal(err)

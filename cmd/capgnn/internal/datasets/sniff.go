@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
 )
 
@@ -33,7 +34,7 @@ func sniffFolder(dir string) []Found {
 		if format != "" {
 			formats = append(formats, format)
 		}
-		if format != "" && format != edgeListFile {
+		if format != "" && format != edgeListFile && format != matrixFile {
 			archives = append(archives, Found{setName(path), path, format, info.Size()})
 		}
 	}
@@ -69,21 +70,27 @@ func sniffNames(names []string) string {
 		return "DGL npz pair"
 	case has("raw") && has("split"):
 		return "OGB"
+	case has("meta.yaml"):
+		return "DGL CSV"
 	case has("edges.csv"), has("edges.csv.gz"):
 		return "CSV"
 	}
 	return ""
 }
 
-const edgeListFile = "edge list"
+const (
+	edgeListFile = "edge list"
+	matrixFile   = "MatrixMarket"
+)
 
 // sniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
 func sniffFile(path string) string {
 	base := filepath.Base(path)
-	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
-		if strings.HasSuffix(base, end) {
-			return edgeListFile
-		}
+	switch {
+	case dataset.IsEdgeFile(base) && !strings.HasSuffix(base, ".txt"): // which may be for people
+		return edgeListFile
+	case strings.HasSuffix(strings.TrimSuffix(base, ".gz"), ".mtx"):
+		return matrixFile
 	}
 	if !strings.HasSuffix(base, ".npz") {
 		return ""

@@ -48,7 +48,13 @@ func TestSniffFolders(t *testing.T) {
 		"ogb":               {[]string{"raw/edge.csv.gz", "split/time/train.csv.gz"}, "OGB"},
 		"half of an ogb":    {[]string{"raw/edge.csv.gz"}, ""},
 		"csv":               {[]string{"edges.csv.gz", "labels.csv"}, "CSV"},
+		"ogb of arrays":     {[]string{"raw/data.npz", "split/time/train.csv.gz"}, "OGB"},
+		"dgl csv":           {[]string{"meta.yaml", "edges.csv", "nodes.csv"}, "DGL CSV"},
+		"matrix":            {[]string{"web.mtx.gz"}, "MatrixMarket"},
 		"edge list":         {[]string{"web.txt.gz"}, "edge list"},
+		"networkx":          {[]string{"web.edgelist"}, "edge list"},
+		"edges":             {[]string{"web.edges.gz"}, "edge list"},
+		"graph not read":    {[]string{"web.gml"}, ""},
 		"broken archive":    {[]string{"cora.npz"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

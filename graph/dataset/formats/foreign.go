@@ -1,0 +1,252 @@
+package formats
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zip"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/regular"
+)
+
+// foreign is a kind of file that is known and not read, and what makes of it what is read. In the Python call IN stands for the
+// file and OUT for the name of the data set.
+type foreign struct {
+	what string // with its article
+	do   string // a Python call, or ": " and what to do
+}
+
+// writeEdges is the call that writes a graph of networkx as an edge list. An undirected graph is written in both directions, as
+// its edges mean; names may hold blanks.
+const writeEdges = `networkx.write_edgelist(%s.to_directed(), "OUT.edgelist", delimiter="\t", data=["weight"])`
+
+func graphOf(read string) string { return fmt.Sprintf(writeEdges, read) }
+
+// tableOf is the call that writes a table of pandas as an edge list.
+func tableOf(read string) string { return read + `.to_csv("OUT.csv", index=False)` }
+
+// storeOf is the call that writes a graph of tensors as a store.
+func storeOf(read string) string { return `capgnn.to_store(` + read + `, "OUT")` }
+
+// matrixOf is the call that writes a matrix of SciPy as what is read.
+func matrixOf(read string) string { return `scipy.io.mmwrite("OUT.mtx", ` + read + `)` }
+
+const unpack = ": unpack it"
+
+var torchFile = foreign{"a file of PyTorch", storeOf(`torch.load(IN, weights_only=False)`)}
+
+// byMagic are kinds that their first bytes tell.
+var byMagic = []struct {
+	magic string
+	foreign
+}{
+	{"PAR1", foreign{"a Parquet table", tableOf(`pandas.read_parquet(IN)`)}},
+	{"ARROW1\x00\x00", foreign{"a Feather (Arrow) table", tableOf(`pandas.read_feather(IN)`)}},
+	{"FEA1", foreign{"a Feather table", tableOf(`pandas.read_feather(IN)`)}},
+	{"\xff\xff\xff\xff", foreign{"an Arrow stream", tableOf(`pyarrow.ipc.open_stream(IN).read_pandas()`)}},
+	{"MATLAB 5.0 MAT-file", foreign{"a MATLAB file", matrixOf(`scipy.io.loadmat(IN)["NAME OF THE MATRIX"]`)}},
+	{"MATLAB 7.3 MAT-file", hdf5},
+	{"\x89HDF\r\n\x1a\n", hdf5},
+	{"SQLite format 3\x00", foreign{"an SQLite database", tableOf(`pandas.read_sql("select * from EDGES", sqlite3.connect(IN))`)}},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", foreign{"an Excel sheet", tableOf(`pandas.read_excel(IN)`)}},
+	{"\x93NUMPY", foreign{"a NumPy array alone", `a = numpy.load(IN); numpy.savetxt("OUT.edgelist", a if a.shape[1] == 2 else a.T, fmt="%d")`}},
+	{"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19", torchFile}, // before PyTorch 1.6
+	{"\x3f\xa1\xb4\x46\xf0\x4f\x2e\xdd", foreign{"a graph of DGL", storeOf(`dgl.load_graphs(IN)[0][0]`)}},
+	{"BZh", foreign{"a bzip2 archive", unpack}}, {"\xfd7zXZ\x00", foreign{"an xz archive", unpack}}, {"\x28\xb5\x2f\xfd", foreign{"a zstd archive", unpack}},
+	{"7z\xbc\xaf\x27\x1c", foreign{"a 7z archive", unpack}}, {"Rar!\x1a\x07", foreign{"a RAR archive", unpack}},
+	{"\xff\xfe", utf16}, {"\xfe\xff", utf16},
+	{"version https://git-lfs", foreign{"a pointer of Git LFS", ": `git lfs pull` puts the file in its place"}},
+}
+
+var (
+	hdf5  = foreign{"an HDF5 file", `numpy.savetxt("OUT.edgelist", h5py.File(IN)["NAME OF THE EDGES"][:], fmt="%d")`}
+	utf16 = foreign{"text in UTF-16", `open("OUT.csv", "w", encoding="utf-8").write(open(IN, encoding="utf-16").read())`}
+)
+
+// byText are kinds that the beginning of their text tells, behind comments.
+var byText = []struct {
+	begins *regexp.Regexp
+	foreign
+}{
+	{regexp.MustCompile(`(?is)^<(.*<)?graphml\b`), foreign{"a GraphML graph", graphOf(`networkx.read_graphml(IN)`)}},
+	{regexp.MustCompile(`(?is)^<(.*<)?gexf\b`), foreign{"a GEXF graph", graphOf(`networkx.read_gexf(IN)`)}},
+	{regexp.MustCompile(`(?i)^<(!doctype html|html)\b`), foreign{"a web page", ": download the file that the page offers"}},
+	{regexp.MustCompile(`^<(\?xml|!--)`), foreign{"XML", ": write its edges as lines `from,to`"}},
+	{regexp.MustCompile(`(?is)^((creator|version|comment|label|stamp)\s[^\n]*\n\s*)*graph\s*\[.*\slabel\s`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN)`)}},
+	{regexp.MustCompile(`(?i)^((creator|version|comment|label|stamp)\s[^\n]*\n\s*)*graph\s*\[`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN, label="id")`)}},
+	{regexp.MustCompile(`(?i)^(strict\s+)?(di)?graph\b\s*("[^"\n]*"|[\w.-]*)\s*\{`), foreign{"a GraphViz graph", graphOf(`networkx.nx_pydot.read_dot(IN)`)}},
+	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges|matrix)\b`), foreign{"a Pajek graph", graphOf(`networkx.read_pajek(IN)`)}},
+	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph", `d = json.load(open(IN)); ` + graphOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
+	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", ": write its edges as lines `from,to`"}},
+}
+
+// byEnd are kinds of text that only the ending of the name tells from an edge list.
+var byEnd = map[string]foreign{
+	".graph":   metis,
+	".metis":   metis,
+	".adj":     adjacencyList,
+	".adjlist": adjacencyList,
+}
+
+var (
+	metis = foreign{"a METIS graph", `open("OUT.edgelist", "w").writelines(f"{v} {int(u) - 1}\n" ` +
+		`for v, line in enumerate((l for l in open(IN) if l[0] != "%"), -1) if v >= 0 for u in line.split())`}
+	adjacencyList = foreign{"an adjacency list", `networkx.write_edgelist(networkx.read_adjlist(IN, create_using=networkx.DiGraph), "OUT.edgelist", data=False)`}
+)
+
+// headBytes of a file tell what it is.
+const headBytes = 1 << 16
+
+// inspect looks at the first bytes of a file that may be an archive of arrays, an edge list or a matrix. It returns formatMatrix for a
+// MatrixMarket file, and an error for what is known and not read, whatever its name is. What it does not know, readers tell.
+func inspect(path string) (format string, err error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	head, inGzip := headOf(f, info.Size())
+	if bytes.HasPrefix(head, []byte("PK\x03\x04")) && !inGzip {
+		return "", inspectZip(path, f, info.Size())
+	}
+	if isMatrixMarket(head) {
+		return formatMatrix, nil
+	}
+	kind, found := kindOf(head, filepath.Ext(strings.TrimSuffix(path, ".gz")))
+	switch {
+	case !found:
+		return "", nil
+	case inGzip && !strings.HasPrefix(kind.do, ": "):
+		return "", fmt.Errorf("%s: is %s in gzip, which is not read: unpack it first%s", path, kind.what, kind.cure(strings.TrimSuffix(path, ".gz"), ", then in Python: "))
+	}
+	return "", kind.fault(path)
+}
+
+// headOf returns the first bytes of a file, of what is packed in it if it is gzip.
+func headOf(f io.ReaderAt, size int64) (head []byte, inGzip bool) {
+	start := make([]byte, 2)
+	_, _ = f.ReadAt(start, 0) // what cannot be read tells nothing
+	r, err := textfile.Unpacked("", io.NewSectionReader(f, 0, size), size)
+	if err != nil {
+		return nil, true
+	}
+	head, _ = io.ReadAll(io.LimitReader(r, headBytes))
+	return head, bytes.Equal(start, []byte{0x1f, 0x8b})
+}
+
+// kindOf tells by its first bytes what a file is, or by the ending of its name if it is text.
+func kindOf(head []byte, end string) (kind foreign, found bool) {
+	for _, k := range byMagic {
+		if bytes.HasPrefix(head, []byte(k.magic)) {
+			return k.foreign, true
+		}
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return foreign{"a tar archive", unpack}, true
+	}
+	if len(head) > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 {
+		return pickled(head), true
+	}
+	text := uncommented(head)
+	for _, k := range byText {
+		if k.begins.Match(text) {
+			return k.foreign, true
+		}
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	if kind, found = byEnd[end]; kind == metis && len(bytes.Fields(first)) > 2 {
+		kind.do = ": write its edges as lines `from,to,weight`"
+	}
+	return kind, found && len(first) > 0 && first[0] > ' ' && first[0] < 0x7f
+}
+
+// uncommented returns text from the first word on that is in no comment, of whatever language.
+func uncommented(text []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for {
+		text = bytes.TrimLeft(text, " \t\r\n")
+		end := "\n"
+		switch {
+		case bytes.HasPrefix(text, []byte("/*")):
+			end = "*/"
+		case bytes.HasPrefix(text, []byte("#")), bytes.HasPrefix(text, []byte("%")), bytes.HasPrefix(text, []byte("//")):
+		default:
+			return text
+		}
+		var found bool
+		if _, text, found = bytes.Cut(text, []byte(end)); !found {
+			return nil
+		}
+	}
+}
+
+// pickled tells by the first class in a pickle what to do with it.
+func pickled(head []byte) foreign {
+	const load = `pickle.load(open(IN, "rb"))`
+	for _, k := range []struct{ class, do string }{
+		{"networkx", graphOf(load)}, {"torch_geometric", storeOf(load)}, {"scipy.sparse", matrixOf(load)}, {"pandas", tableOf(load)},
+	} {
+		if bytes.Contains(head, []byte(k.class)) {
+			return foreign{"a Python pickle", k.do}
+		}
+	}
+	return foreign{"a Python pickle", load + ` shows what it holds; of a graph with edge_index capgnn.to_store makes a store`}
+}
+
+// inspectZip refuses a zip that holds no NumPy arrays, or is not called .npz.
+func inspectZip(path string, r io.ReaderAt, size int64) error {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil // whoever reads it says what is wrong
+	}
+	kind := foreign{"a zip archive", unpack}
+	for _, f := range z.File {
+		base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]
+		switch {
+		case base == "data.pkl":
+			return torchFile.fault(path)
+		case strings.HasPrefix(f.Name, "xl/"):
+			return foreign{"an Excel sheet", tableOf(`pandas.read_excel(IN)`)}.fault(path)
+		case f.Name == "content.xml":
+			return foreign{"an OpenDocument sheet", tableOf(`pandas.read_excel(IN, engine="odf")`)}.fault(path)
+		case strings.HasSuffix(base, ".npy"):
+			if filepath.Ext(path) == ".npz" {
+				return nil
+			}
+			kind = foreign{"an archive of NumPy arrays", ": let its name end in .npz"}
+		}
+	}
+	if len(z.File) == 0 && filepath.Ext(path) == ".npz" {
+		return nil
+	}
+	return kind.fault(path)
+}
+
+// fault is the error that a file is of this kind.
+func (k foreign) fault(path string) error {
+	return fmt.Errorf("%s: is %s, which is not read%s", path, k.what, k.cure(path, ": in Python: "))
+}
+
+// cure says what to do with the file, behind python if it is a call.
+func (k foreign) cure(path, python string) string {
+	if strings.HasPrefix(k.do, ": ") {
+		return k.do
+	}
+	end := filepath.Ext(path)
+	name := strings.TrimSuffix(dataset.BaseName(path), end)
+	if name+end == filepath.Base(path) && strings.Contains(k.do, `"OUT`+end+`"`) {
+		name += "-edges" // what is written must not take the place of what is read
+	}
+	return python + strings.NewReplacer("IN", strconv.Quote(path), `"OUT`, `"`+strings.Trim(strconv.Quote(name), `"`)).Replace(k.do)
+}
