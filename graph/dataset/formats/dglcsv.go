@@ -179,7 +179,7 @@ func readDGLEdges(d *dataset.Dataset, meta *dglMeta, opt dataset.Options, ids *d
 	if err := takeWeights(d, l.each, edgesAs(opt, false), fault); err != nil {
 		return err
 	}
-	d.Notes[len(d.Notes)-1] = "the column weight is read as weights of edges (--ignore-weights reads edges without)" // it need not be the third one
+	d.Note("the column weight is read as weights of edges (--ignore-weights reads edges without)")
 	return nil
 }
 

@@ -69,6 +69,7 @@ func loadMatrixMarket(path string, opt dataset.Options) (*dataset.Dataset, error
 			if err := takeWeights(d, list, edgesAs(opt, false), fault); err != nil {
 				return err
 			}
+			d.Note("the values of the matrix are read as weights of edges (--ignore-weights reads edges without)")
 		}
 		if !m.symmetric {
 			noteDirected(d, opt)
