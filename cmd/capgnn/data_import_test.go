@@ -200,6 +200,52 @@ func TestImportMemory(t *testing.T) {
 		})
 		withinMemory(t, s, "ogb", withFeatures)
 	})
+	t.Run("OGB arrays", func(t *testing.T) {
+		m, labels := small.n*small.k, make([]float32, n)
+		ends := make([]int64, 2*m)
+		small.each(func(i, u, v int) { ends[i], ends[m+i] = int64(u), int64(v) })
+		archive(t, s.path("arrays/raw/data.npz"), npy.Entry{Key: "edge_index", Shape: []int{2, m}, Data: ends}, dense("node_feat"),
+			npy.Entry{Key: "num_nodes_list", Data: []int64{int64(n)}}, npy.Entry{Key: "num_edges_list", Data: []int64{int64(m)}})
+		archive(t, s.path("arrays/raw/node-label.npz"), npy.Entry{Key: "node_label", Shape: []int{n, 1}, Data: labels})
+		withinMemory(t, s, "arrays", withFeatures)
+	})
+	further("DGL", func(t *testing.T) {
+		create(t, s.path("dgl/meta.yaml"), false, func(w io.Writer) error {
+			_, err := io.WriteString(w, "dataset_name: dgl\nnode_data: [{file_name: nodes.csv}]\nedge_data: [{file_name: edges.csv}]\n")
+			return err
+		})
+		create(t, s.path("dgl/edges.csv"), false, func(w io.Writer) error {
+			if _, err := io.WriteString(w, "src_id,dst_id\n"); err != nil {
+				return err
+			}
+			return small.text(w, ",", false)
+		})
+		create(t, s.path("dgl/nodes.csv"), false, func(w io.Writer) error {
+			out := bufio.NewWriter(w)
+			out.WriteString("node_id,label,feat\n")
+			var line []byte
+			for r := n - 1; r >= 0; r-- {
+				line = fmt.Appendf(line[:0], "%d,%d,\"", r, y[r])
+				for c := range cols {
+					line = append(number(line, x[r*cols+c]), ',')
+				}
+				line[len(line)-1] = '"'
+				out.Write(append(line, '\n'))
+			}
+			return out.Flush()
+		})
+		withinMemory(t, s, "dgl", withFeatures)
+	})
+	further("MatrixMarket", func(t *testing.T) {
+		create(t, s.path("big.mtx"), false, func(w io.Writer) error {
+			out := bufio.NewWriter(w)
+			fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate pattern general\n%d %d %d\n", big.n, big.n, big.n*big.k)
+			big.each(func(_, u, v int) { fmt.Fprintln(out, u+1, v+1) })
+			return out.Flush()
+		})
+		withinMemory(t, s, "big.mtx", edgesOnly)
+		withinMemory(t, s, "big.mtx", edgesOnly, "--edges", "symmetric")
+	})
 	further("CSV", func(t *testing.T) {
 		create(t, s.path("csv/edges.csv"), false, func(w io.Writer) error { return small.text(w, ",", false) })
 		create(t, s.path("csv/features.csv"), false, func(w io.Writer) error {

@@ -5,8 +5,9 @@
 // # Contract
 //
 // Reading. Load finds out what lies at a path: the native store (a folder), one .npz with the store's keys, a
-// gnn-benchmark or heterophilous-graphs .npz, an edge list (text or gzip), or a Planetoid, GraphSAINT, OGB, DGL Reddit or
-// CSV folder. Other known formats are named in the error. What Load returns has passed Validate: rows sorted, repeats
+// gnn-benchmark or heterophilous-graphs .npz, an edge list or MatrixMarket matrix (text or gzip), or a Planetoid, GraphSAINT, OGB,
+// DGL Reddit, DGL CSV or CSV folder. Files of other programs are told by their first bytes, whatever their names are; the error names
+// them and says how to write what is read. What Load returns has passed Validate: rows sorted, repeats
 // merged, every index in range, every feature finite, every length right.
 //
 // Trust. Files may be truncated or hostile: the result is an error with file, and byte offset and line where there are
@@ -30,7 +31,8 @@
 // large as memory, except for a mapped store.
 //
 // Direction. Graph lists in-neighbours. Files that hold a matrix A with A[i][j] = edge i → j are transposed, or made
-// symmetric, as Options.Edges says; loops stay as stored. Edge lists and CSV folders are directed by default, with a note.
+// symmetric, as Options.Edges says; loops stay as stored. Edge lists, CSV folders, DGL CSV folders and MatrixMarket files that do
+// not say that they are symmetric are directed by default, with a note.
 //
 // Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the training rows,
 // by default only for GraphSAINT folders, as in their publication, or by Options.Scaling; or it divides every row by the sum of its absolute values.
