@@ -123,9 +123,10 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	csv := base == "edges.csv" || base == "edges.csv.gz"
-	if format == formatMatrix && !csv {
+	switch {
+	case isMatrixFile(base), format == formatMatrix && !csv:
 		return loadMatrixMarket(path, opt)
-	} else if format == formatMatrix {
+	case format == formatMatrix:
 		return nil, fmt.Errorf("%s: is a MatrixMarket matrix: let its name end in .mtx, or write its entries as lines `from,to` that count from 0", path)
 	}
 	if strings.HasSuffix(base, ".npz") {

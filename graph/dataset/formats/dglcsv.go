@@ -99,7 +99,8 @@ func readDGLMeta(dir string) (*dglMeta, error) {
 	case m.Graphs != nil:
 		return nil, fault("has graph_data: data sets of several graphs are not read; write the files of one graph, without graph_id")
 	case len(m.Nodes) > 1 || len(m.Edges) > 1:
-		return nil, fault("has %d types of vertices and %d of edges; one of each is read: make one table of vertices and one of edges", len(m.Nodes), len(m.Edges))
+		return nil, fault("has %d types of vertices and %d of edges; one of each is read: make one table of each",
+			len(m.Nodes), len(m.Edges))
 	}
 	if m.Separator == "" {
 		m.Separator = ","

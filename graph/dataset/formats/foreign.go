@@ -38,7 +38,11 @@ func storeOf(read string) string { return `capgnn.to_store(` + read + `, "OUT")`
 // matrixOf is the call that writes a matrix of SciPy as what is read.
 func matrixOf(read string) string { return `scipy.io.mmwrite("OUT.mtx", ` + read + `)` }
 
-const unpack = ": unpack it"
+// What to do where no call does it.
+const (
+	unpack     = ": unpack it"
+	writeLines = ": write its edges as lines `from,to`"
+)
 
 var torchFile = foreign{"a file of PyTorch", storeOf(`torch.load(IN, weights_only=False)`)}
 
@@ -56,12 +60,17 @@ var byMagic = []struct {
 	{"\x89HDF\r\n\x1a\n", hdf5},
 	{"SQLite format 3\x00", foreign{"an SQLite database", tableOf(`pandas.read_sql("select * from EDGES", sqlite3.connect(IN))`)}},
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", foreign{"an Excel sheet", tableOf(`pandas.read_excel(IN)`)}},
-	{"\x93NUMPY", foreign{"a NumPy array alone", `a = numpy.load(IN); numpy.savetxt("OUT.edgelist", a if a.shape[1] == 2 else a.T, fmt="%d")`}},
+	{"\x93NUMPY", foreign{"a NumPy array alone",
+		`a = numpy.load(IN); numpy.savetxt("OUT.edgelist", a if a.shape[1] == 2 else a.T, fmt="%d")`}},
 	{"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19", torchFile}, // before PyTorch 1.6
 	{"\x3f\xa1\xb4\x46\xf0\x4f\x2e\xdd", foreign{"a graph of DGL", storeOf(`dgl.load_graphs(IN)[0][0]`)}},
-	{"BZh", foreign{"a bzip2 archive", unpack}}, {"\xfd7zXZ\x00", foreign{"an xz archive", unpack}}, {"\x28\xb5\x2f\xfd", foreign{"a zstd archive", unpack}},
-	{"7z\xbc\xaf\x27\x1c", foreign{"a 7z archive", unpack}}, {"Rar!\x1a\x07", foreign{"a RAR archive", unpack}},
-	{"\xff\xfe", utf16}, {"\xfe\xff", utf16},
+	{"BZh", foreign{"a bzip2 archive", unpack}},
+	{"\xfd7zXZ\x00", foreign{"an xz archive", unpack}},
+	{"\x28\xb5\x2f\xfd", foreign{"a zstd archive", unpack}},
+	{"7z\xbc\xaf\x27\x1c", foreign{"a 7z archive", unpack}},
+	{"Rar!\x1a\x07", foreign{"a RAR archive", unpack}},
+	{"\xff\xfe", utf16},
+	{"\xfe\xff", utf16},
 	{"version https://git-lfs", foreign{"a pointer of Git LFS", ": `git lfs pull` puts the file in its place"}},
 }
 
@@ -69,6 +78,9 @@ var (
 	hdf5  = foreign{"an HDF5 file", `numpy.savetxt("OUT.edgelist", h5py.File(IN)["NAME OF THE EDGES"][:], fmt="%d")`}
 	utf16 = foreign{"text in UTF-16", `open("OUT.csv", "w", encoding="utf-8").write(open(IN, encoding="utf-16").read())`}
 )
+
+// gml is what stands before the bracket of a GML graph.
+const gml = `^((creator|version|comment|label|stamp)\s[^\n]*\n\s*)*graph\s*\[`
 
 // byText are kinds that the beginning of their text tells, behind comments.
 var byText = []struct {
@@ -78,13 +90,14 @@ var byText = []struct {
 	{regexp.MustCompile(`(?is)^<(.*<)?graphml\b`), foreign{"a GraphML graph", graphOf(`networkx.read_graphml(IN)`)}},
 	{regexp.MustCompile(`(?is)^<(.*<)?gexf\b`), foreign{"a GEXF graph", graphOf(`networkx.read_gexf(IN)`)}},
 	{regexp.MustCompile(`(?i)^<(!doctype html|html)\b`), foreign{"a web page", ": download the file that the page offers"}},
-	{regexp.MustCompile(`^<(\?xml|!--)`), foreign{"XML", ": write its edges as lines `from,to`"}},
-	{regexp.MustCompile(`(?is)^((creator|version|comment|label|stamp)\s[^\n]*\n\s*)*graph\s*\[.*\slabel\s`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN)`)}},
-	{regexp.MustCompile(`(?i)^((creator|version|comment|label|stamp)\s[^\n]*\n\s*)*graph\s*\[`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN, label="id")`)}},
+	{regexp.MustCompile(`^<(\?xml|!--)`), foreign{"XML", writeLines}},
+	{regexp.MustCompile(`(?is)` + gml + `.*\slabel\s`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN)`)}},
+	{regexp.MustCompile(`(?i)` + gml), foreign{"a GML graph", graphOf(`networkx.read_gml(IN, label="id")`)}},
 	{regexp.MustCompile(`(?i)^(strict\s+)?(di)?graph\b\s*("[^"\n]*"|[\w.-]*)\s*\{`), foreign{"a GraphViz graph", graphOf(`networkx.nx_pydot.read_dot(IN)`)}},
 	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges|matrix)\b`), foreign{"a Pajek graph", graphOf(`networkx.read_pajek(IN)`)}},
-	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph", `d = json.load(open(IN)); ` + graphOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
-	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", ": write its edges as lines `from,to`"}},
+	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph",
+		`d = json.load(open(IN)); ` + graphOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
+	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", writeLines}},
 }
 
 // byEnd are kinds of text that only the ending of the name tells from an edge list.
@@ -98,7 +111,8 @@ var byEnd = map[string]foreign{
 var (
 	metis = foreign{"a METIS graph", `open("OUT.edgelist", "w").writelines(f"{v} {int(u) - 1}\n" ` +
 		`for v, line in enumerate((l for l in open(IN) if l[0] != "%"), -1) if v >= 0 for u in line.split())`}
-	adjacencyList = foreign{"an adjacency list", `networkx.write_edgelist(networkx.read_adjlist(IN, create_using=networkx.DiGraph), "OUT.edgelist", data=False)`}
+	adjacencyList = foreign{"an adjacency list",
+		`networkx.write_edgelist(networkx.read_adjlist(IN, create_using=networkx.DiGraph), "OUT.edgelist", data=False)`}
 )
 
 // headBytes of a file tell what it is.
@@ -128,7 +142,8 @@ func inspect(path string) (format string, err error) {
 	case !found:
 		return "", nil
 	case inGzip && !strings.HasPrefix(kind.do, ": "):
-		return "", fmt.Errorf("%s: is %s in gzip, which is not read: unpack it first%s", path, kind.what, kind.cure(strings.TrimSuffix(path, ".gz"), ", then in Python: "))
+		call := kind.cure(strings.TrimSuffix(path, ".gz"), ", then in Python: ")
+		return "", fmt.Errorf("%s: is %s in gzip, which is not read: unpack it first%s", path, kind.what, call)
 	}
 	return "", kind.fault(path)
 }
@@ -164,11 +179,26 @@ func kindOf(head []byte, end string) (kind foreign, found bool) {
 			return k.foreign, true
 		}
 	}
+	if isBinary(head) && end != ".npz" { // whose reader says what is wrong
+		return foreign{"a binary file of a kind that is not known", writeLines}, true
+	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	if kind, found = byEnd[end]; kind == metis && len(bytes.Fields(first)) > 2 {
 		kind.do = ": write its edges as lines `from,to,weight`"
 	}
 	return kind, found && len(first) > 0 && first[0] > ' ' && first[0] < 0x7f
+}
+
+// isBinary reports whether one byte of thirty-two is a control character that text does not have. A single one is for the readers of
+// text, who say where it is.
+func isBinary(head []byte) bool {
+	count := 0
+	for _, b := range head {
+		if b < '\t' || b > '\r' && b < ' ' {
+			count++
+		}
+	}
+	return len(head) >= 16 && 32*count > len(head)
 }
 
 // uncommented returns text from the first word on that is in no comment, of whatever language.

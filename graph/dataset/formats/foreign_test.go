@@ -73,6 +73,7 @@ func TestForeign(t *testing.T) {
 		{"web.npy", "\x93NUMPY\x01\x00", "a NumPy array alone", `a = numpy.load(PATH); numpy.savetxt("web.edgelist", `},
 		{"web.txt", "\xff\xfe0\x00", "text in UTF-16", `open("web.csv", "w", encoding="utf-8").write(open(PATH, encoding="utf-16").read())`},
 		{"web.csv", "\xff\xfe0\x00", "text in UTF-16", `open("web-edges.csv", "w"`},
+		{"web.edges", "\x01\x02\x00\x00\x0f" + strings.Repeat("\xf3\x07", 20), "a binary file of a kind that is not known", ": write its edges as lines"},
 		{"web.csv.bz2", "BZh91AY", "a bzip2 archive", ": unpack it"},
 		{"web.tgz", datatest.Gzip(t, strings.Repeat("\x00", 257)+"ustar\x00"), "a tar archive", ": unpack it"},
 		{"web.csv", "<!DOCTYPE html>\n<html>", "a web page", ": download"},

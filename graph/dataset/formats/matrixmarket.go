@@ -133,8 +133,8 @@ func (m *matrixText) each(edge func(from, to graph.NodeID, weight float32)) erro
 func (m *matrixText) head() error {
 	t := m.t
 	banner := strings.Fields(strings.ToLower(t.Line()))
-	if len(banner) != 5 || banner[1] != "matrix" {
-		return t.FaultAt(0, 1, "want %s matrix coordinate real|integer|pattern general|symmetric", matrixBanner)
+	if len(banner) != 5 || banner[0] != strings.ToLower(matrixBanner) || banner[1] != "matrix" {
+		return t.FaultAt(0, 1, "want %s matrix coordinate real|integer|pattern general|symmetric; let an edge list be called .edges", matrixBanner)
 	}
 	form, field, symmetry := banner[2], banner[3], banner[4]
 	rewrite := ` A = scipy.io.mmread(IN); scipy.io.mmwrite("OUT.mtx", scipy.sparse.coo_array(A), symmetry="general")`
@@ -147,7 +147,8 @@ func (m *matrixText) head() error {
 	default:
 		return m.sizes()
 	}
-	return t.FaultAt(0, 1, "is a matrix of the kind %q, which is not read: in Python:%s", form+" "+field+" "+symmetry, foreign{do: rewrite}.cure(m.path, ""))
+	kind := form + " " + field + " " + symmetry
+	return t.FaultAt(0, 1, "is a matrix of the kind %q, which is not read: in Python:%s", kind, foreign{do: rewrite}.cure(m.path, ""))
 }
 
 // sizes reads the line of rows, columns and entries.

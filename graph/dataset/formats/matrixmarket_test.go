@@ -67,6 +67,7 @@ func TestMatrixMarket(t *testing.T) {
 func TestMatrixMarketFaults(t *testing.T) {
 	const head = "%%MatrixMarket matrix coordinate real general\n"
 	for _, c := range []struct{ text, want string }{
+		{"3 3 1\n1 2 1\n", "want %%MatrixMarket matrix coordinate"},
 		{"%%MatrixMarket\n", "want %%MatrixMarket matrix coordinate"},
 		{"%%MatrixMarket matrix array real general\n1 1\n1\n", `is a matrix of the kind "array real general", which is not read: in Python: A = scipy.io.mmread("PATH"); scipy.io.mmwrite("web-edges.mtx", scipy.sparse.coo_array(A), symmetry="general")`},
 		{"%%MatrixMarket matrix coordinate complex hermitian\n", `A = abs(scipy.io.mmread("PATH")); scipy.io.mmwrite("web-edges.mtx", A)`},
