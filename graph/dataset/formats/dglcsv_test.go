@@ -34,7 +34,7 @@ func TestDGL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := edgesOf(d); got != "1→2:1 2→0:1" || d.Format != "dgl-csv" || d.Name != filepath.Base(dir) && path == dir {
+		if got := arcs(d); got != "1→2:1 2→0:1" || d.Format != "dgl-csv" || d.Name != filepath.Base(dir) && path == dir {
 			t.Errorf("edges %s, %s %s", got, d.Format, d.Name)
 		}
 		if !slices.Equal(d.Features.Dense, []float32{1, 2, 3, 4, 0.5, -1e-3}) || d.Features.Cols != 2 {
@@ -64,19 +64,19 @@ func TestDGLVariants(t *testing.T) {
 		check func(d *dataset.Dataset) bool
 	}{
 		"bare": {map[string]string{"nodes.csv": "node_id\n0\n1\n2\n", "edges.csv": "src_id,dst_id\n0,2\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
-			return edgesOf(d) == "0→2:1" && !d.Features.Present() && d.Labels == nil && d.Train == nil && d.Graph.Rows() == 3
+			return arcs(d) == "0→2:1" && !d.Features.Present() && d.Labels == nil && d.Train == nil && d.Graph.Rows() == 3
 		}},
 		"numbers with gaps": {map[string]string{"nodes.csv": "node_id,label\n70,1\n5,nan\n900,-1\n", "edges.csv": "src_id,dst_id\n900,5\n70.0,900\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
-			return edgesOf(d) == "1→2:1 2→0:1" && slices.Equal(d.IDs, []int64{5, 70, 900}) && slices.Equal(d.Labels, []int32{-1, 1, -1}) && d.Classes == 2
+			return arcs(d) == "1→2:1 2→0:1" && slices.Equal(d.IDs, []int64{5, 70, 900}) && slices.Equal(d.Labels, []int32{-1, 1, -1}) && d.Classes == 2
 		}},
 		"names": {map[string]string{metaFile: meta, "nodes.csv": "name;label\nzoe;red\n\"a;b\";blue\n7;red\n", "edges.csv": "dst_id;src_id\nzoe;7\n\"a;b\";zoe\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
-			return edgesOf(d) == "0→2:1 2→1:1" && slices.Equal(d.VertexNames, []string{"7", "a;b", "zoe"}) && slices.Equal(d.Labels, []int32{1, 0, 1}) && slices.Equal(d.ClassNames, []string{"blue", "red"})
+			return arcs(d) == "0→2:1 2→1:1" && slices.Equal(d.VertexNames, []string{"7", "a;b", "zoe"}) && slices.Equal(d.Labels, []int32{1, 0, 1}) && slices.Equal(d.ClassNames, []string{"blue", "red"})
 		}},
 		"weights": {map[string]string{"edges.csv": "src_id,weight,dst_id\n2,0.5,0\n1,2,2\n2,1,0\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
-			return edgesOf(d) == "1→2:2 2→0:1.5" && slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "the column weight is read as weights") })
+			return arcs(d) == "1→2:2 2→0:1.5" && slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "the column weight is read as weights") })
 		}},
 		"weights ignored, symmetric": {map[string]string{"edges.csv": "src_id,weight,dst_id\n2,x,0\n"}, dataset.Options{IgnoreWeights: true, Edges: dataset.Symmetric}, func(d *dataset.Dataset) bool {
-			return edgesOf(d) == "0→2:1 2→0:1"
+			return arcs(d) == "0→2:1 2→0:1"
 		}},
 		"several labels": {map[string]string{"nodes.csv": "node_id,label\n1,\"1, 0\"\n0,\"0,1\"\n2,\"(1,1)\"\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
 			return slices.Equal(d.Targets, []uint8{0, 1, 1, 0, 1, 1}) && d.Classes == 2
@@ -90,7 +90,7 @@ func TestDGLVariants(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !c.check(d) {
-			t.Errorf("%s: got edges %s of %+v", name, edgesOf(d), d)
+			t.Errorf("%s: got edges %s of %+v", name, arcs(d), d)
 		}
 	}
 }

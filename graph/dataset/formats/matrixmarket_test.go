@@ -12,8 +12,8 @@ import (
 	"capgnn/graph/dataset/internal/datatest"
 )
 
-// listed edges of a graph, as from→to:weight.
-func edgesOf(d *dataset.Dataset) string {
+// arcs lists the edges of a graph, as from→to:weight.
+func arcs(d *dataset.Dataset) string {
 	var out []string
 	for v := range d.Graph.Rows() {
 		for k, u := range d.Graph.Row(v) {
@@ -53,7 +53,7 @@ func TestMatrixMarket(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if got := edgesOf(d); got != c.want || d.Format != "matrix-market" || path != dir && d.Name != "web" {
+			if got := arcs(d); got != c.want || d.Format != "matrix-market" || path != dir && d.Name != "web" {
 				t.Errorf("%s: got %s, %s %s, want %s", name, got, d.Format, d.Name, c.want)
 			}
 			directed := slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "are read as directed") })

@@ -131,7 +131,7 @@ func TestOGBArchiveTurned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := edgesOf(d); got != "0→1:1 2→1:1 3→3:1" {
+	if got := arcs(d); got != "0→1:1 2→1:1 3→3:1" {
 		t.Errorf("got %s", got)
 	}
 }
