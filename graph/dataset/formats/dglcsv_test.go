@@ -119,6 +119,8 @@ func TestDGLFaults(t *testing.T) {
 		{node("node_id\n0\n1\n0\n2\n"), `nodes.csv: line 4, character 1: column "node_id": vertex "0" is there twice`},
 		{node("node_id,x\na,1\n,1\n"), `line 3, character 1: column "node_id": a vertex has no id`},
 		{node("node_id,label\n0,1\n1\n"), "record on line 3: wrong number of fields"},
+		{node("node_id,label\n0,a\xff\n"), `nodes.csv: line 2, character 3: "a\xff" is not one line of UTF-8 text`},
+		{node("node_id,label\n0,\"a\nb\"\n"), `line 2, character 3: "a\nb" is not one line`},
 		{node("node_id,label\n0,\"1\n"), `extraneous or missing " in quoted-field`},
 		{node("node_id,label\n0,0\n1,0.5\n2,1\n"), `line 3, character 3: column "label": "0.5" is no class`},
 		{node("node_id,label\n0,0\n1,-2\n2,1\n"), "column label: class -2 is outside [-1, 65536)"},

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/textfile"
@@ -87,7 +89,12 @@ func (s *sheet) next() (err error) {
 	s.source.left = maxRecord
 	if s.record, err = s.csv.Read(); err == nil {
 		for i, field := range s.record {
-			s.record[i] = strings.TrimSpace(field)
+			field = strings.TrimSpace(field)
+			if !utf8.ValidString(field) || strings.ContainsFunc(field, unicode.IsControl) {
+				line, at := s.csv.FieldPos(i)
+				return s.whole(fmt.Errorf("line %d, character %d: %.60q is not one line of UTF-8 text", line, at, field))
+			}
+			s.record[i] = field
 		}
 		return nil
 	}
