@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -89,7 +92,7 @@ func readDGLMeta(dir string) (*dglMeta, error) {
 		return nil, fault("is not what DGL's CSVDataset reads: want a text of at most %d bytes and %d lists", maxMetaBytes, maxMetaNesting)
 	}
 	m := &dglMeta{dir: dir}
-	if err := yaml.Unmarshal(text, m); err != nil {
+	if err := m.parse(text); err != nil {
 		first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
 		return nil, fault("%s", first)
 	}
@@ -121,6 +124,20 @@ func readDGLMeta(dir string) (*dglMeta, error) {
 		}
 	}
 	return m, nil
+}
+
+// parse takes the text of meta.yaml. Aliases are refused: a few lines of them stand for more than any memory holds.
+func (m *dglMeta) parse(text []byte) error {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return err
+	}
+	for _, doc := range file.Docs {
+		if len(ast.Filter(ast.AliasType, doc)) > 0 {
+			return errors.New("has aliases (*NAME): write out what they stand for")
+		}
+	}
+	return yaml.Unmarshal(text, m)
 }
 
 // read reads a table of the folder.

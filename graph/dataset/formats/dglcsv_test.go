@@ -104,6 +104,7 @@ func TestDGLFaults(t *testing.T) {
 		want  string
 	}{
 		{meta("dataset_name: x\n"), "meta.yaml: want node_data and edge_data"},
+		{meta("a: &a [x, x]\nb: [*a, *a]\n" + toyDGLMeta), "meta.yaml: has aliases (*NAME): write out what they stand for"},
 		{meta("dataset_name: [\n"), "meta.yaml: [1:"},
 		{meta("node_data: 7\n"), "meta.yaml: [1:"},
 		{meta(strings.Repeat("[", 300)), "meta.yaml: is not what DGL's CSVDataset reads"},
