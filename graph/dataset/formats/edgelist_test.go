@@ -129,7 +129,7 @@ var lineEnd = regexp.MustCompile("\r([^\r\n])")
 func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure bool) {
 	weights = map[[2]int64]float32{}
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
-	if strings.Contains(text, "\x00") || strings.HasPrefix(text, "%%MatrixMarket") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+	if strings.Contains(text, "\x00") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return nil, nil, false, true
 	}
 	for old := ""; old != text; {

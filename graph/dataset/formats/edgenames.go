@@ -71,9 +71,6 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		l.t.Next()
 		return l.t.FaultHere("%w", err)
 	}
-	if l.t.Begins("%%MatrixMarket") {
-		return l.t.Whole("is a MatrixMarket file, which is not read as edges: its ids begin with 1; write lines of ids from 0")
-	}
 	is, sure := isNumberHeader(names)
 	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
 	columns, known, wrong := columnsByName(names)

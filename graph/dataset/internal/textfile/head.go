@@ -59,9 +59,6 @@ func (t *Reader) WholeLines() {
 	}
 }
 
-// Begins reports whether the text begins so; before anything was read.
-func (t *Reader) Begins(with string) bool { return bytes.HasPrefix(t.buf[t.pos:t.end], []byte(with)) }
-
 // SkipLine skips the next line that has a field.
 func (t *Reader) SkipLine() {
 	if t.Next() {
