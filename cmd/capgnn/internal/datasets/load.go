@@ -98,10 +98,11 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 			reading += " train=rest"
 		}
 	}
+	names := NamesOf(d)
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &Input{Name: d.Name, Names: NamesOf(d), IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
+	return &Input{Name: d.Name, Names: names, IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
 
 // NamesOf returns the names that a run on the data set keeps.
