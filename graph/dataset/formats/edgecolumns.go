@@ -17,80 +17,21 @@ const (
 	colWeight
 )
 
-// columnNames are what columns of edges are called, in lower case and of letters and digits only, by what they hold. Names of one letter say so only beside each other.
-var columnNames = [...][]string{
-	colFrom:   {"source", "src", "from", "u", "start", "head", "id1", "node1", "n1", "sourceid", "srcid", "fromid", "startid", "sourcenode", "srcnode", "fromnode", "startnode", "fromnodeid", "sourcenodeid", "vertex1", "v1"},
-	colTo:     {"target", "dst", "to", "v", "end", "tail", "dest", "destination", "id2", "node2", "n2", "targetid", "dstid", "toid", "endid", "targetnode", "dstnode", "tonode", "endnode", "tonodeid", "targetnodeid", "vertex2", "v2"},
-	colWeight: {"weight", "w", "value", "edgeweight", "weights"},
-}
-
-// rowNames are what columns are called that number rows, not vertices.
-var rowNames = []string{"", "unnamed0", "index", "id", "edgeid", "eid", "edge"}
-
-// plainName returns a name in lower case without what is no letter or digit.
-func plainName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsLetter(c) || unicode.IsDigit(c) {
-			return unicode.ToLower(c)
-		}
-		return -1
-	}, name)
-}
-
-// columnsByName returns what each column holds by the names in the first line; known is false where the names tell neither end.
-func columnsByName(names []string) (columns []int, known bool, err error) {
+// edgeColumns returns what each column holds by the names in the first line; named is false where that is so by their places.
+func edgeColumns(names []string) (columns []int, named bool, err error) {
+	c, err := fields.EdgesByName(names)
+	if err == nil && !c.Named && len(names) > c.To+2 {
+		err = fmt.Errorf("the columns are called %s, which tells no ends of edges: name them source, target and weight", fields.Quoted(names))
+	}
+	if err != nil {
+		return nil, c.Named, err
+	}
 	columns = make([]int, len(names))
-	var at [len(columnNames)][]int
-	for i, name := range names {
-		for kind := colFrom; kind <= colWeight; kind++ {
-			if slices.Contains(columnNames[kind], plainName(name)) {
-				columns[i], at[kind] = kind, append(at[kind], i)
-			}
-		}
+	columns[c.From], columns[c.To] = colFrom, colTo
+	if at := max(c.Weight, c.Third); at >= 0 {
+		columns[at] = colWeight
 	}
-	short := func(kind int) bool { return len(at[kind]) == 1 && len(plainName(names[at[kind][0]])) == 1 }
-	for _, pair := range [][2]int{{colFrom, colTo}, {colTo, colFrom}} {
-		if short(pair[0]) && !short(pair[1]) {
-			columns[at[pair[0]][0]], at[pair[0]] = colOther, nil
-		}
-	}
-	switch {
-	case len(at[colFrom]) == 1 && len(at[colTo]) == 1 && len(at[colWeight]) <= 1:
-		return columns, true, nil
-	case len(at[colFrom])+len(at[colTo]) == 0:
-		return nil, false, nil
-	case len(at[colFrom]) > 1 || len(at[colTo]) > 1 || len(at[colWeight]) > 1:
-		return nil, false, fmt.Errorf("several columns of %s could be the same: name one source, one target and at most one weight", quotedList(names))
-	}
-	return nil, false, fmt.Errorf("only one end of the edges is named among %s: name the columns source and target", quotedList(names))
-}
-
-// columnsByPlace returns what each of the columns with unknown names holds: from, to and perhaps a weight, behind one that numbers the rows.
-func columnsByPlace(names []string) ([]int, error) {
-	columns, rest := make([]int, len(names)), 0
-	if first := plainName(names[0]); len(names) > 2 && slices.Contains(rowNames, first) {
-		rest = 1
-	}
-	if n := len(names) - rest; n < 2 || n > 3 {
-		return nil, fmt.Errorf("the columns are called %s, which tells no ends of edges: name them source, target and weight", quotedList(names))
-	}
-	for i := rest; i < len(names); i++ {
-		columns[i] = colFrom + i - rest
-	}
-	return columns, nil
-}
-
-// quotedList lists a few names.
-func quotedList(names []string) string {
-	const shown = 6
-	var all []string
-	for _, name := range names[:min(shown, len(names))] {
-		all = append(all, fmt.Sprintf("%.40q", name))
-	}
-	if more := len(names) - shown; more > 0 {
-		all = append(all, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(all, ", ")
+	return columns, c.Named, nil
 }
 
 // isName reports whether a field is a name, as columns have them, and not a value.

@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -25,11 +24,14 @@ func TestEdgeColumns(t *testing.T) {
 		{"index of pandas", edgesOf(",source,target\n0,2,1\n1,0,1\n"), nil, "n3 0>1 2>1", []string{`columns that are not used: ""`}, false},
 		{"unknown names", edgesOf("a,b\n0,1\n"), nil, "n2 0>1", nil, false},
 		{"unknown names and weights", edgesOf("a,b,c\n0,1,3\n"), nil, "n2 0>1*3", []string{"the third column is read as weights"}, false},
-		{"unknown names behind an id", edgesOf("id,a,b\n9,0,1\n"), nil, "n2 0>1", nil, false},
+		{"unknown names behind an id", edgesOf("edge_id,a,b\n9,0,1\n"), nil, "n2 0>1", []string{`edges go from column "a" to column "b", by their places`}, false},
 		{"too many unknown names", edgesOf("a,b,c,d\n0,1,3,4\n"), nil, `edges.csv: byte 0: line 1: the columns are called "a", "b", "c", "d", which tells no ends of edges: name them source, target and weight`, nil, false},
 		{"a title", edgesOf("Edges of my graph\n0 1\n"), nil, "n2 0>1", []string{`edges: the first line, "Edges", "of", "my", "graph", is skipped`}, false},
-		{"one end", edgesOf("x,target\n0,1\n"), nil, `edges.csv: byte 0: line 1: only one end of the edges is named among "x", "target": name the columns source and target`, nil, false},
-		{"an end twice", edgesOf("source,src,target\n0,1,2\n"), nil, `several columns of "source", "src", "target" could be the same`, nil, false},
+		{"an id, or a number of rows", edgesOf("id,a,b\n9,0,1\n"), nil, `edges.csv: byte 0: line 1: which columns are the ends of edges? It has "id", "a", "b": call two of them source and target`, nil, false},
+		{"one end against its place", edgesOf("target,x\n0,1\n"), nil, "which columns are the ends of edges?", nil, false},
+		{"known names", edgesOf("citing,cited,year\n0,1,1999\n"), nil, "n2 0>1", []string{`columns that are not used: "year"`}, false},
+		{"unknown names and a time", edgesOf("a,b,Timestamp\n0,1,1999\n"), nil, "n2 0>1", []string{`columns that are not used: "Timestamp"`}, false},
+		{"an end twice", edgesOf("source,target,source\n0,1,2\n"), nil, `columns 1 and 3 are both called "source": rename one`, nil, false},
 		{"a weight is missing", edgesOf("0 1 2\n1 2\n"), nil, "edges.csv: byte 8: line 2: this edge has no weight, those before it have a weight", nil, false},
 		{"a weight too many", edgesOf("0 1\n1 2 2\n"), nil, "edges.csv: byte 8: line 2: this edge has a weight, those before it have no weight", nil, false},
 		{"an empty weight", edgesOf("u,v,w\n0,1,2\n1,2,\n"), nil, `edges.csv: byte 16: line 3: the edge has no weight: found ""`, nil, false},
@@ -56,7 +58,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"names without a header", edgesOf("n1 n2\nn2 n3\n"), nil, `n3 0>1 1>2 ids["n1" "n2" "n3"]`, nil, true},
 		{"names below unknown names", edgesOf("person friend\nn1 n2\nn2 n3\n"), nil, `n3 0>1 1>2 ids["n1" "n2" "n3"]`, []string{`edges: the first line, "person", "friend", is read as names of columns, since neither occurs again`}, false},
 		{"names with dicts", edgesOf("Ann Bob {}\nBob Cid {'a': 1}\n"), nil, `n3 0>1 1>2 ids["Ann" "Bob" "Cid"]`, nil, true},
-		{"names below three unknown names", edgesOf("person,friend,since\nAnn,Bob,2\n"), nil, `n2 0>1*2 ids["Ann" "Bob"]`, nil, true},
+		{"names below three unknown names", edgesOf("person,friend,calls\nAnn,Bob,2\n"), nil, `n2 0>1*2 ids["Ann" "Bob"]`, nil, true},
 		{"names that could be columns", edgesOf("u v\nv w\n"), nil, `n3 0>1 1>2 ids["u" "v" "w"]`, nil, true},
 		{"names with weights", edgesOf("source target 1\ntarget z 2\n"), nil, `n3 0>1 1>2*2 ids["source" "target" "z"]`, nil, true},
 		{"numbers and names", edgesOf("12,n5\nn5,7\n"), nil, `n3 0>1 1>2 ids["12" "n5" "7"]`, nil, true},
@@ -85,22 +87,6 @@ func FuzzAttributes(f *testing.F) {
 			t.Errorf("%q: %q, %q", text, weight, others)
 		}
 	})
-}
-
-// Every name tells one thing, and is written as it is compared.
-func TestColumnNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, names := range columnNames {
-		for _, name := range names {
-			if seen[name] || plainName(name) != name {
-				t.Errorf("%q is there twice, or not plain", name)
-			}
-			seen[name] = true
-		}
-	}
-	if !slices.Contains(columnNames[colFrom], plainName("Source_ID")) {
-		t.Error("Source_ID is no source")
-	}
 }
 
 // Weights that are missing are no fault where weights are ignored.

@@ -218,7 +218,7 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 		return err
 	}
 	if len(l.others) > 0 {
-		d.Note("of the attributes of edges only weight is used, not %s", quotedList(l.others))
+		d.Note("of the attributes of edges only weight is used, not %s", fields.Quoted(l.others))
 	}
 	if !weighted {
 		return nil

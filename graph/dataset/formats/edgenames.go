@@ -73,33 +73,30 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	}
 	is, sure := isNumberHeader(names)
 	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
-	columns, known, wrong := columnsByName(names)
+	columns, known, wrong := edgeColumns(names)
 	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {
+	case (l.numbers || sure) && wrong != nil:
+		return fault(wrong)
 	case l.numbers || sure:
-		if columns, err = columnsByPlace(names); err != nil {
-			return fault(err)
-		}
 		l.head, l.columns = true, columns
 		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
 	case is && !l.told:
 		d.Note("edges: the first line, %s, is read as an edge; if it is a header, as pandas writes for columns without names, delete it", strings.Join(names, ","))
 	case !named || isEdge:
-	case wrong != nil:
+	case wrong != nil && (l.t.Delimiter() != ' ' || len(names) <= 3):
 		return fault(wrong)
-	case len(head) > 1 && len(names) == 2 && (!known || len(plainName(names[0])) <= 2) && l.areNames(head[1], nil):
+	case wrong != nil:
+		d.Note("edges: the first line, %s, is skipped", fields.Quoted(names))
+		l.head = true
+	case len(head) > 1 && len(names) == 2 && (!known || len(fields.NameKey(names[0])) <= 2) && l.areNames(head[1], nil):
 		maybe = true
-	case !known:
-		columns, err = columnsByPlace(names)
-		switch {
-		case err != nil && l.t.Delimiter() != ' ':
-			return fault(err)
-		case err != nil:
-			d.Note("edges: the first line, %s, is skipped", quotedList(names))
-		}
-		fallthrough
 	default:
+		if !known {
+			d.Note("edges go from column %q to column %q, by their places; names such as source and target say so",
+				names[slices.Index(columns, colFrom)], names[slices.Index(columns, colTo)])
+		}
 		l.head, l.columns = true, columns
 		l.noteColumns(d, names)
 	}
@@ -150,7 +147,7 @@ func (l *edgeText) noteColumns(d *dataset.Dataset, names []string) {
 		}
 	}
 	if len(left) > 0 {
-		d.Note("edges: columns that are not used: %s (weights are, where the first line calls them weight)", quotedList(left))
+		d.Note("edges: columns that are not used: %s (weights are, where the first line calls them weight)", fields.Quoted(left))
 	}
 }
 
@@ -191,7 +188,7 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 	if maybe && lines > 1 && !w.again && len(head) > 1 && head[0] != head[1] {
 		l.head, l.columns = true, columns
 		if columns == nil {
-			d.Note("edges: the first line, %s, is read as names of columns, since neither occurs again", quotedList(head))
+			d.Note("edges: the first line, %s, is read as names of columns, since neither occurs again", fields.Quoted(head))
 		}
 		l.words = &idNames{of: map[string]int32{}}
 		if err := l.each(func(_, _ int64, _ float32) error { return nil }); err != nil {
@@ -204,6 +201,6 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 	for v, name := range w.names {
 		d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
 	}
-	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), quotedList(w.names))
+	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), fields.Quoted(w.names))
 	return nil
 }

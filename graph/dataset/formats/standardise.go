@@ -10,6 +10,7 @@ import (
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
 )
 
 // standardise standardises dense float32 features that were read, where they lie; mapped ones were not mapped for this. path stands for the data set in errors.
@@ -85,7 +86,7 @@ func noteRounded(d *dataset.Dataset) {
 		names, largest = append(names, name), max(largest, most)
 	}
 	if len(names) > 0 {
-		d.Note("features: float32 rounds differences away in columns %s, whose values are as large as %.3g: --standardize train keeps them", quotedList(names), largest)
+		d.Note("features: float32 rounds differences away in columns %s, whose values are as large as %.3g: --standardize train keeps them", fields.Quoted(names), largest)
 	}
 }
 

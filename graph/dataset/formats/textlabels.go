@@ -183,7 +183,7 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 			sorted[y] = strings.ToValidUTF8(name, "\ufffd")
 		}
 		d.ClassNames = sorted
-		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), quotedList(sorted))
+		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
 	}
 	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
 		d.Note("%d vertices have no label", unlabelled)
@@ -268,7 +268,7 @@ func noteClasses(d *dataset.Dataset) {
 		empty = append(empty, name)
 	}
 	if len(empty) > 0 {
-		d.Note("labels: no vertex has class %s", quotedList(empty))
+		d.Note("labels: no vertex has class %s", fields.Quoted(empty))
 	}
 	if n := d.Classes - len(empty); labelled > 20 && n > labelled/2 {
 		d.Note("labels: there are %d classes for %d labelled vertices: are these ids, or a quantity?", n, labelled)

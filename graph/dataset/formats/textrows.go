@@ -26,9 +26,6 @@ type rowText struct {
 	index bool
 }
 
-// idTitles are names of a column that says which vertex a row is of; the first two are of a column that numbers rows.
-var idTitles = []string{"", "unnamed0", "index", "id", "nodeid", "node", "vertex", "vertexid", "nid", "vid"}
-
 // rowsOf looks at the first lines of t. named says whether the first one may hold names, numbers that it is 0,1,2,… and no row.
 func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 	r := &rowText{t: t, id: -1}
@@ -72,14 +69,13 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 // findID finds the column of vertices and takes its name from the others.
 func (r *rowText) findID() error {
 	for i, name := range r.names {
-		k := slices.Index(idTitles, plainName(name))
-		if k < 0 || name != "" && plainName(name) == "" {
+		if !fields.IsID(name) && !fields.CountsRows(name) {
 			continue
 		}
 		if r.id >= 0 {
 			return r.t.Whole("columns %q and %q both look like numbers of vertices: keep one", r.title, name)
 		}
-		r.id, r.title, r.index = i, name, k < 2
+		r.id, r.title, r.index = i, name, fields.CountsRows(name) && name != "index"
 	}
 	if r.id >= 0 {
 		r.names = slices.Delete(slices.Clone(r.names), r.id, r.id+1)

@@ -117,15 +117,13 @@ func (t *Tables) idColumn(in *tableIn, c *tableColumns, column func(name string)
 		c.idByName = true
 		return column(t.ID)
 	}
-	for i, name := range in.head {
-		if isID(name) {
-			if c.idByName = true; i > 0 {
-				in.note("its ids are in column %q (--id names another)", name)
-			}
-			return i
+	if i := fields.IDColumn(in.head); i >= 0 {
+		if c.idByName = true; i > 0 {
+			in.note("its ids are in column %q (--id names another)", in.head[i])
 		}
+		return i
 	}
-	if isIndex(in.head[0]) {
+	if fields.CountsRows(in.head[0]) {
 		in.note("no column is called id: ids are what the first column, %q, holds (--id names another)", in.head[0])
 	}
 	return 0
@@ -232,14 +230,14 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			continue
 		}
 		switch {
-		case nameKey(col.name) == "split" && col.splitWords > 0 && col.splitWords == col.known() && !splitGiven:
+		case fields.NameKey(col.name) == "split" && col.splitWords > 0 && col.splitWords == col.known() && !splitGiven:
 			if len(c.of(roleMask)) > 0 {
 				return fmt.Errorf("%s: column %q names the sets, and there are masks too: leave one out with --drop",
 					c.file, col.name)
 			}
 			col.role, c.split = roleSplit, i
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
-		case c.idByName && isIndex(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
+		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
 			col.role = roleNone
 			in.note("column %d, %q, counts lines and is left out", i+1, col.name)
 		default:
@@ -261,7 +259,7 @@ func (c *tableColumns) remark(in *tableIn) {
 		if col.role != roleFeature {
 			continue
 		}
-		if slices.Contains(likeSplits, nameKey(col.name)) {
+		if slices.Contains(likeSplits, fields.NameKey(col.name)) {
 			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)",
 				col.name)
 		}
@@ -322,7 +320,7 @@ func setOf(word string) (set int, ok bool) {
 // maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several
 // splits.
 func maskName(name string) (set int, ok, several bool) {
-	key := nameKey(name)
+	key := fields.NameKey(name)
 	bare := strings.TrimRight(key, "0123456789")
 	word, is := strings.CutSuffix(bare, "mask")
 	if !is {

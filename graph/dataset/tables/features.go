@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -90,21 +89,12 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 	return r, err
 }
 
-// idNames are what readers of features take for a column of ids, or one that counts rows.
-var idNames = []string{"unnamed0", "index", "id", "nodeid", "node", "vertex", "vertexid", "nid", "vid"}
-
 // featureName returns what a feature is called, so that readers do not take it for an id; a column without a name is column i.
 func featureName(name string, i int) string {
-	plain := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, name)
 	switch {
 	case name == "":
 		return "column " + strconv.Itoa(i+1)
-	case slices.Contains(idNames, plain) || slices.Contains(idNames, nameKey(name)):
+	case fields.IsID(name) || fields.CountsRows(name):
 		return "feature " + name
 	}
 	return name

@@ -66,30 +66,24 @@ func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32, nam
 }
 
 // columns finds what is used.
-func (r *linkReader) columns() (err error) {
-	named := false
-	if r.from, r.to, named, err = r.in.ends(); err != nil {
+func (r *linkReader) columns() error {
+	found, err := r.in.ends()
+	if err != nil {
 		return err
 	}
 	head := r.in.head
+	r.from, r.to = found.From, found.To
 	for _, i := range []int{r.from, r.to} {
 		_, known := r.number[head[i]]
 		_, digits := fields.Number(head[i])
-		if !named && !r.in.isHeader() && (known || r.alone && digits) {
+		if !found.Named && !r.in.isHeader() && (known || r.alone && digits) {
 			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target",
 				r.t.Edges, head[i])
 		}
 	}
-	if !named {
-		r.in.note("edges go from column %q to column %q, by their places; names such as source and target say so",
-			head[r.from], head[r.to])
-	}
 	r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "type") })
 	if r.t.Weight == "" {
-		r.likely = slices.IndexFunc(head, isWeight)
-		if r.likely == r.from || r.likely == r.to {
-			r.likely = -1
-		}
+		r.likely = found.Weight
 		return nil
 	}
 	if r.weight = find(head, r.t.Weight); r.weight < 0 {

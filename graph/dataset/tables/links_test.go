@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 		{name: "times", nodes: nodes, links: "p,q,start,end\na,b,2001,2002\n", want: edges("from,to\n0,1\n"), notes: []string{by + "p"}},
 		{name: "pandas index", nodes: nodes, links: "index,p,q\n0,a,b\n", want: edges("from,to\n0,1\n"), notes: []string{by + "p"}},
 		{name: "half named, by place", nodes: nodes, links: "source,friend\na,b\n", want: edges("from,to\n0,1\n"), notes: []string{by + "source"}},
-		{name: "half named, against it", nodes: nodes, links: "friend,source\na,b\n", fault: "edges.csv: which columns are the ends of edges? It has friend, source: call two of them source and target"},
+		{name: "half named, against it", nodes: nodes, links: "friend,source\na,b\n", fault: "edges.csv: which columns are the ends of edges? It has \"friend\", \"source\": call two of them source and target"},
 		{name: "target alone", nodes: nodes, links: "target,friend\na,b\n", fault: "which columns are the ends"},
 		{name: "weight at an end", nodes: nodes, links: "w,p,q\n1,a,b\n", fault: "which columns are the ends"},
 		{name: "ids of edges", nodes: nodes, links: "id,p,q\n1,a,b\n", fault: "which columns are the ends"},
