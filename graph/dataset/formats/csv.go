@@ -74,6 +74,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	noteClasses(d)
+	noteAnswers(d)
 	return d, nil
 }
 

@@ -151,6 +151,9 @@ func vertexMask(list []int64, n int, fault func(i int, format string, args ...an
 // readTextMask reads a mask, or a list of vertices, one number to a line, or beside a column that numbers rows or says which vertex each is of.
 func readTextMask(d *dataset.Dataset, r *rowText, what string, n int) ([]bool, error) {
 	t := r.t
+	if len(r.names) > 1 || len(r.names) == 1 && fields.IsLabel(r.names[0]) {
+		return nil, t.Whole("has the columns %s; want a list of vertices, or 0 or 1 for each (a class of each is in labels.csv)", fields.Quoted(r.names))
+	}
 	var list []int64
 	_, _, err := r.each(2, func() (float64, error) { return number(t, 64) }, func(row, col int, v float64) error {
 		if col > 0 {

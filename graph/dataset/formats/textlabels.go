@@ -229,8 +229,13 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 	}
 	switch {
 	case r.id >= 0 || !r.head || r.numbers:
-	case again || l.n >= 0 && rest+1 == int64(l.n):
+	case again:
 		r.head = false
+	case l.n >= 0 && rest+1 == int64(l.n) && !fields.IsLabel(title):
+		r.head = false
+		if !slices.Contains(classes, title) {
+			d.Note("labels: the first line, %.40q, is read as the class of vertex 0", title)
+		}
 	case l.n < 0:
 		d.Note("labels: the first line, %q, is read as the name of the column", title)
 	}

@@ -24,6 +24,8 @@ type rowText struct {
 	lines   []int64  // where they stand
 	// index says that the column has no name, so that it may count from 1, as R does.
 	index bool
+	// implied says that values of one column would make it too, if they had decimal commas.
+	implied bool
 }
 
 // rowsOf looks at the first lines of t. named says whether the first one may hold names, numbers that it is 0,1,2,… and no row.
@@ -49,7 +51,7 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 		return r, nil
 	case len(names) == cols:
 	case len(names)+1 == cols: // as R writes names of rows, and pandas with tabs
-		names = append([]string{""}, names...)
+		r.implied, names = len(names) == 1, append([]string{""}, names...)
 	case t.Delimiter() == ' ' && len(names) > cols:
 		return r, nil // names with blanks
 	default:
@@ -147,6 +149,9 @@ func (r *rowText) order(d *dataset.Dataset, what string, n int) ([]int64, error)
 	if inOrder(r.ids, 0) || r.index && inOrder(r.ids, 1) {
 		d.Note("%s: %s numbers the rows and is left out", what, title)
 		return nil, nil
+	}
+	if r.implied {
+		return nil, r.t.Whole("line %d: 2 fields, the first line names 1 column: write decimal commas as points", r.lines[0])
 	}
 	seen := make([]bool, n)
 	for i, v := range r.ids {

@@ -22,6 +22,8 @@ var (
 		"edgeid", "eid", "edge", "type", "kind", "label", "class", "category", "relation", "relationship",
 		"timestamp", "time", "ts", "date", "datetime", "year", "month", "day", "since",
 	}
+	// labelNames are what columns of labels are called.
+	labelNames = []string{"label", "labels", "class", "classes", "y", "ytrue", "target", "targets", "category", "groundtruth"}
 	// idNames are what columns of ids of vertices are called, the plainest first.
 	idNames = []string{"id", "nodeid", "vertexid", "nid", "vid", "node", "vertex"}
 )
@@ -72,6 +74,9 @@ func CountsRows(name string) bool {
 
 // IsID reports whether a column is called as ids of vertices are.
 func IsID(name string) bool { return slices.Contains(idNames, NameKey(name)) }
+
+// IsLabel reports whether a column is called as labels are.
+func IsLabel(name string) bool { return slices.Contains(labelNames, NameKey(name)) }
 
 // IDColumn returns the column of ids of vertices by its name, -1: none is called so.
 func IDColumn(head []string) int { return named(head, idNames) }

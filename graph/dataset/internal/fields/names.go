@@ -101,6 +101,10 @@ func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]st
 			d.Note("%s: %v: left alone", path, err)
 			return nil, nil
 		}
+		if file != IDsFile && len(record) > 1 {
+			d.Note("%s: line %d has %d fields, want a name: left alone", path, line+1, len(record))
+			return nil, nil
+		}
 		if line == 0 {
 			continue
 		}

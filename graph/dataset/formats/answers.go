@@ -1,0 +1,63 @@
+package formats
+
+import (
+	"strings"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+)
+
+// minTold is from how many labelled vertices on a feature that tells every label is no chance.
+const minTold = 20
+
+// noteAnswers says which features may be what a model is to find: by their names, or because each value has one label.
+func noteAnswers(d *dataset.Dataset) {
+	f := d.Features
+	if f.Dense == nil || len(d.ColumnNames) != f.Cols {
+		return
+	}
+	var named, told []string
+	for col, name := range d.ColumnNames {
+		key := fields.NameKey(name)
+		switch {
+		case fields.IsLabel(name), strings.HasSuffix(key, "mask"), key == "split", key == "fold":
+			named = append(named, name)
+		case tells(d, col):
+			told = append(told, name)
+		}
+	}
+	if len(named) > 0 {
+		d.Note("features: %s by name: if this is the label or the split, take it out", columnsAre(named, "a feature", "features"))
+	}
+	if len(told) > 0 {
+		d.Note("features: %s enough to tell the label of every labelled vertex: if this is the label in other words, take it out", columnsAre(told, "alone", "each"))
+	}
+}
+
+func columnsAre(names []string, one, several string) string {
+	if len(names) == 1 {
+		return "column " + fields.Quoted(names) + " is " + one
+	}
+	return "columns " + fields.Quoted(names) + " are " + several
+}
+
+// tells reports whether each value of a feature has one label, and half as many values as labelled vertices, or fewer, have.
+func tells(d *dataset.Dataset, col int) bool {
+	labelled := len(d.Labels) - check.CountOf(d.Labels, -1)
+	if d.Classes < 2 || labelled < minTold {
+		return false
+	}
+	of, seen := map[float32]int32{}, map[int32]bool{}
+	for v, y := range d.Labels {
+		if y < 0 {
+			continue
+		}
+		x := d.Features.Dense[v*d.Features.Cols+col]
+		if is, known := of[x]; known && is != y || len(of) > labelled/2 {
+			return false
+		}
+		of[x], seen[y] = y, true
+	}
+	return len(seen) > 1 && len(of) <= labelled/2
+}
