@@ -17,21 +17,21 @@ const (
 	colWeight
 )
 
-// edgeColumns returns what each column holds by the names in the first line; named is false where that is so by their places.
-func edgeColumns(names []string) (columns []int, named bool, err error) {
-	c, err := fields.EdgesByName(names)
+// edgeColumns returns what each column holds by the names in the first line.
+func edgeColumns(names []string) (columns []int, c fields.EdgeColumns, err error) {
+	c, err = fields.EdgesByName(names)
 	if err == nil && !c.Named && len(names) > c.To+2 {
 		err = fmt.Errorf("the columns are called %s, which tells no ends of edges: name them source, target and weight", fields.Quoted(names))
 	}
 	if err != nil {
-		return nil, c.Named, err
+		return nil, c, err
 	}
 	columns = make([]int, len(names))
 	columns[c.From], columns[c.To] = colFrom, colTo
 	if at := max(c.Weight, c.Third); at >= 0 {
 		columns[at] = colWeight
 	}
-	return columns, c.Named, nil
+	return columns, c, nil
 }
 
 // isName reports whether a field is a name, as columns have them, and not a value.

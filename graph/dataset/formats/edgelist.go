@@ -1,8 +1,10 @@
 package formats
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"strconv"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -27,7 +29,16 @@ type edgeText struct {
 	// where the largest id stands
 	largestAt, largestLine int64
 
+	first    [2]int64 // ids of the first edge
+	most     int64    // the largest id of the others
+	lines    int64    // edges
+	both     int64    // that are said to be undirected
+	exact    float64  // the last weight before it was rounded
+	weightOf float64  // the first edge's
+	rounded  bool     // a whole number lost digits
+
 	head     bool     // the first line is no edge
+	kind     int      // column that may say that an edge is undirected, where columns are named
 	columns  []int    // what each holds; nil: from, to and perhaps a weight
 	weighed  bool     // the first edge has a weight
 	weightAs string   // where the weights were found
@@ -43,13 +54,16 @@ func (l *edgeText) each(edge func(from, to int64, weight float32) error) error {
 	if l.head {
 		t.SkipLine()
 	}
+	l.lines, l.both, l.most = 0, 0, -1
 	for first := true; t.Next(); first = false {
 		from, to, weight, weighed, err := l.line()
 		if err != nil {
 			return err
 		}
-		if first {
-			l.weighed = weighed
+		if l.lines++; first {
+			l.weighed, l.weightOf, l.first = weighed, l.exact, [2]int64{from, to}
+		} else {
+			l.most = max(l.most, from, to)
 		}
 		if weighed != l.weighed && !l.ignore {
 			with := map[bool]string{true: "a", false: "no"}
@@ -81,7 +95,10 @@ func (l *edgeText) line() (from, to int64, weight float32, weighed bool, err err
 		case kind == colWeight:
 			weight, weighed, err = l.weight()
 		case kind == colOther:
-			_, err = t.Text()
+			var text []byte
+			if text, err = t.Text(); l.columns != nil && col == l.kind && bytes.EqualFold(text, []byte("undirected")) {
+				l.both++
+			}
 		default:
 			err = t.Unexpected("the end of the line after from, to and weight")
 		}
@@ -220,14 +237,29 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 	if len(l.others) > 0 {
 		d.Note("of the attributes of edges only weight is used, not %s", fields.Quoted(l.others))
 	}
+	l.noteDoubts(d)
 	if !weighted {
 		return nil
 	}
 	if err := takeWeights(d, list, edgesAs(opt, symmetric), fault); err != nil {
 		return err
 	}
-	d.Note("the %s is read as weights of edges (--ignore-weights reads edges without)", l.weightAs)
+	doubt := "--ignore-weights reads edges without"
+	if l.rounded {
+		doubt = "float32 rounds them: if they are times or ids, give --ignore-weights"
+	}
+	d.Note("the %s is read as weights of edges (the first is %s; %s)", l.weightAs, strconv.FormatFloat(l.weightOf, 'f', -1, 64), doubt)
 	return nil
+}
+
+// noteDoubts says what edges may not be, or how they may be meant.
+func (l *edgeText) noteDoubts(d *dataset.Dataset) {
+	if counts := l.first; !l.head && !l.weighed && l.words == nil && l.lines > 1 && counts[1] == l.lines-1 && counts[0] >= l.most && counts[0] <= l.most+1 {
+		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
+	}
+	if l.both > 0 {
+		d.Note("%d of %d edges are undirected, as a column says: give --edges symmetric", l.both, l.lines)
+	}
 }
 
 // edgesAs returns Options.Edges of a format; symmetric is its default.

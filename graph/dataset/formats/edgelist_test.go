@@ -234,7 +234,7 @@ func TestEdgeListWeights(t *testing.T) {
 				got[[2]int32{u, v}] = d.Graph.Weight(u, v)
 			}
 		}
-		noted := strings.Contains(strings.Join(d.Notes, "\n"), "third column is read as weights")
+		noted := strings.Contains(strings.Join(d.Notes, "\n"), `column "w" is read as weights`)
 		if noted != (c.want != nil) || c.want != nil && !maps.Equal(got, c.want) || c.want == nil && d.Graph.Weights != nil {
 			t.Errorf("%+v: weights %v, notes %q, want %v", c.o, got, d.Notes, c.want)
 		}

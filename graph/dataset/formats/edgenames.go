@@ -73,14 +73,15 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	}
 	is, sure := isNumberHeader(names)
 	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
-	columns, known, wrong := edgeColumns(names)
+	columns, found, wrong := edgeColumns(names)
+	known := found.Named
 	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {
 	case (l.numbers || sure) && wrong != nil:
 		return fault(wrong)
 	case l.numbers || sure:
-		l.head, l.columns = true, columns
+		l.head, l.columns, l.kind = true, columns, found.Kind
 		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
 	case is && !l.told:
 		d.Note("edges: the first line, %s, is read as an edge; if it is a header, as pandas writes for columns without names, delete it", strings.Join(names, ","))
@@ -93,11 +94,10 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	case len(head) > 1 && len(names) == 2 && (!known || len(fields.NameKey(names[0])) <= 2) && l.areNames(head[1], nil):
 		maybe = true
 	default:
-		if !known {
-			d.Note("edges go from column %q to column %q, by their places; names such as source and target say so",
-				names[slices.Index(columns, colFrom)], names[slices.Index(columns, colTo)])
+		if note := found.Note(names); note != "" {
+			d.Note("%s", note)
 		}
-		l.head, l.columns = true, columns
+		l.head, l.columns, l.kind = true, columns, found.Kind
 		l.noteColumns(d, names)
 	}
 	edge := head[0]
@@ -137,18 +137,21 @@ func (l *edgeText) areNames(edge []string, columns []int) bool {
 func (l *edgeText) noteColumns(d *dataset.Dataset, names []string) {
 	var left []string
 	for i, kind := range l.columns {
-		switch kind {
-		case colOther:
+		switch {
+		case kind == colOther && names[i] != "":
 			left = append(left, names[i])
-		case colWeight:
-			if l.weightAs = fmt.Sprintf("column %q", names[i]); i == 2 {
-				l.weightAs = "third column"
-			}
+		case kind == colWeight:
+			l.weightAs = fmt.Sprintf("column %q", names[i])
 		}
 	}
-	if len(left) > 0 {
-		d.Note("edges: columns that are not used: %s (weights are, where the first line calls them weight)", fields.Quoted(left))
+	if len(left) == 0 {
+		return
 	}
+	not := columnsAre(left, "not used", "not used")
+	if l.weightAs == "" {
+		not += "; if one holds weights, call it weight"
+	}
+	d.Note("edges: %s", not)
 }
 
 // takeNames numbers the names of vertices. maybe says that the first line, head, may be names of columns, which hold what columns says if they are known: it is if none of them occurs again.

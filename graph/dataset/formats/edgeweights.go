@@ -38,7 +38,14 @@ func (l *edgeText) weight() (w float32, there bool, err error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false, t.Fault("the edge has the weight %g; weights must be finite", v)
 	}
+	l.sawWeight(t.Exact)
 	return float32(v), true, nil
+}
+
+// sawWeight remembers a weight before it was rounded.
+func (l *edgeText) sawWeight(x float64) {
+	l.exact = x
+	l.rounded = l.rounded || x == math.Trunc(x) && float64(float32(x)) != x
 }
 
 // attribute reads the weight in a dict that begins so.
@@ -61,6 +68,7 @@ func (l *edgeText) attribute(begin string) (w float32, there bool, err error) {
 	if !ok || math.Abs(v) > math.MaxFloat32 {
 		return 0, false, l.t.Fault("the edge has the weight %.40q; weights must be finite numbers", weight)
 	}
+	l.sawWeight(v)
 	if l.weightAs = "attribute weight"; l.ignore {
 		v = 1
 	}
@@ -79,6 +87,7 @@ func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, 
 	for e := range weights {
 		weights[e] = float32(math.NaN()) // not listed
 	}
+	added := 0
 	err := list(func(from, to graph.NodeID, weight float32) {
 		if kind == dataset.Reversed {
 			from, to = to, from
@@ -92,6 +101,7 @@ func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, 
 			return
 		}
 		if w := &weights[g.Indptr[to]+int64(k)]; *w == *w {
+			added++
 			if *w += weight; math.IsInf(float64(*w), 0) {
 				wrong = fmt.Errorf("the weights of the edge %d → %d, which is there more than once, add up to %g", from, to, *w)
 			}
@@ -104,6 +114,9 @@ func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, 
 	}
 	if err != nil {
 		return err
+	}
+	if added > 0 {
+		d.Note("weights of repeated edges are added up (%d)", added)
 	}
 	g.Weights = weights
 	for v := range graph.NodeID(g.Rows()) {

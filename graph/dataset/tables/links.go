@@ -81,7 +81,7 @@ func (r *linkReader) columns() error {
 				r.t.Edges, head[i])
 		}
 	}
-	r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "type") })
+	r.kind = found.Kind
 	if r.t.Weight == "" {
 		r.likely = found.Weight
 		return nil

@@ -29,14 +29,11 @@ func (in *tableIn) ends() (fields.EdgeColumns, error) {
 		}
 	}
 	c, err := fields.EdgesByName(in.head)
-	switch {
-	case err != nil:
+	if err != nil {
 		return c, fmt.Errorf("%s: %w", in.name, err)
-	case c.Named && (c.From != 0 || c.To != 1):
-		in.note("edges go from column %q to column %q", in.head[c.From], in.head[c.To])
-	case !c.Named:
-		in.note("edges go from column %q to column %q, by their places; names such as source and target say so",
-			in.head[c.From], in.head[c.To])
+	}
+	if note := c.Note(in.head); note != "" {
+		in.note("%s", note)
 	}
 	return c, nil
 }

@@ -96,12 +96,13 @@ type EdgeColumns struct {
 	From, To int
 	Named    bool // they are called so; else they are the first two, behind one that numbers the rows
 	Weight   int  // that is called so, -1: none
+	Kind     int  // that may say Undirected, as Gephi writes it, -1: none
 	Third    int  // the only one behind From and To where these are by place, if it may be a weight, -1: none
 }
 
 // EdgesByName finds the columns of a table of edges by their names, else by their places, if the names do not say something else.
 func EdgesByName(head []string) (EdgeColumns, error) {
-	c := EdgeColumns{To: 1, Weight: -1, Third: -1}
+	c := EdgeColumns{To: 1, Weight: -1, Third: -1, Kind: -1}
 	if len(head) < 2 {
 		return c, fmt.Errorf("its first line names no two columns, from and to")
 	}
@@ -123,7 +124,7 @@ func EdgesByName(head []string) (EdgeColumns, error) {
 	c.From, c.To = places[0], places[1]
 	others := slices.Clone(head)
 	others[c.From], others[c.To] = "", ""
-	c.Weight = named(others, weightNames)
+	c.Weight, c.Kind = named(others, weightNames), named(others, []string{"type"})
 	if third := first + 2; !c.Named && c.Weight < 0 && len(head) == third+1 && !slices.Contains(aboutEdges, NameKey(head[third])) {
 		c.Third = third
 	}
@@ -136,6 +137,23 @@ func EdgesByName(head []string) (EdgeColumns, error) {
 		}
 	}
 	return c, nil
+}
+
+// Note says what is doubtful about the columns that were found; "": nothing is.
+func (c EdgeColumns) Note(head []string) string {
+	from, to := head[c.From], head[c.To]
+	a, isA := strings.CutSuffix(NameKey(from), "id")
+	b, isB := strings.CutSuffix(NameKey(to), "id")
+	note := fmt.Sprintf("edges go from column %q to column %q", from, to)
+	switch {
+	case c.Named && c.From == 0 && c.To == 1:
+		return ""
+	case c.Named:
+		return note
+	case isA && isB && a != b:
+		return note + ", as ids of the same vertices: if they are of two kinds, so that 1 and 1 differ, write u1 and m1, or the like"
+	}
+	return note + ", by their places; names such as source and target say so"
 }
 
 // endPairs finds the columns of the ends of edges by their names. There may be several where names of ends stand beside another word,

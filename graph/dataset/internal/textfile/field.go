@@ -11,7 +11,7 @@ import (
 const maxText = 1 << 12
 
 // between says what stands between fields.
-var between = map[byte]string{',': "commas", ';': "semicolons", ' ': "blanks"}
+var between = map[byte]string{',': "commas", ';': "semicolons", ' ': "blanks or tabs"}
 
 // Separator reads what stands between two fields and reports whether the line goes on.
 func (t *Reader) Separator() (more bool, err error) {
