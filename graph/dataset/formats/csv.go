@@ -58,6 +58,9 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	}
 	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
 		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.vertexNames}
+		if l.says = filepath.Base(f.features); f.features == "" || suffix(listEnds...)(f.features) {
+			l.says = filepath.Base(f.labels)
+		}
 		if n < 0 {
 			return readEdges(d, l, opt)
 		}
@@ -201,6 +204,9 @@ func (f *csvFiles) readMasks(d *dataset.Dataset) error {
 		}
 		if err != nil {
 			return err
+		}
+		if check.CountTrue(*into) == 0 {
+			d.Note("%s: no vertex is in it", name)
 		}
 	}
 	return nil

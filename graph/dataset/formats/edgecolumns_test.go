@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,18 @@ func FuzzAttributes(f *testing.F) {
 			t.Errorf("%q: %q, %q", text, weight, others)
 		}
 	})
+}
+
+// Edges that weigh differently in their two directions keep their weights, with a note.
+func TestUnequalWeights(t *testing.T) {
+	dir := datatest.Put(t, map[string][]byte{"edges.csv": []byte("source,target,weight\n0,1,2\n1,0,4\n1,2,3\n")})
+	const note = "edges that weigh differently in their two directions keep both weights: 1 (0 → 1: 2, 1 → 0: 4)"
+	for kind, want := range map[string]bool{dataset.Symmetric: true, dataset.Directed: false} {
+		d, err := Load(dir, dataset.Options{Edges: kind})
+		if err != nil || slices.Contains(d.Notes, note) != want {
+			t.Errorf("%s: notes %q, %v", kind, d.Notes, err)
+		}
+	}
 }
 
 // Weights that are missing are no fault where weights are ignored.

@@ -21,6 +21,7 @@ type edgeText struct {
 	numbers bool                     // the first line is 0,1 or 0,1,2, which is no edge
 	told    bool                     // it is known whether it is
 	n       int                      // vertices; -1 if unknown
+	says    string                   // the file that says how many they are, "": none does
 	ids     *adjacency.IDs           // of the vertices; nil: an id is its vertex
 	given   func() ([]string, error) // names of the vertices in the file of them, nil if there are none; nil: there is no such file
 	words   *idNames                 // of the vertices; nil: ids are numbers
@@ -150,7 +151,14 @@ func (l *edgeText) check(id int64) error {
 	case l.ids != nil:
 		return nil
 	case l.n >= 0 && id >= int64(l.n):
-		return t.Fault("vertex %d is outside [0, %d)", id, l.n)
+		says := ""
+		if l.says != "" {
+			says = fmt.Sprintf(": %s has %d vertices", l.says, l.n)
+		}
+		if id == int64(l.n) {
+			says += "; ids count from 0"
+		}
+		return t.Fault("vertex %d is outside [0, %d)%s", id, l.n, says)
 	case id >= math.MaxInt32-1:
 		return t.Fault("vertex id %d is above %d; ids this large must be compacted (--compact) or renumbered", id, math.MaxInt32-2)
 	}

@@ -13,6 +13,25 @@ import (
 	"capgnn/internal/room"
 )
 
+// noteUnequal says which edges of a graph with both directions weigh differently in them.
+func noteUnequal(d *dataset.Dataset) {
+	g, n, first := d.Graph, 0, ""
+	for v := range graph.NodeID(g.Rows()) {
+		for _, u := range g.Row(int(v)) {
+			there, back := g.Weight(u, v), g.Weight(v, u)
+			if u >= v || there == back {
+				continue
+			}
+			if n++; n == 1 {
+				first = fmt.Sprintf("%d → %d: %g, %d → %d: %g", u, v, there, v, u, back)
+			}
+		}
+	}
+	if n > 0 {
+		d.Note("edges that weigh differently in their two directions keep both weights: %d (%s)", n, first)
+	}
+}
+
 // weight reads the weight of an edge, as a number or in networkx's dict of attributes; there is false for a dict without one.
 func (l *edgeText) weight() (w float32, there bool, err error) {
 	t := l.t
@@ -125,6 +144,9 @@ func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, 
 				*w = g.Weight(v, u)
 			}
 		}
+	}
+	if kind == dataset.Symmetric {
+		noteUnequal(d)
 	}
 	return nil
 }

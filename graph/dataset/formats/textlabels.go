@@ -26,13 +26,18 @@ type textLabels struct {
 	labels  []int32 // nil: of several classes
 	targets []uint8
 	largest int32
-	line    int64 // of the largest label
+	line    int64    // of the largest label
+	seen    [2]bool  // the labels 0 and -1 occur
+	names   []string // of columns; nil: unknown
 }
 
 // one takes the class of a vertex.
 func (l *textLabels) one(y float64) error {
-	if math.IsNaN(y) {
+	switch {
+	case math.IsNaN(y):
 		y = -1
+	case y == 0, y == -1:
+		l.seen[int(-y)] = true
 	}
 	if y != math.Trunc(y) {
 		return l.t.Fault("label %g is no class, which are whole numbers from 0, or names: for a quantity make classes of its ranges, such as 0, 1, 2", y)
@@ -50,7 +55,11 @@ func (l *textLabels) one(y float64) error {
 // several takes whether a vertex is of class col.
 func (l *textLabels) several(col int, y float64) error {
 	if y != 0 && y != 1 {
-		return l.t.Fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
+		columns := ""
+		if l.names != nil {
+			columns = ", here " + fields.Quoted(l.names)
+		}
+		return l.t.Fault("class %d: %g is neither 0 nor 1, which labels of several columns are%s; for one class per vertex keep one column, and call that of the vertices id", col, y, columns)
 	}
 	l.targets = append(l.targets, uint8(y))
 	return nil
@@ -125,14 +134,14 @@ func readTextLabels(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (
 // readLabelRows is readTextLabels of rows whose first lines were looked at. classes are the names of the classes, nil: those that occur, sorted.
 func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (rows int, err error) {
 	t := r.t
-	l := &textLabels{t: t, n: n, largest: -1}
+	l := &textLabels{t: t, n: n, largest: -1, names: r.names}
 	if l.lines, err = t.Survey(); err != nil {
 		return 0, err
 	}
 	if err := l.findNames(d, r, classes); err != nil {
 		return 0, err
 	}
-	if held := l.lines.Rows - toInt(r.head); n >= 0 && held < int64(n) && held+l.lines.Empty == int64(n) {
+	if held := l.lines.Rows - int64(toInt(r.head)); n >= 0 && held < int64(n) && held+l.lines.Empty == int64(n) {
 		t.KeepEmpty = true
 		d.Note("labels: %d empty lines are vertices without a label", l.lines.Empty)
 	}
@@ -185,7 +194,10 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 		d.ClassNames = sorted
 		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
 	}
-	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
+	switch unlabelled := check.CountOf(d.Labels, -1); {
+	case unlabelled > 0 && l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true}:
+		d.Note("labels: all are -1 or 1, and -1 is read as no label, of %d vertices; if it is a class, write 0 and 1", unlabelled)
+	case unlabelled > 0:
 		d.Note("%d vertices have no label", unlabelled)
 	}
 }
@@ -201,7 +213,9 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 	}
 	title, rest, again, names, decided := "", int64(0), false, false, false
 	if r.id < 0 {
-		title = strings.Join(head[0], " ")
+		if title = strings.Join(head[0], " "); r.extra > 0 {
+			title = r.names[0]
+		}
 		l.t.WholeLines()
 	}
 	_, _, err = r.each(1<<16, func() (float64, error) {
@@ -242,7 +256,7 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 	return nil
 }
 
-func toInt(b bool) int64 {
+func toInt(b bool) int {
 	if b {
 		return 1
 	}

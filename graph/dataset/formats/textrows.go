@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -26,6 +27,8 @@ type rowText struct {
 	index bool
 	// implied says that values of one column would make it too, if they had decimal commas.
 	implied bool
+	end     int // of the columns that hold something; 0: all do
+	extra   int // empty columns behind them, as spreadsheets write them
 }
 
 // rowsOf looks at the first lines of t. named says whether the first one may hold names, numbers that it is 0,1,2,… and no row.
@@ -59,8 +62,14 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 		t.Next()
 		return nil, t.FaultHere("the first line names %d columns, and here are %d fields: write decimal commas as points", len(names), cols)
 	}
-	if r.names = names; cols > 1 {
+	for n := len(names); n > 1 && names[n-1] == "" && head[1][cols-1-r.extra] == ""; n-- {
+		names, r.extra = names[:n-1], r.extra+1
+	}
+	if r.names, r.end = names, len(names); len(names) > 1 {
 		err = r.findID()
+	}
+	if err == nil && slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(name, "\ufffd") }) {
+		err = r.t.Whole("line 1: the names of the columns are no UTF-8 text: save the file as UTF-8, or iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW")
 	}
 	if r.numbers {
 		r.names = nil
@@ -112,29 +121,44 @@ func (r *rowText) each(limit int, read func() (float64, error), cell func(row, c
 		r.t.SkipLine()
 	}
 	r.ids, r.lines = r.ids[:0], r.lines[:0]
-	if r.id < 0 {
+	if r.id < 0 && r.extra == 0 {
 		return r.t.TableBy(limit, func(int) (float64, error) { return read() }, cell)
 	}
-	rows, cols, err = r.t.TableBy(limit, func(col int) (float64, error) {
-		if col != r.id {
-			return read()
+	isExtra := func(col int) bool { return r.extra > 0 && col >= r.end }
+	rows, cols, err = r.t.TableBy(limit+r.extra, func(col int) (float64, error) {
+		switch {
+		case col == r.id:
+			return r.readID()
+		case isExtra(col):
+			text, err := r.t.Text()
+			if err == nil && len(text) > 0 {
+				err = r.t.Fault("column %d has no name, and here a value", col+1)
+			}
+			return 0, err
 		}
-		v, word, err := r.t.Cell(64)
-		if err == nil && (word != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) {
-			err = r.t.Fault("column %q does not number vertices here: `capgnn data tables` numbers names; a feature must be called something else", r.title)
-		}
-		return v, err
+		return read()
 	}, func(row, col int, v float64) error {
 		switch {
 		case col == r.id:
 			r.ids, r.lines = append(r.ids, int64(v)), append(r.lines, r.t.TokenLine)
 			return nil
-		case col > r.id:
+		case isExtra(col):
+			return nil
+		case r.id >= 0 && col > r.id:
 			col--
 		}
 		return cell(row, col, v)
 	})
-	return rows, cols - 1, err
+	return rows, cols - r.extra - toInt(r.id >= 0), err
+}
+
+// readID reads the vertex of a row.
+func (r *rowText) readID() (float64, error) {
+	v, word, err := r.t.Cell(64)
+	if err == nil && (word != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) {
+		err = r.t.Fault("column %q does not number vertices here: `capgnn data tables` numbers names; a feature must be called something else", r.title)
+	}
+	return v, err
 }
 
 // order returns the vertex of each row of n, nil where rows are in the order of vertices, and notes what became of the column of vertices.

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -101,14 +103,17 @@ func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]st
 			d.Note("%s: %v: left alone", path, err)
 			return nil, nil
 		}
-		if file != IDsFile && len(record) > 1 {
+		switch {
+		case len(record) > 1:
 			d.Note("%s: line %d has %d fields, want a name: left alone", path, line+1, len(record))
 			return nil, nil
+		case !utf8.ValidString(record[0]):
+			return nil, &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("line %d: %.40q is no UTF-8 text: save the file as UTF-8", line+1, record[0])}
 		}
 		if line == 0 {
 			continue
 		}
-		name := strings.ToValidUTF8(record[0], "\ufffd")
+		name := record[0]
 		if shown {
 			name = strings.Map(printable, name)
 		}

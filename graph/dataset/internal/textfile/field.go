@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // maxText bounds the bytes of a field of text.
@@ -159,14 +160,32 @@ func (t *Reader) NoNumber(word []byte) error {
 	switch {
 	case len(word) == 0 && t.at() == t.TokenAt:
 		return t.Unexpected("a number")
+	case !utf8.Valid(word):
+		return t.notUTF8(word)
 	case len(bytes.Trim(word, "0123456789,+-")) == 0 && bytes.Count(word, []byte{','}) == 1:
 		return t.Fault("found %q, want a number: write decimal commas as points", word)
 	}
-	return t.Fault("found %q, want a number; names become numbers with data tables, fields stand between commas, tabs or blanks", word)
+	hint := ""
+	if bytes.ContainsAny(word, "|:") {
+		hint = ", fields stand between commas, semicolons, tabs or blanks"
+	}
+	return t.Fault("found %q, want a number; names and dates become numbers with data tables%s", word, hint)
 }
 
-// Text reads a field of any text up to what separates the fields of the first line, which Head must have seen, without quotes and blanks around it. It is valid until the next call.
+// Text reads a field of UTF-8 text up to what separates the fields of the first line, which Head must have seen, without quotes and blanks around it. It is valid until the next call.
 func (t *Reader) Text() ([]byte, error) {
+	text, err := t.anyText()
+	if err == nil && !utf8.Valid(text) {
+		err = t.notUTF8(text)
+	}
+	return text, err
+}
+
+func (t *Reader) notUTF8(text []byte) error {
+	return t.Fault("%.40q is no UTF-8 text: save the file as UTF-8, or iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW", text)
+}
+
+func (t *Reader) anyText() ([]byte, error) {
 	t.TokenAt, t.TokenLine = t.at(), t.line
 	t.text = t.text[:0]
 	if t.peek() == '"' {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"unicode/utf8"
 
 	"capgnn/internal/npy"
 	"capgnn/internal/regular"
@@ -98,6 +99,10 @@ func (t *Reader) Restart() (err error) {
 		t.pos = 3
 	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
 		return &npy.FormatError{File: t.file, Offset: 0, Err: errors.New("is text of UTF-16: save it as UTF-8 (in Excel as \"CSV UTF-8\")")}
+	}
+	if begin := t.buf[t.pos:t.end]; len(begin) > 5 && bytes.HasPrefix(begin, []byte("sep=")) && bytes.IndexByte(begin[:min(len(begin), 7)], '\n') >= 5 {
+		t.skip() // Excel's
+		t.pos, t.line = t.pos+1, t.line+1
 	}
 	return nil
 }
@@ -226,7 +231,11 @@ func (t *Reader) Whole(format string, args ...any) error {
 func (t *Reader) Unexpected(want string) error {
 	c := t.peek()
 	if t.end > t.pos && c != '\n' {
-		return t.FaultAt(t.at(), t.line, "found %q, want %s", rune(c), want)
+		r, size := utf8.DecodeRune(t.buf[t.pos:t.end])
+		if size == 1 {
+			r = rune(c)
+		}
+		return t.FaultAt(t.at(), t.line, "found %q, want %s", r, want)
 	}
 	return t.FaultAt(t.at(), t.line, "the line ends here, want %s", want)
 }
