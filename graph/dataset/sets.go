@@ -113,6 +113,10 @@ func (d *Dataset) trainRest() {
 	case d.Test == nil:
 		others = "validation set"
 	}
+	if count == 0 {
+		d.Note("there is no training set, and every labelled vertex is in the %s: none is left to train", others)
+		return
+	}
 	d.Note("there is no training set: the %d labelled vertices outside the %s train", count, others)
 }
 

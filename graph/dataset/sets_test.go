@@ -34,7 +34,7 @@ func TestSettleSets(t *testing.T) {
 		"test alone":                 {"", "", "...ee.", dataset.Options{}, nil, "tttee.", "the 3 labelled vertices outside the test set train"},
 		"validation alone":           {"", "v.....", "", dataset.Options{}, nil, "vtttt.", "the 4 labelled vertices outside the validation set train"},
 		"several labels":             {"", "", "...ee.", dataset.Options{}, several, "ttteet", "the 4 labelled vertices outside the test set train"},
-		"nothing left":               {"", "vvv...", "...ee.", dataset.Options{}, nil, "vvvee.", "the 0 labelled vertices outside the validation and test sets train"},
+		"nothing left":               {"", "vvv...", "...ee.", dataset.Options{}, nil, "vvvee.", "every labelled vertex is in the validation and test sets: none is left to train"},
 		"no labels":                  {"", "..v...", "...ee.", dataset.Options{Draw: draw}, unlabelled, "..vee.", ""},
 		"empty sets, none to draw":   {"", "......", "......", dataset.Options{}, nil, "......", ""},
 		"empty sets, drawn":          {"", "......", "......", dataset.Options{Draw: draw}, nil, "drawn", ""},

@@ -128,7 +128,7 @@ func (p *Problem) Validate() error {
 		}
 	}
 	if errors.Join(errs...) == nil && p.TrainingVertices() == 0 {
-		bad("no vertex to train on: the training mask is empty or all its vertices are unlabelled")
+		bad("no vertex to train on: no vertex of the training set has a label (without such a set: all labelled vertices are in the others)")
 	}
 	return errors.Join(errs...)
 }

@@ -59,7 +59,17 @@ func listFiles(d *dataset.Dataset, dir string) error {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	d.Note("read: %s; not read: %s", strings.Join(d.Files, ", "), strings.Join(names, ", "))
+	if k := slices.IndexFunc(d.Unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
+		d.Note("of %s and the edges `capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set", d.Unread[k].Name,
+			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"))
+	}
 	return nil
+}
+
+// isVertexTable reports whether a file is called as tables of vertices are.
+func isVertexTable(name string) bool {
+	stem, end, _ := strings.Cut(strings.ToLower(name), ".")
+	return slices.Contains([]string{"nodes", "node", "vertices", "vertex"}, stem) && slices.Contains([]string{"csv", "tsv", "txt", "csv.gz", "tsv.gz"}, end)
 }
 
 // filesOfNames are the files beside a data set that hold names.

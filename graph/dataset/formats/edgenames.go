@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
@@ -97,6 +98,9 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		if note := found.Note(names); note != "" {
 			d.Note("%s", note)
 		}
+		if found.TwoKinds(names) {
+			d.Note("%q and %q are read as ids of the same vertices; if they are of two kinds, give them different ids, such as u1 and m1", names[0], names[1])
+		}
 		l.head, l.columns, l.kind = true, columns, found.Kind
 		l.noteColumns(d, names)
 	}
@@ -110,10 +114,29 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	if !l.areNames(edge, l.columns) {
 		return nil
 	}
+	if odd := l.oddID(edge, head); odd != "" && !l.head && !maybe {
+		l.t.Next()
+		return l.t.FaultHere("%s: write lines such as 1 2, from one vertex to another", odd)
+	}
 	if !known {
 		columns = nil
 	}
 	return l.takeNames(d, names, maybe, columns)
+}
+
+// oddID says what in the fields of an edge is no id, but a mark that other programs write around ids; "": nothing is.
+func (l *edgeText) oddID(edge []string, head [][]string) string {
+	isNumber := func(f string) bool { _, ok := fields.Whole(f); return ok }
+	for _, f := range edge[:min(2, len(edge))] {
+		marks := strings.TrimFunc(f, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) == ""
+		if f != "" && marks || strings.Count(f, "(") != strings.Count(f, ")") || strings.Count(f, "[") != strings.Count(f, "]") {
+			return fmt.Sprintf("%.40q is no id", f)
+		}
+	}
+	if last := head[len(head)-1]; len(edge) == 3 && len(edge[0]) == 1 && isNumber(edge[1]) && isNumber(edge[2]) && len(head) > 1 && last[0] == edge[0] {
+		return fmt.Sprintf("lines begin with %.40q, as DIMACS writes them", edge[0])
+	}
+	return ""
 }
 
 // areNames reports whether one of the ids in the fields of an edge is a name: more than digits, signs and separators.

@@ -76,7 +76,7 @@ func noteRounded(d *dataset.Dataset) {
 	for _, c := range slices.Sorted(maps.Keys(d.Exact)) {
 		values := d.Exact[c]
 		most := max(math.Abs(slices.Min(values)), math.Abs(slices.Max(values)))
-		if most <= 1<<24 && most <= close*(slices.Max(values)-slices.Min(values)) {
+		if slices.Max(values) == slices.Min(values) || most <= 1<<24 && most <= close*(slices.Max(values)-slices.Min(values)) {
 			continue
 		}
 		name := strconv.Itoa(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/ranks"
@@ -72,6 +73,9 @@ func (t *Run) noteSets() {
 	if !slices.Contains(t.sets.Test, true) {
 		t.Console.Note("note: %s has no test vertices: there is no test score", t.Data.Name)
 	}
+	for _, note := range labelNotes(t.Data.Problem, t.Data.Names.Classes) {
+		t.Console.Note("note: %s", note)
+	}
 	p, has, lacks := t.Data.Problem, slices.Contains(t.sets.Val, true), "no validation vertices"
 	if has && !t.Config.BestByLoss() && !t.metric().Scores(p, p.Val) {
 		has, lacks = false, "validation vertices that have no "+string(t.metric())
@@ -96,4 +100,62 @@ func (t *Run) noteSets() {
 		text = "; " + strings.Join(idle, " and ") + " have no effect"
 	}
 	t.Console.Note("note: %s has %s: the newest weights count as the best%s", t.Data.Name, lacks, text)
+}
+
+// labelNotes says of which labels nothing can be learnt, and how many vertices of the sets count for nothing. names are those of the
+// classes, nil: they have none.
+func labelNotes(p *learn.Problem, names []string) (notes []string) {
+	if p.Labels == nil || p.Shards != nil {
+		return nil
+	}
+	used, trained := make([]bool, p.Classes), make([]bool, p.Classes)
+	var without []string
+	for k, mask := range [][]bool{p.Train, p.Val, p.Test} {
+		all, none := 0, 0
+		for v, in := range mask {
+			switch y := p.Labels[v]; {
+			case !in:
+				continue
+			case y < 0:
+				none++
+			case k == 0:
+				trained[y] = true
+			}
+			all++
+		}
+		if none > 0 {
+			without = append(without, fmt.Sprintf("%d of %d %s vertices", none, all, [3]string{"training", "validation", "test"}[k]))
+		}
+	}
+	if len(without) > 0 {
+		notes = append(notes, fmt.Sprintf("without a label, and so without effect: %s", strings.Join(without, ", ")))
+	}
+	for _, y := range p.Labels {
+		if y >= 0 {
+			used[y] = true
+		}
+	}
+	var all, lost []string
+	for y := range used {
+		if !used[y] {
+			continue
+		}
+		name := strconv.Itoa(y)
+		if names != nil {
+			name = fmt.Sprintf("%.40q", names[y])
+		}
+		if all = append(all, name); !trained[y] {
+			lost = append(lost, name)
+		}
+	}
+	const shown = 8
+	switch {
+	case len(all) == 1:
+		notes = append(notes, fmt.Sprintf("every label is class %s: there is nothing to learn", all[0]))
+	case len(lost) > shown:
+		notes = append(notes, fmt.Sprintf("%d of %d classes have no training vertex, so that nothing learns them: %s, …", len(lost), len(all), strings.Join(lost[:shown], ", ")))
+	case len(lost) > 0:
+		notes = append(notes, fmt.Sprintf("%d of %d classes have no training vertex, so that nothing learns them: %s", len(lost), len(all), strings.Join(lost, ", ")))
+	}
+	return notes
 }

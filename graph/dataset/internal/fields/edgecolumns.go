@@ -14,6 +14,7 @@ var (
 		{"source", "target"}, {"src", "dst"}, {"src", "dest"}, {"source", "destination"}, {"source", "dest"}, {"from", "to"},
 		{"u", "v"}, {"v", "w"}, {"1", "2"}, {"n1", "n2"}, {"v1", "v2"}, {"head", "tail"}, {"start", "end"},
 		{"sender", "receiver"}, {"citing", "cited"}, {"origin", "destination"}, {"origin", "dest"}, {"orig", "dest"},
+		{"caller", "callee"}, {"payer", "payee"}, {"buyer", "seller"}, {"follower", "followee"}, {"parent", "child"},
 	}
 	// weightNames are what weights of edges are called, the plainest first.
 	weightNames = []string{"weight", "weights", "edgeweight", "w", "strength", "value"}
@@ -24,6 +25,8 @@ var (
 	}
 	// labelNames are what columns of labels are called.
 	labelNames = []string{"label", "labels", "class", "classes", "y", "ytrue", "target", "targets", "category", "groundtruth"}
+	// notEnds are names of columns that an end of edges does not have, though they may be weights.
+	notEnds = []string{"amount", "age", "distance", "rating", "score", "count", "price", "createdat"}
 	// idNames are what columns of ids of vertices are called, the plainest first.
 	idNames = []string{"id", "nodeid", "vertexid", "nid", "vid", "node", "vertex"}
 )
@@ -142,18 +145,21 @@ func EdgesByName(head []string) (EdgeColumns, error) {
 // Note says what is doubtful about the columns that were found; "": nothing is.
 func (c EdgeColumns) Note(head []string) string {
 	from, to := head[c.From], head[c.To]
-	a, isA := strings.CutSuffix(NameKey(from), "id")
-	b, isB := strings.CutSuffix(NameKey(to), "id")
 	note := fmt.Sprintf("edges go from column %q to column %q", from, to)
 	switch {
 	case c.Named && c.From == 0 && c.To == 1:
 		return ""
 	case c.Named:
 		return note
-	case isA && isB && a != b:
-		return note + ", as ids of the same vertices: if they are of two kinds, so that 1 and 1 differ, write u1 and m1, or the like"
 	}
 	return note + ", by their places; names such as source and target say so"
+}
+
+// TwoKinds reports whether the columns that were found are called as ids of two kinds: user_id, movieId.
+func (c EdgeColumns) TwoKinds(head []string) bool {
+	a, isA := strings.CutSuffix(NameKey(head[c.From]), "id")
+	b, isB := strings.CutSuffix(NameKey(head[c.To]), "id")
+	return !c.Named && isA && isB && a != b
 }
 
 // endPairs finds the columns of the ends of edges by their names. There may be several where names of ends stand beside another word,
@@ -168,7 +174,7 @@ func endPairs(head []string) (pairs [][2]int) {
 		}
 		for _, pair := range endNames {
 			from, to := slices.Index(keys, pair[0]), slices.Index(keys, pair[1])
-			if from < 0 || to < 0 || max(from, to) > 1 && strings.EqualFold(head[from], "start") { // times
+			if from < 0 || to < 0 || (max(from, to) > 1 || len(head) > 3) && strings.EqualFold(head[from], "start") { // times
 				continue
 			}
 			return [][2]int{{from, to}}
@@ -201,7 +207,7 @@ func contradict(head []string, first int) bool {
 	}
 	other := func(name string) bool {
 		key := NameKey(name)
-		return slices.Contains(aboutEdges, key) || slices.Contains(weightNames, key) && key != "value"
+		return slices.Contains(aboutEdges, key) || slices.Contains(notEnds, key) || slices.Contains(weightNames, key) && key != "value"
 	}
 	others := 0
 	for _, name := range head[first:] {
