@@ -1,11 +1,13 @@
 package formats
 
 import (
+	"slices"
 	"strings"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/stores"
 )
 
 // minTold is from how many labelled vertices on a feature that tells every label is no chance.
@@ -60,4 +62,33 @@ func tells(d *dataset.Dataset, col int) bool {
 		of[x], seen[y] = y, true
 	}
 	return len(seen) > 1 && len(of) <= labelled/2
+}
+
+// maxSeenIDs bounds the vertices whose ids are compared.
+const maxSeenIDs = 1 << 20
+
+// noteArrays says what is doubtful about labels and ids of a store or an .npz with its keys.
+func noteArrays(d *dataset.Dataset) {
+	if d.Format != stores.Format && d.Format != "npz" {
+		return
+	}
+	noteClasses(d, d.Classes/2)
+	hot := d.Targets != nil && d.Classes > 1
+	for v := 0; hot && v < d.Graph.Rows(); v++ {
+		ones := 0
+		for _, y := range d.Targets[v*d.Classes:][:d.Classes] {
+			ones += int(y)
+		}
+		hot = ones == 1
+	}
+	if hot {
+		d.Note("y has one 1 in every row, and is read as several labels of each vertex; for one class of each save y.argmax(1)")
+	}
+	if len(d.IDs) > maxSeenIDs {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(d.IDs))
+	if again := len(sorted) - len(slices.Compact(sorted)); again > 0 {
+		d.Note("ids: %d vertices have the id of another one", again)
+	}
 }

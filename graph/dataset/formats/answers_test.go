@@ -2,11 +2,13 @@ package formats
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/datatest"
+	"capgnn/internal/npy"
 )
 
 // A note names the features that tell the label alone, and no others.
@@ -38,6 +40,33 @@ func TestAnswers(t *testing.T) {
 		notes := strings.Join(d.Notes, "\n")
 		if strings.Contains(notes, "to tell the label") != c.want || c.want && !strings.Contains(notes, `features: column "f" is alone enough to tell`) {
 			t.Errorf("%s: notes %s", c.name, notes)
+		}
+	}
+}
+
+// What is doubtful about the arrays of an .npz with a store's keys is noted, and what is not read is named.
+func TestArrayNotes(t *testing.T) {
+	graph := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2, 2}}, {Key: "indices", Data: []int32{1, 0}}}
+	for _, c := range []struct {
+		name string
+		more npy.Entry
+		want string // a note; "": none
+	}{
+		{"labels", npy.Entry{Key: "y", Data: []int64{0, 1, 1}}, ""},
+		{"wrapped labels", npy.Entry{Key: "y", Data: []int64{0, 5, 5}}, `labels: no vertex has class "1", "2", "3", "4"`},
+		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "y has one 1 in every row"},
+		{"several labels", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 1, 0, 1}}, ""},
+		{"ids", npy.Entry{Key: "ids", Data: []int64{7, 8, 9}}, ""},
+		{"ids twice", npy.Entry{Key: "ids", Data: []int64{7, 8, 7}}, "ids: 1 vertices have the id of another one"},
+		{"a split", npy.Entry{Key: "train_idx", Data: []int64{1}}, "read: the arrays of a store; not read: train_idx (split?)"},
+		{"data", npy.Entry{Key: "data", Data: []int64{1, 2}}, "read: the arrays of a store; not read: data"},
+	} {
+		d, err := Load(datatest.NPZ(t, append(slices.Clone(graph), c.more)...), dataset.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
+			t.Errorf("%s: notes %q, want %q", c.name, notes, c.want)
 		}
 	}
 }

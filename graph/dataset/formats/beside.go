@@ -43,8 +43,28 @@ func listFiles(d *dataset.Dataset, dir string) error {
 			d.Unread = append(d.Unread, dataset.Unread{Name: name, Looks: looks})
 		}
 	}
+	noteUnread(d, strings.Join(d.Files, ", "))
+	if k := slices.IndexFunc(d.Unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
+		d.Note("of %s and the edges `capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set", d.Unread[k].Name,
+			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"))
+	}
+	return nil
+}
+
+// listMembers says which arrays of an .npz with a store's keys are not read, in a note and Unread.
+func listMembers(d *dataset.Dataset, keys []string) {
+	for _, key := range keys {
+		if !slices.Contains(stores.Keys, key) && key != "x_shape" && key != "classes" {
+			d.Unread = append(d.Unread, dataset.Unread{Name: key, Looks: looksLike(key + ".npy")})
+		}
+	}
+	noteUnread(d, "the arrays of a store")
+}
+
+// noteUnread notes what was not read beside what was.
+func noteUnread(d *dataset.Dataset, read string) {
 	if len(d.Unread) == 0 {
-		return nil
+		return
 	}
 	const shown = 4
 	var names []string
@@ -58,12 +78,7 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	if more := len(d.Unread) - shown; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	d.Note("read: %s; not read: %s", strings.Join(d.Files, ", "), strings.Join(names, ", "))
-	if k := slices.IndexFunc(d.Unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
-		d.Note("of %s and the edges `capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set", d.Unread[k].Name,
-			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"))
-	}
-	return nil
+	d.Note("read: %s; not read: %s", read, strings.Join(names, ", "))
 }
 
 // isVertexTable reports whether a file is called as tables of vertices are.
@@ -148,7 +163,7 @@ func looksLike(name string) string {
 // Wanted says how a file would have to be called, or where its content would have to be, to be read as what it looks like.
 func Wanted(d *dataset.Dataset, looks string) string {
 	switch d.Format {
-	case stores.Format:
+	case stores.Format, "npz":
 		return "a store has " + map[string]string{dataset.LooksFeatures: "x.npy", dataset.LooksLabels: "y.npy", dataset.LooksSplit: "train_mask.npy, val_mask.npy and test_mask.npy"}[looks]
 	case formatCSV, formatEdges:
 		with := "a folder with edges.csv has "

@@ -76,7 +76,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err := errors.Join(f.readMasks(d), fields.ReadNames(d, dir)); err != nil {
 		return nil, err
 	}
-	noteClasses(d)
+	noteClasses(d, 0)
 	noteAnswers(d)
 	return d, nil
 }

@@ -53,6 +53,7 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 		err = d.Validate()
 	}
 	if err == nil {
+		noteArrays(d)
 		err = d.SettleSets(opt)
 	}
 	if err != nil {
@@ -185,7 +186,11 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	case has("indptr", "indices", "shape", "format"):
 		return nil, foreign{"a SciPy sparse matrix alone", matrixOf(`scipy.sparse.load_npz(IN)`)}.fault(z.Name())
 	case has("indptr", "indices"):
-		return stores.LoadArchive(z, opt)
+		d, err := stores.LoadArchive(z, opt)
+		if err == nil {
+			listMembers(d, z.Keys())
+		}
+		return d, err
 	case has("node_features", "edges"):
 		return loadHeterophilous(z, opt)
 	case has("feature", "node_types"):

@@ -166,7 +166,32 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 	if l.labels != nil {
 		l.settle(d)
 	}
-	return rows, nil
+	return rows, l.compareNames(classes)
+}
+
+// compareNames refuses labels that are numbers of classes, and all of them names, but not of the same classes.
+func (l *textLabels) compareNames(classes []string) error {
+	if l.words != nil || l.labels == nil {
+		return nil
+	}
+	other, number := -1, -1
+	for y := range min(len(classes), int(l.largest)+1) {
+		k := slices.Index(classes, fmt.Sprint(y))
+		if k == y || !slices.Contains(l.labels, int32(y)) {
+			continue
+		}
+		if k < 0 {
+			return nil
+		}
+		if other < 0 {
+			other, number = k, y
+		}
+	}
+	if other < 0 {
+		return nil
+	}
+	return l.t.Whole("label %d is class number %d, which %s calls %.40q, and %.40q is the name of class number %d: sort the names, or write names that are no numbers",
+		number, number, fields.ClassesFile, classes[number], classes[other], other)
 }
 
 // settle numbers classes by sorted name and notes what is doubtful about one class per vertex.
@@ -263,8 +288,8 @@ func toInt(b bool) int {
 	return 0
 }
 
-// noteClasses says which classes no vertex has, and when classes are nearly as many as vertices.
-func noteClasses(d *dataset.Dataset) {
+// noteClasses says which classes no vertex has, if more than so many, and when classes are nearly as many as vertices.
+func noteClasses(d *dataset.Dataset, most int) {
 	if d.Labels == nil {
 		return
 	}
@@ -286,7 +311,7 @@ func noteClasses(d *dataset.Dataset) {
 		}
 		empty = append(empty, name)
 	}
-	if len(empty) > 0 {
+	if len(empty) > most {
 		d.Note("labels: no vertex has class %s", fields.Quoted(empty))
 	}
 	if n := d.Classes - len(empty); labelled > 20 && n > labelled/2 {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,6 +42,12 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		case len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil:
 			d.Note("%s names %d of %d classes: left alone", filepath.Join(dir, ClassesFile), len(names), d.Classes)
 		default:
+			for y, name := range names {
+				if k := slices.Index(names[:y], name); k >= 0 {
+					d.Note("%s: classes %d and %d are both called %.40q", filepath.Join(dir, ClassesFile), k, y, name)
+					break
+				}
+			}
 			d.ClassNames, d.Classes = names, len(names)
 		}
 	}
