@@ -114,7 +114,11 @@ func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 		fmt.Fprintf(t, "  (%s left out with their vertices)", term.Grouped(w.EdgesGone))
 	}
 	if w.Skipped > 0 {
-		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", term.Grouped(w.Skipped))
+		what := ""
+		if c.String("features") != "" {
+			what = ", or lists of features"
+		}
+		fmt.Fprintf(t, "  (%s left out%s: an unknown id)", term.Grouped(w.Skipped), what)
 	}
 	fmt.Fprintf(t, "\nfeatures\t%s", term.NamesOf(w.Features))
 	switch {
@@ -124,7 +128,7 @@ func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 		fmt.Fprintf(t, "  (train with --features degree)")
 	}
 	if w.Filled > 0 {
-		fmt.Fprintf(t, "  (%s empty fields filled)", term.Grouped(w.Filled))
+		fmt.Fprintf(t, "  (%s filled)", term.Counted(int(w.Filled), "empty field"))
 	}
 	fmt.Fprintf(t, "\nclasses\t%s", term.NamesOf(w.Classes))
 	if w.Unlabelled > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,11 +79,21 @@ var (
 	commaNumber = regexp.MustCompile(`^[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?$`)
 	thousands   = regexp.MustCompile(`^[+-]?[0-9]{1,3}(([,'’ \x{a0}\x{2009}\x{202f}][0-9]{3})+([.,][0-9]+)?|(\.[0-9]{3})+(,[0-9]+)?)$`)
 	otherDate   = regexp.MustCompile(`^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T][0-9:.]+)?$`)
+	clock       = regexp.MustCompile(`^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$`)
+	withUnit    = regexp.MustCompile(`^([$€£¥₹] ?[+-]?[0-9.,]+|[+-]?[0-9.,]+ ?[$€£¥₹]|[+-]?[0-9.,]+ [a-zA-Zµ°][a-zA-Z0-9²³/]{0,5})$`)
 	percent     = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
 )
 
 // pointed puts a point in place of a decimal comma.
 func pointed(field string) string { return strings.Replace(field, ",", ".", 1) }
+
+// plainNumber returns a number with a point, if commas stand in numbers.
+func plainNumber(field string, commas bool) string {
+	if commas && commaNumber.MatchString(field) {
+		return pointed(field)
+	}
+	return field
+}
 
 // dates are the ways in which a date is written, from the largest part to the smallest.
 var dates = []string{
@@ -134,6 +145,19 @@ func vectorItems(field string) []string {
 	return items
 }
 
+// gapInVector reports whether a field holds several numbers, of which one is not known.
+func gapInVector(field string) bool {
+	gap := false
+	for _, item := range vectorItems(field) {
+		if _, ok := number(item); !ok && !fields.Unknown(item) {
+			return false
+		} else if !ok {
+			gap = true
+		}
+	}
+	return gap
+}
+
 // noNumber says why a field is not what most fields of its column are, and what would be one.
 func noNumber(field string, most cellKind) string {
 	if most == cellDate {
@@ -150,12 +174,22 @@ func noNumber(field string, most cellKind) string {
 		return fmt.Sprintf("which is beyond %.1e, the largest number of float32", math.MaxFloat32)
 	case otherDate.MatchString(field):
 		return "which is no number (dates are written as 2024-01-31)"
+	case clock.MatchString(field):
+		return "which is a time (write seconds, or hours)"
+	case gapInVector(field):
+		return "in which a number is not known (fill it in)"
 	case percent.MatchString(field):
 		return "which is no number (take the percent sign out)"
+	case withUnit.MatchString(field):
+		return "which is no number (take the unit or the currency out)"
 	case thousands.MatchString(field):
 		return "which is no number (take out what stands between thousands, and write a point before decimals)"
 	case commaNumber.MatchString(field):
 		return "which is no number (write a decimal point)"
+	case slices.Contains(likeUnknown, bare) || field == "*" || field == "-":
+		return "which is no number, nor empty (leave the field empty, or write NA, and give --missing)"
+	case look("["+field+"]", false).kind == cellVector:
+		return "which is no number (several stand in brackets: [0.1, 0.2])"
 	case strings.Contains(field, "...") && strings.HasPrefix(field, "["):
 		return "a list that NumPy has shortened (write the whole array)"
 	}
@@ -190,13 +224,43 @@ func (d *decimals) see(field string, comma bool, line int) {
 	}
 }
 
+// pointGroups finds columns in whose every number with a point three digits stand behind it, as between thousands.
+type pointGroups struct {
+	points, groups int
+	first          string
+	different      bool
+}
+
+var pointGroup = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
+
+func (p *pointGroups) see(field string) {
+	if !strings.Contains(field, ".") {
+		return
+	}
+	if p.points++; p.points > p.groups+1 || !pointGroup.MatchString(field) {
+		return
+	}
+	if p.groups++; p.groups == 1 {
+		p.first = strings.Clone(field)
+	}
+	p.different = p.different || field != p.first
+}
+
+// remark notes a column of numbers that may have points between thousands.
+func (p *pointGroups) remark(in *tableIn, column string) {
+	if p.different && p.points == p.groups && in.comma == ';' {
+		x, _ := number(p.first)
+		in.note("column %q: %s is read as %g; if its point stands between thousands, take it out", column, p.first, x)
+	}
+}
+
 // verdict is the note on numbers with a comma, or the error of those that could be two things.
 func (d *decimals) verdict(file string) (note string, err error) {
 	switch {
 	case d.commas == 0:
 		return "", nil
 	case d.pointAt > 0:
-		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals stand behind a comma or behind a point, not both; write points",
+		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals stand behind a comma or behind a point, not both; write points, and nothing between thousands",
 			file, d.commaAt, d.comma, d.pointAt, d.point)
 	case d.groups == d.commas:
 		return "", fmt.Errorf("%s: line %d holds %.20q: is its comma a decimal one or between thousands? Write a point before decimals, and nothing between thousands",

@@ -16,7 +16,9 @@ type classes struct {
 	sep          string // between several classes of a vertex; "": it has one
 	seen         map[string]*classSeen
 	fields       int            // that are known
-	several      int            // of them, those that look like several classes
+	several      int            // of them, those that look like several classes, or that sep splits
+	lists        int            // of these, those that are in brackets
+	commas       int            // of them, those with a comma
 	words        map[string]int // that stand for a class that is not known
 
 	named  []string         // the name of each class
@@ -52,11 +54,21 @@ func (c *classes) see(field string, line int) error {
 		}
 		known = known || !fields.Unknown(part)
 	}
-	if known {
-		c.fields++
-		if c.sep == "" && strings.ContainsAny(field, "|;") {
-			c.several++
-		}
+	if !known {
+		return nil
+	}
+	c.fields++
+	switch n := len(field); {
+	case c.sep != "":
+		c.several += b2i(strings.Contains(field, c.sep))
+	case n > 1 && field[0] == '[' && field[n-1] == ']':
+		c.lists++
+		c.several++
+	case strings.ContainsAny(field, "|;"):
+		c.several++
+	case strings.Contains(field, ","):
+		c.commas++
+		c.several++
 	}
 	return nil
 }
@@ -76,7 +88,7 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 	if err := c.refuse(all, commas); err != nil {
 		return err
 	}
-	if values := wholeNumbers(all); values != nil {
+	if values := wholeNumbers(all, commas); values != nil {
 		c.byValue(in, all, values)
 	} else {
 		for i, text := range all {
@@ -85,13 +97,13 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		c.named = all
 		for _, text := range all {
 			if slices.Contains(likeUnknown, strings.ToLower(text)) {
-				in.note("column %q: %s, in %d lines, is a class like others; leave the field empty where the class is not known",
-					c.column, text, c.seen[text].count)
+				in.note("column %q: %s, in %s, is a class like others; leave the field empty where the class is not known",
+					c.column, text, counted(c.seen[text].count, "line"))
 			}
 		}
 	}
 	if n, words := count(c.words); n > 0 {
-		in.note("column %q: the class is not known where it is %s (%d lines)", c.column, words, n)
+		in.note("column %q: the class is not known where it is %s (%s)", c.column, words, counted(n, "line"))
 	}
 	c.hint(in, all)
 	lower := map[string]string{}
@@ -101,6 +113,9 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		}
 		lower[strings.ToLower(text)] = text
 	}
+	if c.sep == "" && len(c.named) == 1 {
+		in.note("column %q: all vertices whose class is known are of class %.40q", c.column, c.named[0])
+	}
 	if c.sep != "" && len(c.named) < 2 {
 		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least",
 			c.file, c.column, c.sep, len(c.named))
@@ -109,27 +124,39 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 }
 
 // likeUnknown are classes that may stand for none.
-var likeUnknown = []string{"-1", "-1.0", "?", "-", "--", ".", "unknown", "unlabeled", "unlabelled", "missing", "undefined", "n.a.", "#value!"}
+var likeUnknown = []string{"-1", "-1.0", "?", "-", "--", ".", "unknown", "unlabeled", "unlabelled", "missing", "undefined", "n.a.",
+	"#value!", "#nv", "#div/0!", "#ref!", "#name?"}
 
-// hint says how a column is read that seems to hold several classes in a field.
+// hint says how a column is read that seems to hold several classes in a field, or one in each against --label-sep.
 func (c *classes) hint(in *tableIn, all []string) {
-	if c.several == 0 {
+	if c.sep != "" && c.several == 0 {
+		in.note("column %q: --label-sep %q is in no field", c.column, c.sep)
+	}
+	if c.sep != "" || c.several == 0 {
 		return
 	}
-	parts, sep := map[string]bool{}, "|"
+	parts, sep, what := map[string]bool{}, "|", "A|B"
 	for _, text := range all {
 		if !strings.Contains(text, "|") && strings.Contains(text, ";") {
-			sep = ";"
+			sep, what = ";", "A;B"
 		}
-		for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == ';' }) {
-			parts[strings.TrimSpace(part)] = true
+		for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|;,[]", r) }) {
+			parts[strings.Trim(part, " '\"")] = true
 		}
 	}
-	if len(parts) < len(all) || 2*c.several > c.fields {
-		in.note("column %q: fields such as A%sB are classes of their own; if they are several classes of a vertex, give --label-sep '%s'",
-			c.column, sep, sep)
+	if c.lists > 0 {
+		sep, what = ",", "['A', 'B']"
+	} else if c.commas == c.several {
+		sep, what = ",", "A, B"
+	}
+	if c.lists > 0 || len(parts) < len(all) || 2*(c.several-c.commas) > c.fields {
+		in.note("column %q: fields such as %s are classes of their own; if they are several classes of a vertex, give --label-sep '%s'",
+			c.column, what, sep)
 	}
 }
+
+// few is how many different texts any column of labels may hold.
+const few = 20
 
 // refuse refuses columns that are no classes.
 func (c *classes) refuse(all []string, commas bool) error {
@@ -137,7 +164,7 @@ func (c *classes) refuse(all []string, commas bool) error {
 	for _, text := range all {
 		found := look(text, commas)
 		numbers = numbers && found.kind == cellNumber
-		if _, whole := fields.Whole(text); numbers && !whole && (broken == "" || c.seen[text].line < c.seen[broken].line) {
+		if _, whole := fields.Whole(plainNumber(text, commas)); numbers && !whole && (broken == "" || c.seen[text].line < c.seen[broken].line) {
 			broken = text
 		}
 	}
@@ -145,7 +172,6 @@ func (c *classes) refuse(all []string, commas bool) error {
 		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, and values to predict (regression) are none; make classes of ranges of it, or choose another --label",
 			c.file, c.seen[broken].line, c.column, broken)
 	}
-	const few = 20 // different texts that any column may hold
 	if len(all) > few && 2*len(all) > c.fields {
 		return fmt.Errorf("%s: column %q holds %d different texts in %d lines, too many for classes: if they are values to predict (regression), make classes of ranges of them; if they are ids, choose another --label",
 			c.file, c.column, len(all), c.fields)
@@ -154,10 +180,10 @@ func (c *classes) refuse(all []string, commas bool) error {
 }
 
 // wholeNumbers returns texts as whole numbers; nil: they are not, or are codes such as 007.
-func wholeNumbers(all []string) []int64 {
+func wholeNumbers(all []string, commas bool) []int64 {
 	var values []int64
 	for _, text := range all {
-		x, ok := fields.Whole(text)
+		x, ok := fields.Whole(plainNumber(text, commas))
 		if !ok || leadingZero(text) {
 			return nil
 		}
@@ -180,6 +206,10 @@ func (c *classes) byValue(in *tableIn, all []string, values []int64) {
 	}
 	if len(different) == 0 {
 		return
+	}
+	if n := len(different); n > few && 10*n > c.fields {
+		in.note("column %q holds %d different whole numbers, each of which is a class; if they are values to predict (regression), make classes of ranges of them",
+			c.column, n)
 	}
 	least, largest := different[0], different[len(different)-1]
 	keep := least >= 0 && largest <= 2*int64(len(different))

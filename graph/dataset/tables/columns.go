@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -63,7 +64,8 @@ func find(head []string, name string) int {
 	}
 	found := -1
 	for i, h := range head {
-		if plain, _, _ := strings.Cut(h, ":"); strings.EqualFold(h, name) || plain != "" && strings.EqualFold(plain, name) {
+		plain, kind, _ := strings.Cut(h, ":")
+		if strings.EqualFold(h, name) || strings.EqualFold(cmp.Or(plain, kind), name) && name != "" {
 			if found >= 0 {
 				return -1
 			}
@@ -92,23 +94,46 @@ func (t *Tables) columns(in *tableIn) (*tableColumns, error) {
 	}
 	c.id = t.idColumn(in, c, column)
 	if t.Label != "" {
-		c.label = column(t.Label)
+		c.label = max(find(in.head, t.Label), 0)
 	}
 	if t.SplitColumn != "" {
-		c.split = column(t.SplitColumn)
+		c.split = max(find(in.head, t.SplitColumn), 0)
 	}
+	var err error
+	claims := map[int]string{} // flags by columns
 	for _, list := range []struct {
+		flag  string
 		names []string
 		role  role
-	}{{t.Categorical, roleNames}, {t.Lists, roleLists}, {t.Drop, roleNone}} {
+	}{{"--split-column", given(t.SplitColumn), roleFeature}, {"--label", given(t.Label), roleFeature},
+		{"--categorical", t.Categorical, roleNames}, {"--lists", t.Lists, roleLists}, {"--drop", t.Drop, roleNone}} {
 		for _, name := range list.names {
-			c.all[column(name)].role = list.role
+			i := column(name)
+			if other := claims[i]; other != "" && other != list.flag {
+				err = cmp.Or(err, fmt.Errorf("%s: both %s and %s name column %q: which is it?", t.Nodes, other, list.flag, c.all[i].name))
+			}
+			if i == c.id && list.role != roleNone && missing == nil {
+				err = cmp.Or(err, fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids",
+					t.Nodes, c.all[i].name, list.flag))
+			}
+			claims[i], c.all[i].role = list.flag, list.role
 		}
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("%s: has no column %s; it has %s", t.Nodes, strings.Join(missing, ", "), listed(in.head))
+		return nil, fmt.Errorf("%s: has no column %s; it has %s", t.Nodes, strings.Join(missing, ", "), listed(quoted(in.head)))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return c, t.roles(in, c)
+}
+
+// given is the list of a name; none of "".
+func given(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
 }
 
 // idColumn returns the column of ids: the one that the user named, the one that is called so, else the first.
@@ -131,24 +156,11 @@ func (t *Tables) idColumn(in *tableIn, c *tableColumns, column func(name string)
 
 // roles gives the columns that are no features their roles.
 func (t *Tables) roles(in *tableIn, c *tableColumns) error {
-	for _, r := range []struct {
-		column int
-		role   role
-		flag   string
-	}{{c.split, roleSplit, "--split-column"}, {c.label, roleLabel, "--label"}} {
-		if r.column < 0 {
-			continue
-		}
-		col := &c.all[r.column]
-		switch {
-		case r.column == c.id:
-			return fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids",
-				t.Nodes, col.name, r.flag)
-		case col.role == roleSplit:
-			return fmt.Errorf("%s: both --label and --split-column name column %q: it is one of these",
-				t.Nodes, col.name)
-		}
-		col.role = r.role
+	if c.split >= 0 {
+		c.all[c.split].role = roleSplit
+	}
+	if c.label >= 0 {
+		c.all[c.label].role = roleLabel
 	}
 	c.all[c.id].role = roleID
 	return t.masks(in, c)
@@ -206,14 +218,14 @@ func (in *tableIn) checkNames() error {
 	}
 	seen := map[string]int{}
 	for i, name := range in.head {
-		_, whole := fields.Whole(name)
-		if _, number := fields.Number(name); number && (!whole || name[0] == '-') {
-			in.note("its first line names a column %q; if that line is a vertex, put a line of names before it", name)
-		}
 		if first, twice := seen[name]; twice {
 			if name == "" {
 				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out",
 					in.name, first+1, i+1)
+			}
+			if _, number := fields.Number(name); number {
+				return fmt.Errorf("%s: columns %d and %d are both called %q: if its first line is a vertex, put a line of names before it",
+					in.name, first+1, i+1, name)
 			}
 			return fmt.Errorf("%s: columns %d and %d are both called %q: rename one", in.name, first+1, i+1, name)
 		}
@@ -230,6 +242,8 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			continue
 		}
 		switch {
+		case col.name == "" && col.known() == 0:
+			col.role = roleNone // between others, as spreadsheets have them
 		case fields.NameKey(col.name) == "split" && col.splitWords > 0 && col.splitWords == col.known() && !splitGiven:
 			if len(c.of(roleMask)) > 0 {
 				return fmt.Errorf("%s: column %q names the sets, and there are masks too: leave one out with --drop",
@@ -251,19 +265,30 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 
 // remark notes what a user may not expect of the columns.
 func (c *tableColumns) remark(in *tableIn) {
+	kinds := map[string]int{} // columns by what is said of them
+	said := func(kind string) bool {
+		kinds[kind]++
+		return kinds[kind] > 3
+	}
 	for i := range c.all {
 		col := &c.all[i]
 		if n, words := count(col.words); n > 0 && col.role == roleNames {
-			in.note("column %q: %d fields (%s) name nothing, like empty ones", col.name, n, words)
+			in.note("column %q: what names nothing is like an empty field: %s (%s)", col.name, words, counted(n, "field"))
 		}
 		if col.role != roleFeature {
 			continue
 		}
-		if slices.Contains(likeSplits, fields.NameKey(col.name)) {
+		if col.likeSplit() {
 			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)",
 				col.name)
 		}
+		col.points.remark(in, col.name)
+		if col.kind == cellTruth && col.bits == 0 && col.least == col.largest {
+			in.note("column %q holds nothing but %s, which is read as %g", col.name, col.of[cellTruth].field, col.least)
+		}
 		switch {
+		case col.kind == cellNumber && col.code != "" && said(kindCodes):
+		case col.kind == cellDate && said(kindDates):
 		case col.kind == cellNumber && col.code != "":
 			in.note("column %q holds %.20q: if these are codes, not numbers, give --categorical", col.name, col.code)
 		case col.kind == cellVector:
@@ -272,16 +297,26 @@ func (c *tableColumns) remark(in *tableIn) {
 			in.note("column %q holds dates: they become days since 1970-01-01", col.name)
 		}
 		if spread := col.largest - col.least; col.rounding > maxRounding*spread && spread > 0 {
-			col.coarse = true
+			if col.coarse = true; said(kindCoarse) {
+				continue
+			}
 			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; use them with --standardize, or subtract the smallest",
 				col.name, col.least, col.largest, col.rounding)
 		}
 	}
+	for _, kind := range []string{kindCodes, kindDates, kindCoarse} {
+		if more := kinds[kind] - 3; more > 0 {
+			in.note("%s more %s", counted(more, "column"), kind)
+		}
+	}
 }
 
-// likeSplits are names of columns that may say which set of the split a vertex is in, and do not say it in words that
-// are known.
-var likeSplits = []string{"split", "fold", "subset", "partition", "train", "istrain", "val", "valid", "isval", "test", "istest", "mask"}
+// What is said of the first columns of a kind, and then of all others at once.
+const (
+	kindCodes  = "hold numbers that begin with 0, as codes do"
+	kindDates  = "hold dates"
+	kindCoarse = "hold values that float32 does not tell apart"
+)
 
 // maxRounding is by how much float32 may move values, as a part of what they spread over, before a note says so.
 const maxRounding = 1e-4
@@ -297,37 +332,4 @@ func count(words map[string]int) (n int, list string) {
 	}
 	slices.Sort(all)
 	return n, strings.Join(all, ", ")
-}
-
-// setOf returns the set that a word names: 0 train, 1 val, 2 test, -1 none.
-func setOf(word string) (set int, ok bool) {
-	if fields.Unknown(word) {
-		return -1, true
-	}
-	switch strings.ToLower(word) {
-	case "train", "training":
-		return 0, true
-	case "val", "valid", "validation", "dev":
-		return 1, true
-	case "test", "testing":
-		return 2, true
-	case "unlabeled", "unlabelled":
-		return -1, true
-	}
-	return 0, false
-}
-
-// maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several
-// splits.
-func maskName(name string) (set int, ok, several bool) {
-	key := fields.NameKey(name)
-	bare := strings.TrimRight(key, "0123456789")
-	word, is := strings.CutSuffix(bare, "mask")
-	if !is {
-		return 0, false, false
-	}
-	if set, ok = setOf(word); !ok || set < 0 {
-		return 0, false, false
-	}
-	return set, true, bare != key
 }

@@ -85,12 +85,12 @@ func TestText(t *testing.T) {
 	try(t, []reading{
 		{name: "Excel", nodes: "sep=;\r\nid;x;;\r\na;1;;\r\n\r\nb;2;;\r\nc;3;;\r\n;;;\r\n", want: plain},
 		{name: "Mac", nodes: "id,x\ra,1\rb,2\rc,3\r", links: "source,target\ra,b\r", want: plain},
-		{name: "comments", nodes: "# people\n\nid,x\na,1\nb,2\nc,3\n", want: plain, notes: []string{`begin with # above the names of columns are left out: 1, such as "# people"`}},
+		{name: "comments", nodes: "# people\n\nid,x\na,1\nb,2\nc,3\n", want: plain, notes: []string{`begin with # or % above the names of columns are left out: 1, such as "# people"`}},
 		{name: "named by a comment", nodes: "# of SNAP\n# Id\tx\n1\t1\n2\t2\n3\t3\n", links: "# FromNodeId\tToNodeId\n1\t2\n", want: plain,
 			notes: []string{"comment above them: Id, x", "comment above them: FromNodeId, ToNodeId"}},
 		{name: "number sign as name", nodes: "#,x\na,1\nb,2\nc,3\n", want: plain},
 		{name: "R", nodes: "\"x\" \"y z\"\n\"a\" 1 0\n\"b\" 2 0\n\"c\" 3 0\n", links: "\"from\" \"to\"\n\"1\" \"a\" \"b\"\n", want: features("x,y z\n1,0\n2,0\n3,0\n"),
-			notes: []string{"a field more than the first", "no column is called id", "a field more than the first", "from"}},
+			notes: []string{"one field more than the line of names", "no column is called id", "one field more than the line of names", "from"}},
 		{name: "bars", nodes: "id|x\na|1\nb|2\nc|3\n", want: plain},
 		{name: "tabs", nodes: "id\tx\ty\na\t\t1\nb\t2\t3\nc\t4\t\n", change: func(s *Tables) { s.Missing = "7" }, want: features("x,y\n7,1\n2,3\n4,7\n")},
 		{name: "German", nodes: "id;x;y\na;1,5;1\nb;12,250;2\nc;-,5;3\n", links: "source;target;w\na;b;0,5\n", change: func(s *Tables) { s.Weight = "w" },
@@ -103,7 +103,7 @@ func TestText(t *testing.T) {
 		{name: "UTF-16 without a mark", nodes: "i\x00d\x00", fault: "holds bytes 0, which no text has"},
 		{name: "spreadsheet", nodes: "PK\x03\x04", fault: "save the sheet as CSV UTF-8"},
 		{name: "Latin 1", nodes: "id,x\na,1\nM\xfcller,2\n", fault: `line 3: "M\xfcller" is no UTF-8 text`},
-		{name: "quotation mark", nodes: "# a\nid,x\na,1\nb,2\"3\n", fault: "nodes.csv: line 4, column 4: bare"},
+		{name: "quotation mark", nodes: "# a\nid,x\na,1\nb,2\"3\n", fault: "nodes.csv: line 4, column 4: a quotation mark stands inside a field"},
 		{name: "broken name", nodes: "id,\"x\n y\"\na,1\n", links: "source,target\na,a\n", want: features("x y\n1\n")},
 		{name: "too many fields", nodes: "id,x\na,1\nb,2,3\n", fault: "line 3: 3 fields, the first line has 2"},
 		{name: "same names", nodes: "id,x,x\na,1,2\n", fault: `columns 2 and 3 are both called "x"`},
@@ -167,7 +167,7 @@ func TestFeatures(t *testing.T) {
 			notes: []string{"no vertex is of class q"}},
 		{name: "drop all", nodes: "id,x\na,\n", change: missing("drop"), fault: "every vertex lacks a feature"},
 		{name: "unknown way", nodes: "id,x\na,1\n", change: missing("mode"), fault: `--missing: "mode" is not a number, and not mean, median or drop`},
-		{name: "names that are none", nodes: "id,c\na,x\nb,NA\nc,\n", change: func(s *Tables) { s.Categorical = []string{"c"} }, want: features("c=x\n1\n0\n0\n"), notes: []string{"1 fields (NA) name nothing"}},
+		{name: "names that are none", nodes: "id,c\na,x\nb,NA\nc,\n", change: func(s *Tables) { s.Categorical = []string{"c"} }, want: features("c=x\n1\n0\n0\n"), notes: []string{"is like an empty field: NA (1 field)"}},
 	})
 }
 
@@ -191,7 +191,7 @@ func TestSplit(t *testing.T) {
 		{name: "no set", nodes: "id,x,s\na,1,train\nb,2,tset\n", change: func(s *Tables) { s.SplitColumn = "s" }, fault: `line 3: column "s" holds "tset", want train, val, test`},
 		{name: "advice", nodes: "id,x,s\na,1,train\nb,2,test\n", fault: "give --split-column s"},
 		{name: "two of them", nodes: "id,x,split,train_mask\na,1,train,1\n", fault: "there are masks too"},
-		{name: "label", nodes: "id,x,s\na,1,train\n", change: func(s *Tables) { s.SplitColumn, s.Label = "s", "s" }, fault: `both --label and --split-column name column "s"`},
+		{name: "label", nodes: "id,x,s\na,1,train\n", change: func(s *Tables) { s.SplitColumn, s.Label = "s", "s" }, fault: `both --split-column and --label name column "s"`},
 		{name: "ids", nodes: "id,x\na,1\n", change: func(s *Tables) { s.Label = "id" }, fault: `column "id" has the ids, and --label names it`},
 	})
 }

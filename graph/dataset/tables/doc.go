@@ -7,7 +7,7 @@
 // Reading. Fields stand between commas, semicolons, tabs, bars or blanks and may be quoted; files may be gzip. They are
 // untrusted input: a fault names file, line and column, and what to do about it; all columns that are no features are one
 // error. What may be understood in two ways is a note. A line has at most 16 MiB. The table of vertices is read twice, and
-// once more for means of columns: first to see what its columns hold, then to write it. Ids, names and classes are kept in
+// once more for means of columns, and for lists: first to see what its columns hold, then to write it. Ids, names and classes are kept in
 // memory, rows only where they go to a binary file.
 //
 // Writing. WriteCSV writes a CSV folder that formats.Load reads, with the names in files beside. It does not clean up after an

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"capgnn/graph/dataset/internal/fields"
@@ -24,13 +25,20 @@ func (s *survey) fault() error {
 			first, at = col, wrong
 		}
 		do := col.advice(s.lines)
+		if do == adviseDrop && !s.c.idByName && saysID(col.name) && col.known() > 0 {
+			do = adviseID
+		}
 		named[do] = append(named[do], col.name)
 	}
-	if first == nil {
+	switch {
+	case first == nil:
 		return nil
+	case first.name == "":
+		return fmt.Errorf("%s: line %d: column %d, which has no name, %s: give it a name, or take it out",
+			s.t.Nodes, at.line, slices.IndexFunc(s.c.all, func(c column) bool { return c.name == "" && c.role == roleFeature })+1, first.what(at))
 	}
 	var advice []string
-	for _, do := range []string{adviseSplit, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
+	for _, do := range []string{adviseID, adviseSplit, adviseSets, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
 		if names := named[do]; names != nil {
 			advice = append(advice, fmt.Sprintf(do, strings.ReplaceAll(listed(names), ", ", ",")))
 		}
@@ -45,7 +53,9 @@ func (s *survey) fault() error {
 
 // What to do about columns.
 const (
+	adviseID      = "--id %[1]s (if these are the ids; else --drop %[1]s)"
 	adviseSplit   = "--split-column %s"
+	adviseSets    = "--drop %[1]s (or train, val, test in it, and --split-column %[1]s)"
 	adviseNames   = "--categorical %s for names"
 	adviseLists   = "--lists %s for lists"
 	adviseMend    = "numbers in %s"
@@ -55,8 +65,11 @@ const (
 
 // advice says what to do about a column that is no feature as it stands.
 func (c *column) advice(lines int) string {
-	text, vectors := c.of[cellText].count, c.of[cellVector].count
+	text, truths, vectors := c.of[cellText].count, c.of[cellTruth].count, c.of[cellVector].count
 	others := c.known() - c.of[c.kind].count // that are not as most
+	word := c.of[cellText].field
+	measured := clock.MatchString(word) || withUnit.MatchString(word) || percent.MatchString(word) ||
+		text == c.known() && look("["+word+"]", false).kind == cellVector
 	switch {
 	case c.known() == 0:
 		return adviseDrop
@@ -66,7 +79,11 @@ func (c *column) advice(lines int) string {
 		return adviseLists
 	case text == 0 && others == 0:
 		return adviseMissing
-	case text == c.known() && len(c.others) <= maxCategories && (2*len(c.others) <= lines || lines < likeIDs && len(c.others) < text):
+	case c.gaps > 0 || measured:
+		return adviseMend
+	case text > 0 && slices.Contains(namesOfSplits, fields.NameKey(c.name)):
+		return adviseSets
+	case text+truths == c.known() && len(c.others) <= maxCategories && (2*len(c.others) <= lines || lines < likeIDs && len(c.others) < text+truths):
 		return adviseNames
 	case 2*c.of[c.kind].count > c.known():
 		return adviseMend

@@ -73,6 +73,13 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 	case n > check.MaxCols:
 		return nil, fmt.Errorf("%s: there are %d features, want 1 to %d", s.t.Nodes, n, check.MaxCols)
 	}
+	seen := map[string]struct{}{}
+	for _, name := range r.names {
+		if _, twice := seen[name]; twice {
+			return nil, fmt.Errorf("%s: two features would be called %q: rename a column", s.t.Nodes, name)
+		}
+		seen[name] = struct{}{}
+	}
 	mixed := r.lists != nil || len(s.c.of(roleNames))+len(s.c.of(roleLists)) > 0
 	more := len(r.names) // features that make the whole too wide for text
 	if r.matrix != nil {
@@ -116,9 +123,23 @@ func (r *featureRows) readFile(w *Written) (err error) {
 		}
 		return nil
 	}
+	switch ext := strings.ToLower(filepath.Ext(t.Features)); ext {
+	case ".csv", ".tsv", ".txt", ".npz", ".pt", ".parquet":
+		return fmt.Errorf("%s: --features takes .json or .npy, not %s; columns of text belong in --nodes", t.Features, ext)
+	}
 	lists, err := t.readLists(r.s.number, w)
 	r.lists = &lists
-	return err
+	if err != nil {
+		return err
+	}
+	listed := 0
+	for v := range len(lists.Indptr) - 1 {
+		listed += b2i(lists.Indptr[v+1] > lists.Indptr[v])
+	}
+	if 2*listed < r.s.lines {
+		w.note("%s: %d of %d vertices have no features in it: these are 0", filepath.Base(t.Features), r.s.lines-listed, r.s.lines)
+	}
+	return nil
 }
 
 // nameExtras gives the features that names stand for their places: by column of the table, in it whole numbers by
@@ -192,20 +213,19 @@ func (r *featureRows) addNames(col *column, in *tableIn, field string) error {
 	if col.role != roleNames && col.role != roleLists || fields.Unknown(field) {
 		return nil
 	}
-	all := []string{field}
+	all := []item{{name: field, value: 1}}
 	if col.role == roleLists {
-		all = items(field)
+		var err error
+		if all, err = items(field, col.blanks); err != nil {
+			return in.fault("column %q: %w", col.name, err)
+		}
 	}
 	for _, item := range all {
-		name, value := item, float32(1)
-		if col.role == roleLists {
-			name, value = itemValue(item)
-		}
-		id, known := col.names[name]
+		id, known := col.names[item.name]
 		if !known {
 			return in.fault("the table has changed while it was read")
 		}
-		r.extra = append(r.extra, extra{int(id), value})
+		r.extra = append(r.extra, extra{int(id), item.value})
 	}
 	return nil
 }

@@ -31,6 +31,13 @@ type linkReader struct {
 	weighted bool  // it holds something else than 1
 	both     int   // edges that are said to be undirected
 	largest  int32 // vertex of an edge, -1 none
+	points   pointGroups
+	byPlace  bool    // from and to are the first columns
+	sides    []uint8 // of vertices, 1 from, 2 to, where they are
+	notIDs   [2]noIDs
+	watch    idWatch
+	skipped  string // the first id that is not known, in line skipLine
+	skipLine int
 }
 
 // writeEdges writes edges between the vertices of ids, which stand in a column of Nodes that is named so; nil: whatever ids are there
@@ -67,6 +74,10 @@ func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32, nam
 
 // columns finds what is used.
 func (r *linkReader) columns() error {
+	if r.in.isMatrix() {
+		return fmt.Errorf("%s: looks like an adjacency matrix, whose columns and lines have the same names: write a line for each edge (networkx.to_pandas_edgelist)",
+			r.t.Edges)
+	}
 	found, err := r.in.ends()
 	if err != nil {
 		return err
@@ -81,13 +92,16 @@ func (r *linkReader) columns() error {
 				r.t.Edges, head[i])
 		}
 	}
-	r.kind = found.Kind
+	r.byPlace = !found.Named
+	if r.kind = found.Kind; r.kind < 0 {
+		r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "directed") })
+	}
 	if r.t.Weight == "" {
 		r.likely = found.Weight
 		return nil
 	}
 	if r.weight = find(head, r.t.Weight); r.weight < 0 {
-		return fmt.Errorf("%s: has no column %q; it has %s", r.t.Edges, r.t.Weight, listed(head))
+		return fmt.Errorf("%s: has no column %q; it has %s", r.t.Edges, r.t.Weight, listed(quoted(head)))
 	}
 	if r.weight == r.from || r.weight == r.to {
 		return fmt.Errorf("%s: column %q is an end of the edges, and --weight names it", r.t.Edges, head[r.weight])
@@ -123,10 +137,13 @@ func (r *linkReader) copy(out *textfile.Table) error {
 // edge returns what is written of a line; nil: nothing.
 func (r *linkReader) edge(record []string) ([]string, error) {
 	if len(record) <= max(r.from, r.to) {
-		return nil, r.in.fault("%d fields, want two ids", len(record))
+		return nil, r.in.fault("%s, want two ids", counted(len(record), "field"))
 	}
 	var ends [2]int32
 	for k, i := range []int{r.from, r.to} {
+		if r.alone {
+			r.notIDs[k].see(record[i])
+		}
 		v, known, err := r.vertex(record[i])
 		if err != nil {
 			return nil, err
@@ -141,10 +158,13 @@ func (r *linkReader) edge(record []string) ([]string, error) {
 		r.w.EdgesGone++
 		return nil, nil
 	}
+	r.side(ends)
 	r.largest = max(r.largest, ends[0], ends[1])
 	line := []string{strconv.Itoa(int(ends[0])), strconv.Itoa(int(ends[1]))}
-	if r.kind >= 0 && r.kind < len(record) && strings.EqualFold(record[r.kind], "undirected") {
-		r.both++
+	if r.kind >= 0 && r.kind < len(record) {
+		yes, ok := fields.Truth(record[r.kind])
+		isFalse := ok && !yes && strings.EqualFold(r.in.head[r.kind], "directed")
+		r.both += b2i(isFalse || strings.EqualFold(record[r.kind], "undirected"))
 	}
 	if r.likely >= 0 && r.likely < len(record) {
 		x, ok := fields.Number(record[r.likely])
@@ -169,26 +189,56 @@ func (r *linkReader) vertex(id string) (v int32, known bool, err error) {
 		}
 		id = strings.Clone(id)
 		v = int32(len(r.ids))
+		r.watch.see(id, r.in.line, r.number)
 		r.ids, r.number[id] = append(r.ids, id), v
 		return v, true, nil
 	case r.t.SkipUnknown:
+		if r.skipLine == 0 {
+			r.skipped, r.skipLine = strings.Clone(id), r.in.line
+		}
 		return 0, false, nil
 	case r.alone:
 		return 0, false, r.in.fault("an end of the edge is empty: correct it, or skip such edges with --skip-unknown")
 	}
-	hint := ""
-	if id == r.named {
-		hint = ", but stands in its first line, which must name the columns"
+	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown",
+		id, filepath.Base(r.t.Nodes), r.hint(id))
+}
+
+// hint says which id may be meant by one that is not there.
+func (r *linkReader) hint(id string) string {
+	if id == "" {
+		return ""
 	}
-	if x, whole := fields.Whole(id); whole {
-		for _, like := range []string{strconv.FormatInt(x, 10), strconv.FormatInt(x, 10) + ".0"} {
-			if _, there := r.number[like]; there {
-				hint = fmt.Sprintf(", but %s is, and ids are compared as text", like)
+	other := like(id, r.number)
+	switch {
+	case id == r.named:
+		return ", but stands in its first line, which must name the columns"
+	case other != "" && visible(other) == visible(id):
+		return ", but one that looks the same is, of other characters (Unicode NFC and NFD, or invisible ones)"
+	case other != "":
+		return fmt.Sprintf(", but %.40s is, and ids are compared as text", oneLine(other))
+	}
+	if name := r.t.columnWith(id); name != "" {
+		return fmt.Sprintf(", but column %q has it: --id %s", name, name)
+	}
+	return ""
+}
+
+// columnWith returns the first column of Nodes that is called as ids may be and holds a text; "" none.
+func (t *Tables) columnWith(text string) (name string) {
+	err := t.each(func(in *tableIn, _ int, record []string) error {
+		for i, field := range record {
+			if field == text && likeIDName(in.head[i]) {
+				name = in.head[i]
+				return io.EOF
 			}
 		}
+		return nil
+	})
+	if err != io.EOF {
+		return ""
 	}
-	return 0, false, r.in.fault("%.40q is not an id in %s%s: correct it, or skip such edges with --skip-unknown",
-		id, filepath.Base(r.t.Nodes), hint)
+	return name
 }
 
 // weightOf returns the weight in a line.
@@ -205,6 +255,7 @@ func (r *linkReader) weightOf(record []string) (string, error) {
 		return "", r.in.fault("column %q: %.40q is not a number, which a weight is", name, text)
 	}
 	r.d.see(text, found.comma, r.in.line)
+	r.points.see(text)
 	return found.texts(text, cellNumber)[0], nil
 }
 
@@ -217,15 +268,22 @@ func (r *linkReader) finish(dir string) error {
 	if note != "" {
 		r.in.note("%s", note)
 	}
+	r.noteApart()
+	if r.weight >= 0 {
+		r.points.remark(r.in, r.in.head[r.weight])
+	}
 	if r.w.Edges == 0 {
 		r.in.note("there is no edge")
+	}
+	if hint := r.hint(r.skipped); hint != "" {
+		r.in.note("line %d: the edge is left out: %.40q is not an id in %s%s", r.skipLine, r.skipped, filepath.Base(r.t.Nodes), hint)
 	}
 	if r.weighted {
 		name := r.in.head[r.likely]
 		r.in.note("column %q: weights are not used unless --weight %s is given", name, name)
 	}
 	if r.both > 0 {
-		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric where the data is used",
+		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric to train, data info and data import",
 			r.in.head[r.kind], r.both, r.w.Edges)
 	}
 	if r.alone {
@@ -258,12 +316,17 @@ func (r *linkReader) writeIDs(dir string) error {
 	if len(r.ids) == 0 {
 		return fmt.Errorf("%s: has no edge", r.t.Edges)
 	}
+	if err := r.refuseEnds(); err != nil {
+		return err
+	}
 	for _, i := range []int{r.from, r.to} {
 		if _, id := r.number[r.in.head[i]]; id && !r.in.isHeader() {
 			return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns, such as source,target",
 				r.t.Edges, r.in.head[i])
 		}
 	}
+	r.watch.remark(r.in)
+	r.noteList()
 	for _, id := range r.ids {
 		if fields.Unknown(id) {
 			r.in.note("%q is a vertex like others; if it says that an end is not known, take such edges out", id)

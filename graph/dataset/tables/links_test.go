@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -54,5 +56,25 @@ func TestLinksAlone(t *testing.T) {
 		{name: "skipped", links: "source,target\nx,\nx,y\n", change: func(s *Tables) { s.Nodes, s.SkipUnknown = "", true }, want: map[string]string{"edges.csv": "from,to\n0,1\n"}},
 		{name: "none", links: "source,target\n", change: alone, fault: "has no edge"},
 		{name: "labels", links: "source,target\nx,y\n", change: func(s *Tables) { s.Nodes, s.Label = "", "y" }, fault: "--label is about vertices: give their table"},
+	})
+}
+
+// Ends that may be of two kinds, and edges that are not directed, are noted.
+func TestLinkDoubts(t *testing.T) {
+	alone := func(s *Tables) { s.Nodes = "" }
+	var apart, mixed strings.Builder
+	for v := range 12 {
+		fmt.Fprintf(&apart, "a%d,p%d\n", v, v)
+		fmt.Fprintf(&mixed, "a%d,a%d\n", v, v*v)
+	}
+	try(t, []reading{
+		{name: "two kinds", links: "author,paper\n" + apart.String(), change: alone, notes: []string{"by their places", `no id of column "author" stands in column "paper"`}},
+		{name: "one kind by place", links: "author,paper\n" + mixed.String(), change: alone, notes: []string{"by their places"}},
+		{name: "dates", links: "p,q\n2024-01-01,2024-01-02\n2024-01-03,2024-01-04\n", change: alone,
+			fault: `edges.csv: column "p", taken for an end of the edges, holds dates: call the two columns of the ends source and target`},
+		{name: "distances", links: "p,q\na,1.5\nb,2\n", change: alone, fault: `column "q", taken for an end of the edges, holds numbers with fractions`},
+		{name: "floats that are whole", links: "p,q\n1.0,2.0\n2.0,3.0\n", change: alone, notes: []string{"by their places"}},
+		{name: "one kind", links: "source_id,target_id\n1,2\n2,1\n", change: alone},
+		{name: "not directed", links: "source,target,directed\n1,2,false\n2,3,true\n", change: alone, notes: []string{"1 of 2 edges are undirected; give --edges symmetric to train, data info and data import"}},
 	})
 }

@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -18,6 +19,11 @@ func likeIDName(name string) bool {
 		}
 	}
 	return strings.HasSuffix(key, "id")
+}
+
+// saysID reports whether the last word of a column's name is id: user_id, userId.
+func saysID(name string) bool {
+	return strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID") || strings.HasSuffix(strings.ToLower(name), "_id")
 }
 
 // ends returns the columns of edges.
@@ -61,6 +67,23 @@ func countsColumns(head []string) bool {
 // spreadsheets break names of columns.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// quoted puts names in quotation marks.
+func quoted(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strconv.Quote(name)
+	}
+	return out
+}
+
+// counted says how many there are of something.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // listed joins names, of many the first ones.

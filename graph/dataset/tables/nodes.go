@@ -20,6 +20,7 @@ type nodeWriter struct {
 	ids    *textfile.Table
 	labels *textfile.Table // nil: none
 	uses   []int           // of each class
+	blind  int             // vertices that train and have no class
 	sets   [3][]bool       // of vertices in train, val and test; nil: none
 	rows   *featureRows    // nil: no features
 	vertex []int32         // of each line, -1 left out
@@ -79,8 +80,12 @@ func (n *nodeWriter) line(in *tableIn, k int, record []string) error {
 	}
 	n.vertex = append(n.vertex, int32(n.w.Vertices))
 	n.w.Vertices++
+	before := n.w.Unlabelled
 	if err := errors.Join(n.ids.Line(record[n.s.c.id]), n.label(record), n.split(in, record)); err != nil {
 		return err
+	}
+	if train := n.sets[0]; n.w.Unlabelled > before && train[len(train)-1] {
+		n.blind++
 	}
 	if n.rows == nil {
 		return nil
@@ -179,8 +184,8 @@ func (n *nodeWriter) finish() error {
 			n.w.note("%s: column %q: no vertex is of class %s", filepath.Base(n.t.Nodes), c.column, listed(empty))
 		}
 		if c.sep != "" && n.w.Unlabelled > 0 {
-			n.w.note("%s: column %q: %d vertices without a label count as being of no class",
-				filepath.Base(n.t.Nodes), c.column, n.w.Unlabelled)
+			n.w.note("%s: column %q: vertices without a label count as being of no class: %d of %d",
+				filepath.Base(n.t.Nodes), c.column, n.w.Unlabelled, n.w.Vertices)
 		}
 		if err := writeNames(n.dir, fields.ClassesFile, c.column, c.named); err != nil {
 			return err
@@ -225,6 +230,9 @@ func (n *nodeWriter) writeSplit() error {
 	if sizes == [3]int{} {
 		n.w.note("%s: no vertex is in a set of the split, so that there is none", filepath.Base(n.t.Nodes))
 		return nil
+	}
+	if n.blind > 0 {
+		n.w.note("%s: %d of %d training vertices have no class: they are not trained on", filepath.Base(n.t.Nodes), n.blind, sizes[0])
 	}
 	n.w.Split = &Split{sizes[0], sizes[1], sizes[2]}
 	return nil

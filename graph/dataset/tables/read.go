@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -84,43 +83,6 @@ func (in *tableIn) open(watch dataset.Watch) error {
 	return in.readHead()
 }
 
-// readHead reads the line of names, and the next one to see what the first leaves open.
-func (in *tableIn) readHead() error {
-	first, err := in.read()
-	if err == io.EOF {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	whole := lineRead{slices.Clone(first), in.line}
-	next, err := in.read()
-	if err != nil && err != io.EOF {
-		return err
-	}
-	if err == nil {
-		in.ahead = []lineRead{{slices.Clone(next), in.line}}
-	}
-	in.head = trimmed(slices.Clone(whole.record))
-	for i, name := range in.head {
-		in.head[i] = oneLine(name)
-	}
-	if names := in.commentNames(); allNumbers(in.head) && len(names) == len(in.head) {
-		in.note("the names of its columns are those of the comment above them: %s", listed(names))
-		in.head, in.ahead = names, append([]lineRead{whole}, in.ahead...)
-		return nil
-	}
-	if in.comments > 0 {
-		in.note("lines that begin with # above the names of columns are left out: %d, such as %.60q",
-			in.comments, in.comment)
-	}
-	if n := len(in.head); err == nil && n == len(whole.record) && len(next) == n+1 && next[n] != "" {
-		in.head, in.lineNames = append([]string{""}, in.head...), true
-		in.note("lines have a field more than the first: theirs is a name, as R writes it")
-	}
-	return nil
-}
-
 func (in *tableIn) note(format string, args ...any) {
 	in.notes = append(in.notes, filepath.Base(in.name)+": "+oneLine(fmt.Sprintf(format, args...)))
 }
@@ -145,7 +107,7 @@ func (in *tableIn) read() ([]string, error) {
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			return nil, fmt.Errorf("%s: line %d, column %d: %w", in.name, parse.Line+in.above, parse.Column, parse.Err)
+			return nil, in.quotes(parse)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.name, textfile.Truncated(err))
@@ -167,6 +129,20 @@ func (in *tableIn) read() ([]string, error) {
 	}
 }
 
+// quotes is the error of quotation marks that are not as they must be.
+func (in *tableIn) quotes(e *csv.ParseError) error {
+	what := `a quotation mark stands inside a field: put the field in quotation marks and write those in it twice, "5"" disk", or take it out`
+	switch {
+	case !errors.Is(e.Err, csv.ErrQuote):
+	case e.StartLine < e.Line:
+		return in.faultAt(e.StartLine+in.above, "a field that begins with a quotation mark does not end with one before line %d, column %d: add it, or write marks inside a field twice",
+			e.Line+in.above, e.Column)
+	default:
+		what = `the quotation mark that ends a field has text behind it: write marks inside a field twice ("", not \")`
+	}
+	return fmt.Errorf("%s: line %d, column %d: %s", in.name, e.Line+in.above, e.Column, what)
+}
+
 // next returns the next line behind the names, without fields that are empty and stand behind all columns.
 func (in *tableIn) next() (record []string, err error) {
 	if len(in.ahead) > 0 {
@@ -178,7 +154,7 @@ func (in *tableIn) next() (record []string, err error) {
 	n := len(in.head)
 	for i := n; i < len(record); i++ {
 		if record[i] != "" {
-			return nil, in.fault("%d fields, the first line has %d", len(trimmed(record)), n)
+			return nil, in.fault("%s, the first line has %d", counted(len(trimmed(record)), "field"), n)
 		}
 	}
 	return record[:min(n, len(record))], nil

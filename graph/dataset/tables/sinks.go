@@ -22,6 +22,9 @@ type textSink struct {
 
 func createText(dir string, r *featureRows) (*textSink, error) {
 	out, err := textfile.CreateTable(dir, "features.csv", r.names...)
+	if err == nil && textfile.HeadName(r.names[0]) != r.names[0] { // so that a column keeps its name wherever it stands
+		err = writeNames(dir, fields.ColumnsFile, "column", r.names)
+	}
 	return &textSink{out: out, r: r, fields: make([]string, len(r.names))}, err
 }
 

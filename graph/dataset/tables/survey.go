@@ -17,6 +17,8 @@ type survey struct {
 	left    []bool           // lines that are left out; nil: none
 	classes *classes         // nil: no labels
 	d       decimals
+	shaped  bool // ids so far are written as the name of their column is
+	watch   idWatch
 	notes   []string
 }
 
@@ -34,10 +36,14 @@ func (t *Tables) survey() (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.blanksInLists(c); err != nil {
+		return nil, err
+	}
 	s := &survey{t: t, c: c, number: map[string]int32{}, d: decimals{may: in.comma == ';' || in.comma == '\t'}}
 	if c.label >= 0 {
 		s.classes = &classes{file: t.Nodes, column: c.all[c.label].name, sep: t.LabelSep, seen: map[string]*classSeen{}}
 	}
+	s.shaped = strings.ContainsAny(c.all[c.id].name, "0123456789")
 	for ; ; s.lines++ {
 		record, err := in.next()
 		if err == io.EOF {
@@ -75,7 +81,18 @@ func (s *survey) conclude(in *tableIn) error {
 	if note != "" {
 		in.note("%s", note)
 	}
+	s.firstLine(in)
+	s.otherIDs(in)
+	s.answers(in)
+	s.watch.remark(in)
 	s.c.remark(in)
+	for _, i := range s.c.of(roleFeature) {
+		if col := &s.c.all[i]; col.kind == cellDate && col.of[cellMissing].count > 0 {
+			if x, ok := number(s.t.Missing); ok {
+				in.note("column %q: %g stands for dates that are empty: that is so many days since 1970-01-01", col.name, x)
+			}
+		}
+	}
 	if s.classes != nil {
 		if err := s.classes.conclude(in, s.d.commas > 0); err != nil {
 			return err
@@ -87,13 +104,16 @@ func (s *survey) conclude(in *tableIn) error {
 // line takes note of a line.
 func (s *survey) line(in *tableIn, record []string) error {
 	if len(record) != len(s.c.all) {
-		return in.fault("%d fields, the first line has %d", len(record), len(s.c.all))
+		return in.fault("%s, the first line has %d", counted(len(record), "field"), len(s.c.all))
 	}
 	if err := s.vertex(in, record[s.c.id]); err != nil {
 		return err
 	}
 	for i := range s.c.all {
 		col, field := &s.c.all[i], record[i]
+		if s.classes != nil && (col.role == roleFeature || col.role == roleNames) {
+			col.answer.see(field, record[s.c.label])
+		}
 		switch col.role {
 		case roleFeature:
 			found := look(field, s.d.may)
@@ -118,7 +138,11 @@ func (s *survey) line(in *tableIn, record []string) error {
 // vertex numbers the id of a line.
 func (s *survey) vertex(in *tableIn, id string) error {
 	if id == "" {
-		return in.fault("the id (column %q) is empty", s.c.all[s.c.id].name)
+		join := ""
+		if s.lines == 0 {
+			join = "; if that line is a second one of names (pandas MultiIndex), join the two"
+		}
+		return in.fault("the id (column %q) is empty%s", s.c.all[s.c.id].name, join)
 	}
 	if _, twice := s.number[id]; twice {
 		id, what := strings.Clone(id), ""
@@ -130,7 +154,10 @@ func (s *survey) vertex(in *tableIn, id string) error {
 	if len(s.number) == check.MaxDim {
 		return in.fault("there are more than %d vertices", check.MaxDim)
 	}
-	s.number[strings.Clone(id)] = int32(s.lines)
+	id = strings.Clone(id)
+	s.watch.see(id, in.line, s.number)
+	s.number[id] = int32(s.lines)
+	s.shaped = s.shaped && shape(id) == shape(s.c.all[s.c.id].name)
 	return nil
 }
 

@@ -42,6 +42,10 @@ var noTables = []struct{ begin, what, cure string }{
 	{"PAR1", "a Parquet file", `pandas.read_parquet("FILE").to_csv("NEW.csv", index=False)`},
 	{"ARROW1", "a Feather file", `pandas.read_feather("FILE").to_csv("NEW.csv", index=False)`},
 	{"FEA1", "a Feather file", `pandas.read_feather("FILE").to_csv("NEW.csv", index=False)`},
+	{"BZh", "packed by bzip2", "unpack it, or pack it by gzip"},
+	{"\xfd7zXZ", "packed by xz", "unpack it, or pack it by gzip"},
+	{"\x28\xb5\x2f\xfd", "packed by zstd", "unpack it, or pack it by gzip"},
+	{"7z\xbc\xaf", "packed by 7-Zip", "unpack it, or pack it by gzip"},
 	{"SQLite format 3", "an SQLite database", `sqlite3 -header -csv FILE "select * from TABLE" > NEW.csv`},
 }
 
@@ -64,14 +68,16 @@ func (in *tableIn) encoding(r *bufio.Reader) error {
 	return nil
 }
 
-// top reads what may stand above the names of columns: empty lines, comments that begin with #, and sep=; as Excel
+// top reads what may stand above the names of columns: empty lines, comments that begin with # or, as KONECT's, with %, and sep=; as Excel
 // takes it.
 func (in *tableIn) top(r *bufio.Reader) error {
 	for {
-		start, _ := r.Peek(8)
+		start, _ := r.Peek(512)
 		sep := bytes.TrimPrefix(start, []byte(`"`))
 		isSep := len(sep) > 4 && bytes.EqualFold(sep[:4], []byte("sep=")) && (len(sep) == 5 || sep[5] == '\n' || sep[5] == '"')
 		comment := len(start) > 1 && start[0] == '#' && bytes.IndexByte([]byte(",;\t|"), start[1]) < 0 // else # is a name
+		line0, _, _ := bytes.Cut(start, []byte("\n"))
+		comment = comment || len(start) > 1 && start[0] == '%' && !bytes.ContainsAny(line0, ",;\t|")
 		if len(start) == 0 || start[0] != '\n' && !isSep && !comment {
 			return nil
 		}
@@ -95,7 +101,7 @@ func (in *tableIn) commentNames() []string {
 	if in.comments == 0 {
 		return nil
 	}
-	text := strings.TrimSpace(strings.TrimLeft(in.comment, "#"))
+	text := strings.TrimSpace(strings.TrimLeft(in.comment, "#%"))
 	if in.comma == '\t' || in.comma == ' ' {
 		return strings.Fields(text)
 	}

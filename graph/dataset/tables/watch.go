@@ -1,11 +1,9 @@
 package tables
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
-	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 )
 
@@ -35,8 +33,12 @@ type columnWatch struct {
 	splitWords int                 // texts that name a set
 	vector     int                 // numbers in each vector
 	odd        sighting            // the first vector with another count, and how many numbers it has
-	others     map[string]struct{} // texts
+	others     map[string]struct{} // texts, and true and false
 	lists      int                 // texts that look like lists
+	gaps       int                 // vectors with a number that is not known
+	points     pointGroups
+	answer     answer
+	broken     bool // a number has a fraction
 
 	counting       bool    // every number so far is one more than that before it
 	last           float64 // number
@@ -46,8 +48,9 @@ type columnWatch struct {
 	code           string  // the first number that begins with a 0 as codes do, "" none
 	coarse         bool    // it is large
 
-	names map[string]int32 // of Categorical and Lists: their features
-	words map[string]int   // that stand for a field that is not known
+	names  map[string]int32 // of Categorical and Lists: their features
+	blanks bool             // stand between the items of Lists
+	words  map[string]int   // that stand for a field that is not known
 }
 
 // see remembers a field, until one is there twice.
@@ -90,7 +93,10 @@ func (w *columnWatch) feature(field string, c cell, line int) {
 	case cellNumber:
 		w.number(field, c.x)
 		w.value(c.x)
-	case cellTruth, cellDate:
+	case cellTruth:
+		w.other(field)
+		w.value(c.x)
+	case cellDate:
 		w.value(c.x)
 	case cellVector:
 		if w.vector == 0 {
@@ -121,6 +127,7 @@ func (w *columnWatch) number(field string, x float64) {
 		w.counting = w.counting && x == w.last+1
 	}
 	w.last = x
+	w.points.see(field)
 	if w.code == "" && leadingZero(field) {
 		w.code = strings.Clone(field)
 	}
@@ -130,7 +137,7 @@ func (w *columnWatch) number(field string, x float64) {
 	if x == math.Trunc(x) {
 		w.see(field)
 	} else {
-		w.repeated, w.seen = true, nil // no id is broken
+		w.repeated, w.seen, w.broken = true, nil, true // no id is broken
 	}
 }
 
@@ -141,12 +148,20 @@ func leadingZero(field string) bool {
 }
 
 func (w *columnWatch) text(field string) {
-	if isList(field) {
+	switch {
+	case gapInVector(field):
+		w.gaps++
+	case isList(field):
 		w.lists++
 	}
 	if set, ok := setOf(field); ok && set >= 0 || ok && !fields.Unknown(field) {
 		w.splitWords++
 	}
+	w.other(field)
+}
+
+// other remembers a word.
+func (w *columnWatch) other(field string) {
 	if w.others == nil {
 		w.others = map[string]struct{}{}
 	}
@@ -196,64 +211,4 @@ func (w *columnWatch) wrong(kind cellKind, filled bool) sighting {
 		return w.odd
 	}
 	return first
-}
-
-// isList reports whether a field is a list for sure, and no text with blanks.
-func isList(field string) bool {
-	if strings.HasPrefix(field, "[") || strings.Contains(field, "|") {
-		return true
-	}
-	all := items(field)
-	for _, item := range all {
-		if name, _ := itemValue(item); name == item {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
-// learn gives names in a field of Categorical or Lists their features, in the order in which they come up.
-func (w *columnWatch) learn(field string, list bool) error {
-	if fields.Unknown(field) {
-		w.unknown(field)
-		return nil
-	}
-	if w.names == nil {
-		w.names = map[string]int32{}
-	}
-	if !list {
-		return w.name(field)
-	}
-	for _, item := range items(field) {
-		name, _ := itemValue(item)
-		if err := w.name(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *columnWatch) name(name string) error {
-	if _, known := w.names[name]; !known {
-		if len(w.names) == check.MaxCols {
-			return fmt.Errorf("there are more than %d features", check.MaxCols)
-		}
-		w.names[strings.Clone(name)] = int32(len(w.names))
-	}
-	return nil
-}
-
-// items splits a field that is a list.
-func items(field string) []string {
-	return strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(" \t,;|[]{}()'\"", r) })
-}
-
-// itemValue reads NAME:VALUE; an item without a number that float32 holds is a name, and its value 1.
-func itemValue(item string) (name string, value float32) {
-	if i := strings.LastIndexByte(item, ':'); i > 0 {
-		if x, ok := number(item[i+1:]); ok {
-			return item[:i], float32(x)
-		}
-	}
-	return item, 1
 }

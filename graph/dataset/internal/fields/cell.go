@@ -31,7 +31,7 @@ func Unknown(field string) bool {
 	case "", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "none", "null", `\n`, "nil":
 		return true
 	}
-	return false
+	return field == "NaT" // pandas's date
 }
 
 // Truth reads the field of a table as true or false.

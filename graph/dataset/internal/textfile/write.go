@@ -21,9 +21,8 @@ type Table struct {
 func CreateTable(dir, name string, head ...string) (*Table, error) {
 	head = slices.Clone(head)
 	for i, h := range head {
-		h = strings.Join(strings.Fields(h), " ")
-		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan") || slices.Contains(noNames, strings.ToLower(h))) {
-			h = "_" + h
+		if h = strings.Join(strings.Fields(h), " "); i == 0 {
+			h = HeadName(h)
 		}
 		if head[i] = h; strings.ContainsAny(h, `,";{}`) { // readers might take these for what stands between fields
 			head[i] = `"` + strings.ReplaceAll(h, `"`, `""`) + `"`
@@ -37,6 +36,14 @@ func CreateTable(dir, name string, head ...string) (*Table, error) {
 	out := &Table{f, buf, csv.NewWriter(buf)}
 	_, err = buf.WriteString(strings.Join(head, ",") + "\n")
 	return out, err
+}
+
+// HeadName returns how CreateTable writes the name of the first column.
+func HeadName(h string) string {
+	if h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan") || slices.Contains(noNames, strings.ToLower(h)) {
+		return "_" + h
+	}
+	return h
 }
 
 // noNames are words that stand for values, so that a line that begins with one might be no names.

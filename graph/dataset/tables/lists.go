@@ -1,0 +1,173 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+)
+
+// isList reports whether a field is a list for sure, and no text with blanks.
+func isList(field string) bool {
+	if clock.MatchString(field) {
+		return false
+	}
+	if strings.HasPrefix(field, "[") || strings.Contains(field, "|") {
+		return true
+	}
+	all, err := items(field, true)
+	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(i item) bool { return !i.valued })
+}
+
+// learn gives names in a field of Categorical or Lists their features, in the order in which they come up.
+func (w *columnWatch) learn(field string, list bool) error {
+	if fields.Unknown(field) {
+		w.unknown(field)
+		return nil
+	}
+	if w.names == nil {
+		w.names = map[string]int32{}
+	}
+	if !list {
+		return w.name(field)
+	}
+	all, err := items(field, w.blanks)
+	for k := 0; k < len(all) && err == nil; k++ {
+		err = w.name(all[k].name)
+	}
+	return err
+}
+
+func (w *columnWatch) name(name string) error {
+	if _, known := w.names[name]; !known {
+		if len(w.names) == check.MaxCols {
+			return fmt.Errorf("there are more than %d features", check.MaxCols)
+		}
+		w.names[strings.Clone(name)] = int32(len(w.names))
+	}
+	return nil
+}
+
+// item is one of a list: NAME, or NAME:VALUE.
+type item struct {
+	name   string
+	value  float32 // 1 unless it is valued
+	valued bool
+}
+
+// betweenItems are what stands between items; blanks do only in columns that have none of these, and no quotation marks.
+const betweenItems = ",;|"
+
+// hasSeparators reports whether a field says itself where its items end.
+func hasSeparators(field string) bool {
+	first := strings.TrimLeft(field, "[( ")
+	return strings.ContainsAny(field, betweenItems) || first != "" && strings.Contains(`'"{`, first[:1])
+}
+
+// blanksInLists finds the columns of Lists in which blanks separate.
+func (t *Tables) blanksInLists(c *tableColumns) error {
+	lists := c.of(roleLists)
+	for _, i := range lists {
+		c.all[i].blanks = true
+	}
+	if lists == nil {
+		return nil
+	}
+	return t.each(func(_ *tableIn, _ int, record []string) error {
+		for _, i := range lists {
+			c.all[i].blanks = c.all[i].blanks && (i >= len(record) || !hasSeparators(record[i]))
+		}
+		return nil
+	})
+}
+
+// items splits a field that is a list. Nothing separates between quotation marks around an item.
+func items(field string, blanks bool) (all []item, err error) {
+	between := betweenItems + "\t\n"
+	if blanks || strings.Trim(field, "0123456789:.+- []()") == "" { // no name of numbers has a blank
+		between += " "
+	}
+	rest := strings.TrimSpace(field)
+	if n := len(rest); n > 1 && strings.Contains("[] () {}", rest[:1]+rest[n-1:]) {
+		if rest = strings.TrimSpace(rest[1 : n-1]); rest != "" && strings.Contains("[({", rest[:1]) {
+			return nil, fmt.Errorf("%.40q is a list of lists: write its names between commas", field)
+		}
+	}
+	for {
+		if rest = strings.TrimLeft(rest, between+" "); rest == "" {
+			return all, nil
+		}
+		name, behind, quoted := quotedItem(rest)
+		text := ""
+		if rest = behind; !quoted || strings.HasPrefix(behind, ":") {
+			text, rest = cutAny(behind, between)
+		}
+		i, err := itemOf(name, strings.TrimSpace(text), quoted)
+		if err != nil {
+			return nil, err
+		}
+		if i.name != "" {
+			all = append(all, i)
+		}
+	}
+}
+
+// quotedItem returns the name between quotation marks that a list begins with, and what is behind it; quoted is false where
+// there is none.
+func quotedItem(list string) (name, behind string, quoted bool) {
+	if list[0] != '\'' && list[0] != '"' {
+		return "", list, false
+	}
+	for end := 1; ; end++ {
+		k := strings.IndexByte(list[end:], list[0])
+		if k < 0 {
+			return "", list, false
+		}
+		if end += k; end+1 < len(list) && strings.IndexByte(betweenItems+" \t\n:", list[end+1]) < 0 {
+			continue // an apostrophe
+		}
+		behind = list[end+1:]
+		if value, is := strings.CutPrefix(strings.TrimLeft(behind, " "), ":"); is {
+			behind = ":" + strings.TrimLeft(value, " ")
+		}
+		return list[1:end], behind, true
+	}
+}
+
+// cutAny cuts a text before the first of some characters.
+func cutAny(text, chars string) (before, rest string) {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
+}
+
+// itemOf reads what stands between two separators: NAME or NAME:VALUE; of a quoted name, what is behind it.
+func itemOf(name, text string, quoted bool) (item, error) {
+	k := strings.LastIndexByte(text, ':')
+	switch {
+	case !quoted:
+		name = text
+	case text == "":
+		return item{name: name, value: 1}, nil
+	}
+	if k < 0 || k == 0 && !quoted {
+		return item{name: name, value: 1}, nil
+	}
+	value := strings.TrimSpace(text[k+1:])
+	if x, ok := number(value); ok {
+		if !quoted {
+			name = strings.TrimSpace(text[:k])
+		}
+		return item{name, float32(x), true}, nil
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	if quoted || err == nil && !check.Finite(float32(x)) || errors.Is(err, strconv.ErrRange) {
+		return item{}, fmt.Errorf("%.20q, behind %.40q, is no finite number", value, strings.TrimSuffix(name, ":"+value))
+	}
+	return item{name: name, value: 1}, nil
+}
