@@ -76,8 +76,8 @@ func (in *tableIn) title() error {
 		return fmt.Errorf("%s: its first line, %.40q, is one field, and the next has %d: if it is a title, delete it",
 			in.name, in.head[0], len(trimmed(in.ahead[0].record)))
 	case slices.Contains(in.head, "_id") && slices.Contains(in.head, "_start") && slices.Contains(in.head, "_end"):
-		return fmt.Errorf("%s: holds vertices and edges, as Neo4j's APOC writes them: cut it in two files, with its first line in both: lines without _start are --nodes, the others are --links",
-			in.name)
+		return fmt.Errorf("%s: holds vertices and edges, as Neo4j's APOC writes them: cut it in two, with its first line in both: "+
+			"lines without _start are --nodes, the others are --links", in.name)
 	}
 	return nil
 }

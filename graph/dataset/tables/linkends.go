@@ -65,12 +65,19 @@ func (r *linkReader) side(ends [2]int32) {
 	}
 }
 
-// noteApart notes ends that are taken by place and share no vertex.
+// noteApart notes ends that are taken by place and share no vertex, and those that share one and are called as ids of two kinds.
 func (r *linkReader) noteApart() {
-	const few = 10 // edges that may do so by chance
-	if r.byPlace && r.w.Edges >= few && !slices.Contains(r.sides, 3) {
-		r.in.note("no id of column %q stands in column %q: are these two kinds of vertices, or are the ends in other columns?",
-			r.in.head[r.from], r.in.head[r.to])
+	const few = 10 // edges that may share none by chance
+	if !r.byPlace {
+		return
+	}
+	from, to := r.in.head[r.from], r.in.head[r.to]
+	shared := slices.Contains(r.sides, 3)
+	switch {
+	case shared && saysID(from) && saysID(to):
+		r.in.note("%q and %q are read as ids of the same vertices; if they are of two kinds, give them different ids, such as u1 and m1", from, to)
+	case !shared && r.w.Edges >= few:
+		r.in.note("no id of column %q stands in column %q: are these two kinds of vertices, or are the ends in other columns?", from, to)
 	}
 }
 

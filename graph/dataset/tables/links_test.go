@@ -69,6 +69,9 @@ func TestLinkDoubts(t *testing.T) {
 	}
 	try(t, []reading{
 		{name: "two kinds", links: "author,paper\n" + apart.String(), change: alone, notes: []string{"by their places", `no id of column "author" stands in column "paper"`}},
+		{name: "two kinds that share ids", links: "userId,movieId,rating\n1,1,4.0\n1,3,4.0\n2,2,5.0\n", change: alone,
+			notes: []string{"by their places", `"userId" and "movieId" are read as ids of the same vertices; if they are of two kinds`}},
+		{name: "two kinds that share none", links: "user_id,movie_id\nu1,m1\nu2,m1\n", change: alone, notes: []string{"by their places"}},
 		{name: "one kind by place", links: "author,paper\n" + mixed.String(), change: alone, notes: []string{"by their places"}},
 		{name: "dates", links: "p,q\n2024-01-01,2024-01-02\n2024-01-03,2024-01-04\n", change: alone,
 			fault: `edges.csv: column "p", taken for an end of the edges, holds dates: call the two columns of the ends source and target`},
