@@ -57,15 +57,17 @@ func cause(err error) error {
 // newApp returns the program: its commands, with every error handed back to run instead of being printed on the way.
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:           "capgnn",
-		Usage:          "train graph neural networks, full-batch or on samples, on the devices of one machine or of several",
-		Writer:         stdout,
-		ErrWriter:      stderr,
-		HideVersion:    true,
-		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   usageProblem,
-		Flags:          []cli.Flag{versionFlag()},
-		Before:         versionAlone,
+		Name:        "capgnn",
+		Usage:       "train graph neural networks, full-batch or on samples, on the devices of one machine or of several",
+		Writer:      stdout,
+		ErrWriter:   stderr,
+		HideVersion: true,
+		// Names of columns may hold commas.
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usageProblem,
+		Flags:                     []cli.Flag{versionFlag()},
+		Before:                    versionAlone,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return term.Usagef("no command %s: `capgnn help` lists the commands", term.Quoted(c.Args().First(), commandNames("", c.App.Commands)))

@@ -26,9 +26,9 @@ func dataTablesCommand() *cli.Command {
 			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty, NA, nan, none or null where unknown, and -1 among whole numbers (default: none)"},
 			&cli.StringFlag{Name: "label-sep", Usage: "`TEXT` between the classes of a vertex, such as '|', if it may have several"},
 			&cli.StringFlag{Name: "split-column", Usage: "`COLUMN` of --nodes that says train, val or test (default: one called split, or masks called train_mask, val_mask, test_mask)"},
-			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
-			&cli.StringFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
-			&cli.StringFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
+			&cli.StringSliceFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
+			&cli.StringSliceFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
+			&cli.StringSliceFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
 			&cli.StringFlag{Name: "features", Usage: "`FILE` of features beside those of --nodes: JSON with a list of feature numbers for each id, {\"ID\": [3, 17], …}, or .npy with a row for each line"},
 			&cli.StringFlag{Name: "missing", Usage: "`VALUE` for empty fields of features: a number, mean or median of the column, or drop to leave the vertex out (default: they are an error)"},
 			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
@@ -48,11 +48,13 @@ func dataTablesAction(c *cli.Context) error {
 		return term.Usagef("data tables: give --links, and --nodes if there is a table of vertices")
 	}
 	for flag, into := range map[string]*[]string{"drop": &t.Drop, "categorical": &t.Categorical, "lists": &t.Lists} {
-		names, err := columnNames(c.String(flag))
-		if err != nil {
-			return term.Usagef("--%s: %w", flag, err)
+		for _, list := range c.StringSlice(flag) { // a flag that is given again adds columns
+			names, err := columnNames(list)
+			if err != nil {
+				return term.Usagef("--%s: %w", flag, err)
+			}
+			*into = append(*into, names...)
 		}
-		*into = names
 	}
 	out, err := freeFolder(c)
 	if err != nil {

@@ -74,5 +74,6 @@ func TestTablesOfPages(t *testing.T) {
 		t.Errorf("training score %v", r.Train)
 	}
 	s.must("predict", "--run", "run", "--what", "labels", "--out", "labels.csv")
-	s.must(append(tables, "--drop", "page_name,facebook_id", "--categorical", "page_type", "--out", "both", "--quiet")...)
+	s.must(append(tables, "--drop", "page_name", "--drop", "facebook_id", "--out", "again", "--quiet")...) // a flag given again adds to it
+	s.fails(term.ExitUsage, []string{"both --label and --categorical"}, append(tables, "--drop", "page_name,facebook_id", "--categorical", "page_type", "--out", "both", "--quiet")...)
 }
