@@ -15,6 +15,10 @@ func (a *Array) want(what string) error {
 	switch d := a.DType; {
 	case d.Kind == 'O':
 		return a.fault(-1, errors.New("is an array of pickled Python objects, which are not read; save it with a plain type, numbers with .astype(\"<f4\")"))
+	case what == "bool":
+		cure = ": save it with .astype(bool)"
+	case d.Kind == 'U' || d.Kind == 'S':
+		cure = "; of names save numpy.unique(names, return_inverse=True)[1]"
 	case d.Kind == 'V' && d.Size == 2:
 		cure = "; numbers of bfloat16 are saved with .astype(\"<f4\")"
 	case d.Kind == 'c':
@@ -22,7 +26,7 @@ func (a *Array) want(what string) error {
 	case d.Kind == 'f' && d.Size > 8:
 		cure = "; save it with .astype(\"<f8\")"
 	case d.Kind == 'f':
-		cure = "; if they are whole, save it with .astype(\"<i8\")"
+		cure = "; if they are whole, save it with .astype(\"<i8\"), after numpy.nan_to_num(…, nan=-1) where some are not known"
 	}
 	return a.fault(-1, fmt.Errorf("holds elements of type %v, want %s%s", a.DType, what, cure))
 }

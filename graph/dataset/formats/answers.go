@@ -19,6 +19,12 @@ func noteAnswers(d *dataset.Dataset) {
 	if f.Dense == nil || len(d.ColumnNames) != f.Cols {
 		return
 	}
+	for col, name := range d.ColumnNames {
+		if first := slices.Index(d.ColumnNames[:min(col, 1<<12)], name); first >= 0 {
+			d.Note("features: columns %d and %d are both called %.40q: predict tells columns apart by their names", first+1, col+1, name)
+			break
+		}
+	}
 	var named, told []string
 	for col, name := range d.ColumnNames {
 		key := fields.NameKey(name)

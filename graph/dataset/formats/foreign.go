@@ -61,7 +61,7 @@ var byMagic = []struct {
 	{"SQLite format 3\x00", foreign{"an SQLite database", tableOf(`pandas.read_sql("select * from EDGES", sqlite3.connect(IN))`)}},
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", foreign{"an Excel sheet", tableOf(`pandas.read_excel(IN)`)}},
 	{"\x93NUMPY", foreign{"a NumPy array alone",
-		`a = numpy.load(IN); numpy.savetxt("OUT.edgelist", a if a.shape[1] == 2 else a.T, fmt="%d")`}},
+		`a = numpy.load(IN); numpy.savetxt("OUT.edgelist", a if a.shape[1] in (2, 3) else a.T, fmt="%.17g") (of a matrix scipy.io.mmwrite("OUT.mtx", scipy.sparse.coo_array(a)))`}},
 	{"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19", torchFile}, // before PyTorch 1.6
 	{"\x3f\xa1\xb4\x46\xf0\x4f\x2e\xdd", foreign{"a graph of DGL", storeOf(`dgl.load_graphs(IN)[0][0]`)}},
 	{"BZh", foreign{"a bzip2 archive", unpack}},

@@ -136,13 +136,13 @@ func (m *matrixText) head() error {
 	if len(banner) != 5 || banner[0] != strings.ToLower(matrixBanner) || banner[1] != "matrix" {
 		return t.FaultAt(0, 1, "want %s matrix coordinate real|integer|pattern general|symmetric; let an edge list be called .edges", matrixBanner)
 	}
-	form, field, symmetry := banner[2], banner[3], banner[4]
+	form, field, symmetry := banner[2], strings.TrimPrefix(banner[3], "unsigned-"), banner[4]
 	rewrite := ` A = scipy.io.mmread(IN); scipy.io.mmwrite("OUT.mtx", scipy.sparse.coo_array(A), symmetry="general")`
 	m.weighted, m.symmetric = field != "pattern", symmetry == "symmetric"
 	switch {
 	case form != "coordinate":
 	case field != "real" && field != "double" && field != "integer" && field != "pattern":
-		rewrite = ` A = abs(scipy.io.mmread(IN)); scipy.io.mmwrite("OUT.mtx", A) takes the absolute values`
+		rewrite = ` A = abs(scipy.io.mmread(IN)); scipy.io.mmwrite("OUT.mtx", A)`
 	case symmetry != "general" && symmetry != "symmetric":
 	default:
 		return m.sizes()

@@ -41,6 +41,7 @@ func TestMatrixMarket(t *testing.T) {
 		"made symmetric":   {general, dataset.Options{Edges: dataset.Symmetric}, "0→1:1.5 1→0:1.5 2→2:-2"},
 		"weights ignored":  {general, dataset.Options{IgnoreWeights: true}, "0→1:1 2→2:1"},
 		"symmetric":        {"%%matrixmarket MATRIX Coordinate integer Symmetric\n3 3 2\n2 1 7\n3 3 1\n", dataset.Options{}, "0→1:7 1→0:7 2→2:1"},
+		"unsigned":         {"%%MatrixMarket matrix coordinate unsigned-integer general\n3 3 1\n2 1 7\n", dataset.Options{}, "1→0:7"},
 		"pattern":          {"%%MatrixMarket matrix coordinate pattern general\n4 4 2\n2 1\n4 1\n", dataset.Options{}, "1→0:1 3→0:1"},
 		"symmetric, loops": {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1\n2 1\n", dataset.Options{}, "0→0:1 0→1:1 1→0:1"},
 		"no entries":       {"%%MatrixMarket matrix coordinate pattern general\n4 4 0\n", dataset.Options{}, ""},

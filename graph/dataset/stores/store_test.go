@@ -240,7 +240,7 @@ func TestInconsistentStores(t *testing.T) {
 		{"column of labels", "has shape [5 1]", datatest.With(good, npy.Entry{Key: "y", Shape: []int{5, 1}, Data: []int64{0, 1, 2, 0, 0}})},
 		{"mask", "val_mask.npy: has 4 entries, want 5", datatest.With(good, npy.Entry{Key: "val_mask", Data: make([]bool, 4)})},
 		{"mask of 2", "test_mask.npy: byte 129: value 2", datatest.With(good, npy.Entry{Key: "test_mask", Data: []uint8{0, 2, 0, 0, 0}})},
-		{"mask of floats", "want bool", datatest.With(good, npy.Entry{Key: "train_mask", Data: make([]float32, 5)})},
+		{"mask of floats", "want bool: save it with .astype(bool)", datatest.With(good, npy.Entry{Key: "train_mask", Data: make([]float32, 5)})},
 		{"ids", "ids.npy: has 1 entries, want 5", datatest.With(good, npy.Entry{Key: "ids", Data: []int64{1}})},
 		{"sparse column", "x_indices.npy: byte 132: row 0: column 9 is outside [0, 9)", datatest.With(sparse, npy.Entry{Key: "x_indices", Data: []int32{0, 9, 3, 3}})},
 		{"sparse values", "x_data.npy: has 3 entries, want 4", datatest.With(sparse, npy.Entry{Key: "x_data", Data: []float32{1, 2, 3}})},
