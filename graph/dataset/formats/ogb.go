@@ -10,6 +10,7 @@ import (
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/adjacency"
 	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
 )
 
@@ -124,13 +125,15 @@ func readOGBSplits(d *dataset.Dataset, dir string, opt dataset.Options) error {
 		}
 		return err
 	}
-	var kinds []string
+	var kinds, others []string
 	saved := ""
 	for _, e := range list {
 		if path, _ := ogbFile(filepath.Join(dir, e.Name()), ogbSplits[0], false); path != "" {
 			kinds = append(kinds, e.Name())
 		} else if path := filepath.Join(dir, e.Name(), "split_dict.pt"); isFile(path) {
 			saved = path
+		} else if inside, err := os.ReadDir(filepath.Join(dir, e.Name())); len(inside) > 0 || err != nil && suffix(textEnds...)(e.Name()) {
+			others = append(others, e.Name())
 		}
 	}
 	if len(kinds) == 0 && saved != "" {
@@ -138,6 +141,9 @@ func readOGBSplits(d *dataset.Dataset, dir string, opt dataset.Options) error {
 	}
 	if len(kinds) > 1 {
 		return fmt.Errorf("%s: holds several splits (%.100s); keep one", dir, strings.Join(kinds, " "))
+	}
+	if len(kinds) == 0 && len(others) > 0 {
+		return fmt.Errorf("%s: holds %s, and no folder with train.csv.gz, valid.csv.gz and test.csv.gz, which a split is", dir, fields.Quoted(others))
 	}
 	if len(kinds) == 0 {
 		return nil

@@ -118,6 +118,7 @@ func TestOGBFaults(t *testing.T) {
 		{"split/time/test", "vertices are in two sets: 1 in validation and test; the first is vertex 3: keep", "3\n"},
 		{"split/time/test", "found '2', want one vertex to a line", "1,2\n"},
 		{"split/time/valid", "valid.csv.gz is missing", "absent"},
+		{"split/time/train", `split: holds "time", and no folder with train.csv.gz, valid.csv.gz and test.csv.gz, which a split is`, "absent"},
 		{"split/other/train", "holds several splits (other time); keep one", "1\n"},
 	} {
 		dir := datatest.Put(t, toyOGB(t, map[string]string{c.file: c.text}))

@@ -85,7 +85,16 @@ func ParseSplit(text string) (Split, error) {
 	}
 	if err != nil || values[0] == 0 || sum > 1+1e-9 {
 		const wanted = "is not three fractions train,val,test with train above 0 and a sum of at most 1"
-		return Split{}, fmt.Errorf("--split %q "+wanted, text)
+		hint := ""
+		switch {
+		case len(values) == 2:
+			hint = ": of two shares the third is 0, such as 0.8,0.2,0"
+		case len(values) == 3 && math.Abs(sum-100) < 1:
+			hint = ": percentages are written as shares, such as 0.7,0.2,0.1"
+		case len(values) == 3 && sum > 1 && sum < 2:
+			hint = fmt.Sprintf(": the sum is %.6g", sum)
+		}
+		return Split{}, fmt.Errorf("--split %q "+wanted+"%s", text, hint)
 	}
 	s.Draw.Shares = [3]float64(values)
 	return s, nil

@@ -35,7 +35,8 @@ func TestParseSplit(t *testing.T) {
 	}
 	const fractions, perClass = "is not three fractions train,val,test with train above 0 and a sum of at most 1", "is not per-class: with three whole numbers"
 	for text, want := range map[string]string{
-		"0.7": fractions, "0.7,0.2": fractions, "0,0.5,0.5": fractions, "a,b,c": fractions, "0.5,0.5,0.5": fractions, "-0.1,0.5,0.5": fractions, "NaN,0,0": fractions, "2,0,0": fractions,
+		"0.7": fractions, "0.7,0.2": fractions + ": of two shares the third is 0, such as 0.8,0.2,0",
+		"70,20,10": fractions + ": percentages are written as shares, such as 0.7,0.2,0.1", "0.5,0.2,0.4": fractions + ": the sum is 1.1", "0,0.5,0.5": fractions, "a,b,c": fractions, "0.5,0.5,0.5": fractions, "-0.1,0.5,0.5": fractions, "NaN,0,0": fractions, "2,0,0": fractions,
 		"0.1,0.1,0.1,0.1": fractions, ",,": fractions, "-1": fractions, "1.0": fractions, "seed=7": fractions, "3,seed=7": fractions, ",seed=7": fractions, "stratified:": fractions, "stratified:1,1,1": fractions, "seed=1,0.7,0.2,0.1": fractions,
 		"per-class:20,500": perClass, "per-class:0,1,1": perClass, "per-class:0.5,1,1": perClass, "per-class:2,-1,1": perClass, "per-class:1e300,1,1": perClass, "per-class:": perClass, "per-class:3000000000,1,1": perClass, "per-class:a,1,1": perClass,
 		"0.7,0.2,0.1,seed=": `seed "" is not a whole number`, "0.7,0.2,0.1,seed=-1": `seed "-1" is not`, "0.7,0.2,0.1,seed=1.5": `seed "1.5" is not`,
