@@ -36,7 +36,11 @@ def held_by(data: Any) -> Dict[str, Any]:
             raise ValueError(f"{type(data).__name__}: it has {len(data)} graphs: give one, such as dataset[0], "
                              "or all in one: Batch.from_data_list(list(dataset))")
         return held_by(data[0])
-    held, others = _take(_fields(data), PLAIN)
+    fields = _fields(data)
+    split = fields.get("split_idx")
+    if isinstance(split, dict):  # as ogb's get_idx_split returns it
+        fields = {**fields, "split_idx": None, **{f"{name}_idx": of for name, of in split.items()}}
+    held, others = _take(fields, PLAIN)
     if "x" not in held and "y" not in held and "num_nodes" not in held:  # a Data may know it all the same
         held["num_nodes"] = getattr(data, "num_nodes", None)
     if "edge_index" not in held and "adj_t" not in held:
@@ -45,7 +49,16 @@ def held_by(data: Any) -> Dict[str, Any]:
                              "such as dataset[0]; of networkx, what torch_geometric.utils.from_networkx makes of it")
         raise ValueError("edge_index: there is none, and no adj_t: give the edges as integers [2, edges]")
     _say_unread(others)
+    _say_order(held)
     return held
+
+
+def _say_order(held: Dict[str, Any]) -> None:
+    """Warns of arrays of pandas whose index numbers the rows in another order, as after sample, sort_values or merge."""
+    for key, value in held.items():
+        index = np.asarray(getattr(value, "index", None)) if hasattr(value, "iloc") else None
+        if index is not None and index.dtype.kind in "iu" and not np.array_equal(index, np.arange(len(index))):
+            warn(f"{key}: its index is not 0, 1, …: rows are taken by place; sort_index() puts them in the order of the index")
 
 
 def _of_hetero(data: Any) -> Dict[str, Any]:
@@ -100,7 +113,7 @@ def _take(fields: Dict[str, Any], names: Names) -> Tuple[Dict[str, Any], List[st
                 taken.add(key)
                 break
     others = sorted(set(fields) - taken)
-    return held, [k for k in others if not k.startswith("_") and (hasattr(fields[k], "shape") or isinstance(fields[k], (list, tuple)))]
+    return held, [k for k in others if not k.startswith("_") and (hasattr(fields[k], "shape") or isinstance(fields[k], (list, tuple, dict)))]
 
 
 def _say_unread(names: Sequence[str]) -> None:

@@ -266,7 +266,7 @@ def _labels(y: np.ndarray, n: int) -> Tuple[np.ndarray, int]:
             raise ValueError(f"y: classes are whole numbers, not {y[bad[0]]} of vertex {bad[0]}; capgnn does not train on regression targets: "
                              "make classes of them, such as with numpy.digitize")
         y = np.maximum(y, -1)
-    classes = _largest(y) + 1
+    classes = max(_largest(y), -1) + 1
     if classes > max(n, MANY_CLASSES):
         raise ValueError(f"y: class {classes - 1} of {n} vertices: classes are 0, 1, …: give numpy.unique(y, return_inverse=True)[1]")
     y = np.maximum(y.astype(np.int64), -1)  # no class of more bits is left
@@ -338,6 +338,8 @@ def _mask_of(numbers: np.ndarray, n: int, name: str) -> np.ndarray:
         raise ValueError(f"{name}_idx: {numbers.dtype} {numbers.shape}, want numbers of vertices{hint}")
     if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
         raise ValueError(f"{name}_idx: it has vertices from {numbers.min()} to {numbers.max()}, the graph has 0 to {n - 1}")
+    if n > 2 and len(numbers) == n and numbers.max() <= 1:
+        raise ValueError(f"{name}_idx: {n} numbers, all 0 or 1, of {n} vertices are a mask: call it {name}_mask")
     mask = np.zeros(n, dtype=bool)
     mask[numbers.astype(np.int64)] = True
     return mask

@@ -11,8 +11,11 @@ import threading
 from typing import IO, Any, Dict, List, Optional
 from weakref import WeakSet
 
-# The last lines of standard error that are kept, to say what went wrong.
+from .given import warn
+
+# The last lines of standard error that are kept, to say what went wrong, and the first of its notes.
 KEPT_LINES = 50
+KEPT_NOTES = 100
 
 
 class ProgramError(RuntimeError):
@@ -79,6 +82,8 @@ class Process:
             group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
         self.args, self.verbose = args, verbose
         self._lines: List[str] = []  # of standard error
+        self.notes: List[str] = []  # of the program, without "note: "
+        self._unsaid: List[str] = []  # of them, those of which nobody was warned
         self._child = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        encoding="utf-8", errors="replace", **group)
         self.output = ""  # standard output, complete when the process has ended
@@ -122,8 +127,11 @@ class Process:
             raise KeyboardInterrupt
 
     def check(self) -> None:
-        """Raises ProgramError if the program that has ended did not end well."""
+        """Warns of each note of the program that has ended, once, unless they were shown. Raises ProgramError if it did not end well."""
         code = self._child.returncode
+        notes, self._unsaid = self._unsaid, []
+        for note in notes:
+            warn(note)
         if code:
             raise ProgramError(self._said(code), code, self.args)
 
@@ -148,6 +156,9 @@ class Process:
             for line in stream:
                 if self.verbose:
                     sys.stderr.write(line)
+                if line.startswith("note: ") and len(self.notes) < KEPT_NOTES:
+                    self.notes.append(line[len("note: "):].rstrip("\n"))
+                    self._unsaid += [] if self.verbose else self.notes[-1:]
                 self._lines = self._lines[-KEPT_LINES:] + [line.rstrip("\n")]
 
 

@@ -194,7 +194,7 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
     init: weights to start from: a file, a torch module, or tensors by name
     program: path of the program (default: $CAPGNN, then capgnn on PATH)
     flags: seeds="1-10" trains one run for each seed: `results` returns them, and run_dir is the folder of all
-    verbose: show the program's notes and progress on standard error
+    verbose: show the program's notes and progress on standard error; else each note is a UserWarning at the end
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
 
@@ -212,7 +212,7 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
         write_weights(os.path.join(kept.name, "init.safetensors"), init)
         init = os.path.join(kept.name, "init.safetensors")
     given["init"] = init
-    given.update(json=True, quiet=not verbose, run_dir=run_dir)
+    given.update(json=True, run_dir=run_dir)
     made = False
     if resume is not None:
         path = resume.path if isinstance(resume, Run) else os.path.abspath(os.fspath(resume))
@@ -255,7 +255,7 @@ def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] 
         file = os.fspath(out) if out is not None else os.path.join(folder, "rows.npy")
         if _is_graph(flags.get("dataset")):
             flags["dataset"] = to_store(flags["dataset"], os.path.join(folder, "data"))
-        process = Process(command("predict", {"run": path, "what": what, "out": file, "quiet": True, **flags}, program))
+        process = Process(command("predict", {"run": path, "what": what, "out": file, **flags}, program))
         process.wait()
         process.check()
         return np.load(file, mmap_mode="r" if out is not None else None, allow_pickle=False)

@@ -106,7 +106,7 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
     name: of the data set (default: the folder's), any text: what is no letter, digit, "." , "_" or "-" becomes "_"
     split: the column to take of masks that have several
     sparse: whether x is written sparse (default: if at most 5 % of it differ from 0)
-    class_names: one for each class; with more of them than y has, the rest are classes without vertices
+    class_names: one for each class, in their order or as {number: name}; with more of them than y has, the rest are classes without vertices
     columns: names of the columns of x (default: those of a pandas DataFrame)
     overwrite: replace the store that path is. Other folders and files are never replaced
     raises: ValueError for what a store cannot hold, with the name of the array; FileExistsError. What is not written, or written with fewer
@@ -118,6 +118,7 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
     arrays, said, names = normal_form(data, split, sparse)
     meta = {"capgnn_store": 1, "name": _plain_name(name or os.path.basename(asked)), **said}
     if class_names is not None:
+        class_names = _in_order(class_names)
         names["class"] = texts(class_names, "class_names")
         most = meta["classes"] if meta["multi_label"] or not meta["classes"] else len(class_names)
         if not meta["classes"] <= len(class_names) <= most:
@@ -143,6 +144,18 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
         shutil.rmtree(made, ignore_errors=True)
         raise
     return asked
+
+
+def _in_order(names: Any) -> Any:
+    """Returns names of classes by number; a dict has names by number, or numbers by name. Raises ValueError of what has no order."""
+    if isinstance(names, (set, frozenset)):
+        raise ValueError("class_names: a set has no order: give a list, the name of class 0 first")
+    if not isinstance(names, dict):
+        return names
+    by_number = names if all(isinstance(k, (int, np.integer)) for k in names) else {n: name for name, n in names.items()}
+    if sorted(by_number) != list(range(len(names))):
+        raise ValueError(f"class_names: a dict of {len(names)} names wants the numbers 0 to {len(names) - 1}")
+    return [by_number[n] for n in range(len(names))]
 
 
 def _check_free(path: str, overwrite: bool) -> None:

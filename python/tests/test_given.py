@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 
 import capgnn
-from tests import graph, has, needs_pyg
+from tests import graph, has, needs_program, needs_pyg
+from tests.test_runs import Folder
 
 EDGES = np.array([[0, 1, 2], [1, 2, 0]])
 
@@ -394,3 +395,55 @@ class Split(Given):
         masks = {"train_mask": [1, 1, 0, 0], "val_mask": [0, 1, 1, 0], "test_mask": [1, 1, 1, 1]}
         _, said = self.store({"edge_index": EDGES, "num_nodes": 4, **masks})
         self.assertEqual(said, ["train_mask and val_mask: 1 vertices are in both", "train_mask and test_mask: 2 vertices are in both", "val_mask and test_mask: 2 vertices are in both"])
+
+
+class NothingLostTest(Folder):
+    """What people give beside plain arrays: names and sets as dicts, pandas in another order, numbers that are masks."""
+
+    def graph(self, **more):
+        n = 12
+        return {"edge_index": np.stack([np.arange(n), (np.arange(n) + 1) % n]), "x": np.random.default_rng(0).random((n, 3)), "y": np.arange(n) % 3, **more}
+
+    def classes(self, name):
+        with open(self.path(name + "/classes.csv")) as f:
+            return f.read().split()[1:]
+
+    def test_class_names(self):
+        for name, given in {"numbers": {2: "eel", 0: "cat", 1: "dog"}, "names": {"cat": 0, "eel": 2, "dog": 1}, "list": ["cat", "dog", "eel"]}.items():
+            capgnn.to_store(self.graph(), self.path(name), class_names=given)
+            self.assertEqual(self.classes(name), ["cat", "dog", "eel"])
+        for bad, line in (({"cat", "dog", "eel"}, "a set has no order"), ({0: "cat", 2: "eel"}, "wants the numbers 0 to 1")):
+            with self.assertRaisesRegex(ValueError, line):
+                capgnn.to_store(self.graph(), self.path("bad"), class_names=bad)
+
+    def test_split_idx(self):
+        path = capgnn.to_store(self.graph(split_idx={"train": np.array([0, 1]), "valid": np.array([2]), "test": np.array([3])}), self.path("s"))
+        store = capgnn.read_store(path)
+        self.assertEqual([np.flatnonzero(store[k + "_mask"]).tolist() for k in ("train", "val", "test")], [[0, 1], [2], [3]])
+        with self.assertRaisesRegex(ValueError, "call it train_mask"):
+            capgnn.to_store(self.graph(train_idx=[0, 1] * 6), self.path("t"))
+
+    def test_labels_below_0(self):
+        path = capgnn.to_store(self.graph(y=np.full(12, -2)), self.path("s"))
+        self.assertEqual(set(capgnn.read_store(path)["y"].tolist()), {-1})
+
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_index_of_pandas(self):
+        import pandas as pd
+        with self.assertWarnsRegex(UserWarning, "y: its index is not 0, 1"):
+            capgnn.to_store(self.graph(y=pd.Series(np.arange(12) % 3, index=range(11, -1, -1))), self.path("s"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            capgnn.to_store(self.graph(y=pd.Series(np.arange(12) % 3)), self.path("t"))
+
+    @needs_program
+    def test_notes_are_warnings(self):
+        graph = self.graph(val_mask=np.arange(12) == 3)
+        training = capgnn.train(graph, run_dir=self.path("run"), hidden=4, epochs=1, devices="cpu:threads=1")
+        with self.assertWarnsRegex(UserWarning, "there is no training set"):
+            run = training.result()
+        with self.assertWarnsRegex(UserWarning, "no names"):
+            other = self.graph()
+            run.predict("labels", dataset=capgnn.to_store(other, self.path("other"), class_names=["a", "b", "c"]))
+
+
