@@ -133,7 +133,7 @@ def _weights(weights: np.ndarray, key: str, m: int) -> np.ndarray:
         raise ValueError(f"{key}: it has values that are not finite numbers of float32: {weights[bad[0]]} at edge {bad[0]}")
     rounded = np.count_nonzero((np.abs(narrow) > EXACT) & (narrow != weights))
     if rounded:
-        warn(f"{key}: {rounded} of {m} weights lose digits in float32, which holds whole numbers up to {EXACT}: scale them")
+        warn(f"{key}: weights that lose digits in float32, which holds whole numbers up to {EXACT}: {rounded} of {m}; scale them")
     return narrow
 
 
@@ -148,7 +148,7 @@ def _adjacency(edges: np.ndarray, n: int, weights: Optional[np.ndarray]) -> Tupl
         total = np.zeros(len(pairs), dtype=np.float32)
         np.add.at(total, back.reshape(-1), weights)
         if not np.isfinite(total).all():
-            raise ValueError("edge_weight: weights of an edge that is there several times add up to more than float32 holds")
+            raise ValueError("edge_weight: weights of a repeated edge add up to more than float32 holds: scale them")
         weights = total
     target, source = np.divmod(pairs, max(n, 1))
     indptr = np.zeros(n + 1, dtype=np.int64)
@@ -247,8 +247,8 @@ def _not_finite(value: Any, row: int, column: int) -> ValueError:
 
 def _say_rounded(columns: np.ndarray, cols: int) -> None:
     if len(columns):
-        warn(f"x: {len(columns)} of {cols} columns lose differences of values in float32, which holds whole numbers up to {EXACT}: "
-             f"{some(columns)}; standardise them first")
+        warn(f"x: float32, which holds whole numbers up to {EXACT}, loses differences of values in column{'s' if len(columns) > 1 else ''} "
+             f"{some(columns)} ({len(columns)} of {cols}): standardise first")
 
 
 def _labels(y: np.ndarray, n: int) -> Tuple[np.ndarray, int]:
@@ -273,7 +273,7 @@ def _labels(y: np.ndarray, n: int) -> Tuple[np.ndarray, int]:
     used = np.bincount(y[y >= 0], minlength=classes)
     empty = np.flatnonzero(used == 0)
     if len(empty):
-        warn(f"y: {len(empty)} of {classes} classes have no vertex: {some(empty)}")
+        warn(f"y: classes without a vertex: {len(empty)} of {classes}: {some(empty)}")
     if np.count_nonzero(used) > max(MANY_CLASSES, 0.9 * used.sum()):
         warn(f"y: {np.count_nonzero(used)} classes of {used.sum()} vertices with a label: are they ids?")
     return y, classes
@@ -312,7 +312,7 @@ def _split(held: Dict[str, Any], n: int, column: Optional[int]) -> Store:
         for b in SETS[i + 1:]:
             both = int((out[a + "_mask"] & out[b + "_mask"]).sum()) if a + "_mask" in out and b + "_mask" in out else 0
             if both:
-                warn(f"{a}_mask and {b}_mask: {both} vertices are in both")
+                warn(f"{a}_mask and {b}_mask: vertices in both: {both}")
     return out
 
 
@@ -368,7 +368,7 @@ def _ids(ids: Any, n: int) -> Union[np.ndarray, List[str]]:
         raise ValueError(f"ids: {ids.dtype}, want integers of at most 63 bits, or texts")
     repeats = n - len(np.unique(ids))
     if repeats:
-        warn(f"ids: {repeats} are there before")
+        warn(f"ids: repeats of others: {repeats}")
     return ids.astype(np.int64)
 
 
@@ -383,5 +383,5 @@ def texts(names: Sequence[Any], what: str) -> List[str]:
     if len(set(out)) != len(out):
         seen: set = set()
         twice = [t for t in out if t in seen or seen.add(t)]  # type: ignore[func-returns-value]
-        warn(f"{what}: {len(twice)} are there before: {some(twice)}")
+        warn(f"{what}: repeats of others: {len(twice)}: {some(twice)}")
     return out

@@ -89,7 +89,7 @@ class Run:
     def masks(self) -> Dict[str, np.ndarray]:
         """Returns the split of the run, by vertex of its data set: "train_mask", "val_mask" and "test_mask", bool [n].
 
-        A set that the run has not is False everywhere.
+        A set that the run does not have is False everywhere.
         raises: FileNotFoundError if the run has not written it
         """
         path = os.path.join(self.path, "split.npz")

@@ -212,7 +212,7 @@ def _read_names(path: str, want: int) -> Optional[np.ndarray]:
     with open(path, encoding="utf-8", errors="replace", newline="") as f:
         names = [line[0] for line in csv.reader(f) if line][1:]
     if len(names) != want:
-        warn(f"{path} has {len(names)} names, want {want}: left alone")
+        warn(f"{path} has {len(names)} names, want {want}: they are not read")
         return None
     return np.array(names, dtype=str)
 

@@ -218,7 +218,7 @@ class StoreTest(unittest.TestCase):
         self.assertEqual((numbers["ids"].tolist(), numbers["ids"].dtype, "columns" in numbers), (list(range(8, 0, -1)), np.int64, False))
         with open(os.path.join(path, "columns.csv"), "a", encoding="utf-8") as f:
             f.write("one more\n")
-        with self.assertWarnsRegex(UserWarning, "has 4 names, want 3: left alone"):
+        with self.assertWarnsRegex(UserWarning, "has 4 names, want 3: they are not read"):
             self.assertNotIn("columns", capgnn.read_store(path))
 
     @unittest.skipUnless(has("pandas"), "no pandas")
@@ -247,8 +247,8 @@ class StoreTest(unittest.TestCase):
                 capgnn.to_store({**g, **more}, self.path(), **options)
             self.assertIn(want, str(got.exception))
         self.assertEqual(os.listdir(self.folder), [])
-        for name, more, options, want in (("ids", {"ids": [5] * 60}, {}, "ids: 59 are there before"), ("texts", {"ids": ["a"] * 2 + [str(i) for i in range(58)]}, {}, "ids: 1 are there before: a"),
-                                          ("columns", {}, {"columns": ["a", "b", "a"]}, "columns: 1 are there before: a")):
+        for name, more, options, want in (("ids", {"ids": [5] * 60}, {}, "ids: repeats of others: 59"), ("texts", {"ids": ["a"] * 2 + [str(i) for i in range(58)]}, {}, "ids: repeats of others: 1: a"),
+                                          ("columns", {}, {"columns": ["a", "b", "a"]}, "columns: repeats of others: 1: a")):
             with self.assertWarnsRegex(UserWarning, want):
                 capgnn.to_store({**g, **more}, self.path(name), **options)
 
