@@ -17,20 +17,20 @@ import (
 func dataTablesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tables", UsageText: "capgnn data tables --nodes people.csv --links friends.csv --label city --out people", Usage: "make a CSV folder of tables with names in them, which the other commands read",
-		Description: "One line per vertex and one per edge, behind a line of names; fields between commas, semicolons, tabs, bars or blanks. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
+		Description: "The first line of a table names its columns; then there is a line per vertex, or per edge. Fields stand between commas, semicolons, tabs, bars or blanks. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label (default: the vertices are those of --links)"},
 			&cli.StringFlag{Name: "links", Usage: "`FILE` with a line per edge: the ids of its ends in columns such as source and target, else in the first two"},
 			&cli.StringFlag{Name: "weight", Usage: "`COLUMN` of --links with the weights of edges (default: none)"},
 			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the one that is called id, else the first)"},
 			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty, NA, nan, none or null where unknown, and -1 among whole numbers (default: none)"},
-			&cli.StringFlag{Name: "label-sep", Usage: "`TEXT` between the classes of a vertex, such as '|', if it may have several"},
+			&cli.StringFlag{Name: "label-sep", Usage: "`TEXT` between the classes of a vertex, such as '|', if a vertex may have several"},
 			&cli.StringFlag{Name: "split-column", Usage: "`COLUMN` of --nodes that says train, val or test (default: one called split, or masks called train_mask, val_mask, test_mask)"},
 			&cli.StringSliceFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
 			&cli.StringSliceFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
 			&cli.StringSliceFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
 			&cli.StringFlag{Name: "features", Usage: "`FILE` of features beside those of --nodes: JSON with a list of feature numbers for each id, {\"ID\": [3, 17], …}, or .npy with a row for each line"},
-			&cli.StringFlag{Name: "missing", Usage: "`VALUE` for empty fields of features: a number, mean or median of the column, or drop to leave the vertex out (default: they are an error)"},
+			&cli.StringFlag{Name: "missing", Usage: "`VALUE` for empty fields of features: a number, mean or median of the column, or drop to leave the vertex out (default: an empty field is an error)"},
 			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
 			&cli.StringFlag{Name: "out", Usage: "new folder `DIR`"},
 		},
@@ -126,13 +126,16 @@ func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 	switch {
 	case w.Sparse:
 		fmt.Fprintf(t, "  (sparse)")
-	case len(w.Features) == 0:
+	case len(w.Features) == 0 && len(w.Classes) > 0:
 		fmt.Fprintf(t, "  (train with --features degree)")
 	}
 	if w.Filled > 0 {
 		fmt.Fprintf(t, "  (%s filled)", term.Counted(int(w.Filled), "empty field"))
 	}
 	fmt.Fprintf(t, "\nclasses\t%s", term.NamesOf(w.Classes))
+	if len(w.Classes) == 0 {
+		fmt.Fprintf(t, "  (training needs labels: --nodes and --label)")
+	}
 	if w.Unlabelled > 0 {
 		fmt.Fprintf(t, "  (%s without)", term.Counted(w.Unlabelled, "vertex"))
 	}

@@ -81,7 +81,7 @@ func TestGivenTestSetIsNotTrainedOn(t *testing.T) {
 	s := newSandbox(t)
 	s.writeFiles("d", threeRings([2]int{}, [2]int{10, 40}, [2]int{60, 90}))
 	_, stderr, code := s.run(append([]string{"train", "--dataset", "d", "--run-dir", "run", "--standardize", "train"}, few()...)...)
-	if want := "note: there is no training set: the 30 labelled vertices outside the validation and test sets train\n"; code != 0 || strings.Count(stderr, want) != 1 {
+	if want := "note: there is no training set: training takes the labelled vertices outside the validation and test sets (30)\n"; code != 0 || strings.Count(stderr, want) != 1 {
 		t.Fatalf("exit code %d, want the note %q: %s", code, want, stderr)
 	}
 	want := strings.Repeat("t", 10) + strings.Repeat("v", 30) + strings.Repeat("t", 20) + strings.Repeat("e", 30)
@@ -320,7 +320,7 @@ func TestPredictOnly(t *testing.T) {
 		t.Errorf("of an older version: %.40s, %v", text, err)
 	}
 	s.writeFiles("run", map[string]string{"split.npz": "PK"})
-	if _, stderr, code := s.run("predict", "--run", "run", "--out", "damaged.csv"); code != 0 || !strings.Contains(stderr, "split.npz: ") || !strings.Contains(stderr, ": there is no column split\n") {
+	if _, stderr, code := s.run("predict", "--run", "run", "--out", "damaged.csv"); code != 0 || !strings.Contains(stderr, "split.npz: ") || !strings.Contains(stderr, ": the .csv has no column split\n") {
 		t.Errorf("damaged: exit code %d, %s", code, stderr)
 	}
 }

@@ -117,7 +117,7 @@ func (d *Dataset) trainRest() {
 		d.Note("there is no training set, and every labelled vertex is in the %s: none is left to train", others)
 		return
 	}
-	d.Note("there is no training set: the %d labelled vertices outside the %s train", count, others)
+	d.Note("there is no training set: training takes the labelled vertices outside the %s (%d)", others, count)
 }
 
 // draw draws all three sets.
@@ -136,7 +136,7 @@ func (d *Dataset) draw(w *Draw) error {
 	}
 	d.Train, d.Val, d.Test, d.Drawn = masks[0], masks[1], masks[2], true
 	if len(few) > 0 {
-		d.Note("--split %s: %s have too few vertices: half of them train", w.Text, d.classes(few))
+		d.Note("--split %s: too few vertices in %s: half of each train", w.Text, d.classes(few))
 	}
 	return nil
 }
@@ -153,6 +153,9 @@ func (d *Dataset) classes(some []int) string {
 		}
 	}
 	text := "classes " + strings.Join(names, ", ")
+	if len(some) == 1 {
+		text = "class " + names[0]
+	}
 	if more := len(some) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

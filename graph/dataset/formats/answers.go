@@ -95,6 +95,6 @@ func noteArrays(d *dataset.Dataset) {
 	}
 	sorted := slices.Sorted(slices.Values(d.IDs))
 	if again := len(sorted) - len(slices.Compact(sorted)); again > 0 {
-		d.Note("ids: %d vertices have the id of another one", again)
+		d.Note("ids: vertices with the id of another one: %d", again)
 	}
 }

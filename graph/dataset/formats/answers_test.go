@@ -57,7 +57,7 @@ func TestArrayNotes(t *testing.T) {
 		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "y has one 1 in every row"},
 		{"several labels", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 1, 0, 1}}, ""},
 		{"ids", npy.Entry{Key: "ids", Data: []int64{7, 8, 9}}, ""},
-		{"ids twice", npy.Entry{Key: "ids", Data: []int64{7, 8, 7}}, "ids: 1 vertices have the id of another one"},
+		{"ids twice", npy.Entry{Key: "ids", Data: []int64{7, 8, 7}}, "ids: vertices with the id of another one: 1"},
 		{"a split", npy.Entry{Key: "train_idx", Data: []int64{1}}, "read: the arrays of a store; not read: train_idx (split?)"},
 		{"data", npy.Entry{Key: "data", Data: []int64{1, 2}}, "read: the arrays of a store; not read: data"},
 	} {

@@ -45,8 +45,8 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	}
 	noteUnread(d, strings.Join(d.Files, ", "))
 	if k := slices.IndexFunc(d.Unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
-		d.Note("of %s and the edges `capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set", d.Unread[k].Name,
-			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"))
+		d.Note("`capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set of %s and the edges",
+			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"), d.Unread[k].Name)
 	}
 	return nil
 }

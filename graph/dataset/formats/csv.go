@@ -54,7 +54,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	if opt.Compact && n >= 0 {
-		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; drop it", dir)
+		return nil, fmt.Errorf("%s: --compact would renumber vertices, and features and labels go by the old numbers: drop it", dir)
 	}
 	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
 		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.vertexNames}
@@ -185,10 +185,10 @@ func (f *csvFiles) readMasks(d *dataset.Dataset) error {
 		}
 		name := filepath.Base(path)
 		if f.opt.Compact {
-			return fmt.Errorf("%s: --compact would tear vertices from %s; drop it", f.dir, name)
+			return fmt.Errorf("%s: --compact would renumber vertices, and %s goes by the old numbers: drop it", f.dir, name)
 		}
 		if d.VertexNames != nil {
-			return fmt.Errorf("%s: edges.csv has names of vertices, which %s does not have: number them in a file %s", f.dir, name, fields.IDsFile)
+			return fmt.Errorf("%s: edges.csv names vertices, and %s counts them: list their names in that order in a file %s", f.dir, name, fields.IDsFile)
 		}
 		into, err := d.Masks()[i].Of, error(nil)
 		if filepath.Ext(path) == ".npy" {

@@ -86,7 +86,7 @@ func TestCSVFaults(t *testing.T) {
 		{"train.csv", "number 2: vertex 0 is listed twice (a mask would be 3 numbers 0 or 1, these are 3)", "0\n2\n0\n"},
 		{"train.csv", "byte 6: line 4: there are more lines than 3 vertices", "0\n1\n0\n1\n"},
 		{"train.csv", "byte 0: line 1: found 0.5, want a vertex or 0 or 1", "0.5\n"},
-		{"train.csv", "row 0 has more than 1 columns", "0,1\n"},
+		{"train.csv", "row 0 has more than 1 column", "0,1\n"},
 		{"val.csv", "number 0: vertex -1 is outside", "-1\n"},
 		{"val.npy", "val.npy: has shape [4] and type |b1, want [3]", string(array(t, nil, make([]bool, 4)))},
 		{"val.npy", "val.npy: has shape [2] and type |b1, want [3]", string(array(t, nil, make([]bool, 2)))},
@@ -105,11 +105,11 @@ func TestCSVFaults(t *testing.T) {
 			t.Errorf("%s %q: got %v, want %q", c.file, c.text, err, c.want)
 		}
 	}
-	if _, err := Load(datatest.Put(t, toy), dataset.Options{Compact: true}); err == nil || !strings.Contains(err.Error(), "--compact would tear vertices") {
+	if _, err := Load(datatest.Put(t, toy), dataset.Options{Compact: true}); err == nil || !strings.Contains(err.Error(), "--compact would renumber vertices") {
 		t.Errorf("got %v", err)
 	}
 	masked := map[string][]byte{"edges.csv": toy["edges.csv"], "train.csv": []byte("1\n")}
-	if _, err := Load(datatest.Put(t, masked), dataset.Options{Compact: true}); err == nil || !strings.Contains(err.Error(), "would tear vertices from train.csv") {
+	if _, err := Load(datatest.Put(t, masked), dataset.Options{Compact: true}); err == nil || !strings.Contains(err.Error(), "would renumber vertices, and train.csv goes by") {
 		t.Errorf("got %v", err)
 	}
 }

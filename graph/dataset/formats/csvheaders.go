@@ -254,7 +254,7 @@ func (f *csvFiles) byEdges(rows [2]begin, suspects []int, edges begin) (n int64,
 		return lines, true, nil
 	}
 	path := []string{f.features, f.labels}[suspects[0]]
-	err = fmt.Errorf("line 1: %.40s is a header as pandas writes it, or the row of vertex 0, which edges to %d and %d lines do not tell: name the columns, or delete the header",
+	err = fmt.Errorf("line 1: %.40s is a header as pandas writes it, or the row of vertex 0, which the largest id in the edges, %d, and %d lines do not tell: name the columns, or delete the header",
 		rows[suspects[0]].text, largest, lines)
 	return 0, false, &dataset.FormatError{File: path, Offset: 0, Err: err}
 }

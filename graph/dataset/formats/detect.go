@@ -313,7 +313,7 @@ func loadEdgeFolder(dir string, names, edges []string, opt dataset.Options) (*da
 		d, err := loadFile(filepath.Join(dir, edges[0]), opt)
 		return named(d, dir), err
 	default:
-		return nil, fmt.Errorf("%s: holds several text files (%.100s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
+		return nil, fmt.Errorf("%s: holds several text files (%.100s); give one edge list, or name it edges.csv; `capgnn data tables` makes a data set of a table of vertices and a table of edges", dir, strings.Join(edges, " "))
 	}
 	for _, name := range names {
 		if path := filepath.Join(dir, name); looksLike(name) != "" && isFile(path) {

@@ -194,7 +194,7 @@ func readDGLEdges(d *dataset.Dataset, meta *dglMeta, opt dataset.Options, ids *d
 	if err := takeWeights(d, l.each, edgesAs(opt, false), fault); err != nil {
 		return err
 	}
-	d.Note("the column weight is read as weights of edges (--ignore-weights reads edges without)")
+	d.Note("the column weight is read as weights of edges (--ignore-weights leaves them out)")
 	return nil
 }
 

@@ -125,7 +125,7 @@ func TestDGLFaults(t *testing.T) {
 		{node("node_id,label\n0,\"1\n"), `extraneous or missing " in quoted-field`},
 		{node("node_id,label\n0,0\n1,0.5\n2,1\n"), `line 3, character 3: column "label": "0.5" is no class`},
 		{node("node_id,label\n0,0\n1,-2\n2,1\n"), "column label: class -2 is outside [-1, 65536)"},
-		{node("node_id,label\n0,\"0,1\"\n1,\"0\"\n2,1\n"), `line 3, character 3: column "label": has 1 values, those before it have 2`},
+		{node("node_id,label\n0,\"0,1\"\n1,\"0\"\n2,1\n"), `line 3, character 3: column "label": has 1 value, those before it have 2`},
 		{node("node_id,label\n0,\"0,1\"\n1,\"0,2\"\n"), `found "2", want 0 or 1 for each class`},
 		{node("node_id,feat\n0,\"1,2\"\n1,\"1,2,3\"\n2,1\n"), `line 3, character 3: column "feat": has 3 values, those before it have 2`},
 		{node("node_id,feat\n0,\"1,x\"\n1,1\n2,1\n"), `line 2, character 3: column "feat": found "x", want a finite number`},

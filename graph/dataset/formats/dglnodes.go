@@ -12,6 +12,7 @@ import (
 	"capgnn/graph/dataset/internal/adjacency"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
+	num "capgnn/internal/number"
 	"capgnn/internal/room"
 )
 
@@ -223,7 +224,7 @@ func (l *dglNodes) takeFeatures(s *sheet, v int) error {
 		l.cols, l.dense = len(items), make([]float32, all)
 	}
 	if len(items) != l.cols {
-		return s.fault(l.feat, "has %d values, those before it have %d", len(items), l.cols)
+		return s.fault(l.feat, "has %s, those before it have %d", num.Counted(len(items), "value"), l.cols)
 	}
 	for k, item := range items {
 		x, err := finite(s, l.feat, item)
@@ -246,7 +247,7 @@ func (l *dglNodes) takeLabel(s *sheet, v int) error {
 	if l.targets != nil {
 		items := listed(field)
 		if len(items) != l.classes {
-			return s.fault(l.label, "has %d values, those before it have %d", len(items), l.classes)
+			return s.fault(l.label, "has %s, those before it have %d", num.Counted(len(items), "value"), l.classes)
 		}
 		for k, item := range items {
 			yes, ok := fields.Truth(item)
@@ -343,7 +344,7 @@ func (l *dglNodes) settleLabels(d *dataset.Dataset, s *sheet) error {
 	}
 	d.Labels = l.labels
 	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
-		d.Note("%d vertices have no label", unlabelled)
+		d.Note("vertices without a label: %d", unlabelled)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 func edgeColumns(names []string) (columns []int, c fields.EdgeColumns, err error) {
 	c, err = fields.EdgesByName(names)
 	if err == nil && !c.Named && len(names) > c.To+2 {
-		err = fmt.Errorf("the columns are called %s, which tells no ends of edges: name them source, target and weight", fields.Quoted(names))
+		err = fmt.Errorf("the columns are called %s, which does not say where the ends of edges are: name them source, target and weight", fields.Quoted(names))
 	}
 	if err != nil {
 		return nil, c, err

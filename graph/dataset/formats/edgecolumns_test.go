@@ -17,16 +17,16 @@ func TestEdgeColumns(t *testing.T) {
 	runCSV(t, []csvCase{
 		{"turned", edgesOf("target,source\n1,0\n2,0\n3,0\n"), nil, "n4 0>1 0>2 0>3", nil, false},
 		{"weight first", edgesOf("weight,source,target\n5,0,1\n5,0,2\n"), nil, "n3 0>1*5 0>2*5", []string{`the column "weight" is read as weights of edges`}, false},
-		{"Gephi", edgesOf("Id;Source;Target;Type\n7;0;1;Undirected\n8;1;2;\"a; b\"\n"), nil, "n3 0>1 1>2", []string{`edges: columns "Id", "Type" are not used; if one holds weights, call it weight`, "1 of 2 edges are undirected, as a column says: give --edges symmetric"}, false},
+		{"Gephi", edgesOf("Id;Source;Target;Type\n7;0;1;Undirected\n8;1;2;\"a; b\"\n"), nil, "n3 0>1 1>2", []string{`edges: columns "Id", "Type" are not used; if one holds weights, call it weight`, "a column says Undirected for 1 of 2 edges: give --edges symmetric"}, false},
 		{"more text", edgesOf("from,to,name of it\n0,1,a b c\n1,2,\n"), nil, "n3 0>1 1>2", []string{`edges: column "name of it" is not used`}, false},
 		{"synonyms", edgesOf("Id_2\tW\tid_1\n1\t0.5\t0\n"), nil, "n2 0>1*0.5", nil, false},
 		{"letters", edgesOf("v,u\n1,0\n"), nil, "n2 0>1", nil, false},
 		{"a letter alone says nothing", edgesOf("v,w\n1,0\n"), nil, "n2 1>0", nil, false},
 		{"index of pandas", edgesOf(",source,target\n0,2,1\n1,0,1\n"), nil, "n3 0>1 2>1", []string{`edges go from column "source" to column "target"`}, false},
 		{"unknown names", edgesOf("a,b\n0,1\n"), nil, "n2 0>1", nil, false},
-		{"unknown names and weights", edgesOf("a,b,c\n0,1,3\n"), nil, "n2 0>1*3", []string{`the column "c" is read as weights of edges (the first is 3; --ignore-weights reads edges without)`}, false},
+		{"unknown names and weights", edgesOf("a,b,c\n0,1,3\n"), nil, "n2 0>1*3", []string{`the column "c" is read as weights of edges (the first is 3; --ignore-weights leaves them out)`}, false},
 		{"unknown names behind an id", edgesOf("edge_id,a,b\n9,0,1\n"), nil, "n2 0>1", []string{`edges go from column "a" to column "b", by their places`}, false},
-		{"too many unknown names", edgesOf("a,b,c,d\n0,1,3,4\n"), nil, `edges.csv: byte 0: line 1: the columns are called "a", "b", "c", "d", which tells no ends of edges: name them source, target and weight`, nil, false},
+		{"too many unknown names", edgesOf("a,b,c,d\n0,1,3,4\n"), nil, `edges.csv: byte 0: line 1: the columns are called "a", "b", "c", "d", which does not say where the ends of edges are: name them source, target and weight`, nil, false},
 		{"a title", edgesOf("Edges of my graph\n0 1\n"), nil, "n2 0>1", []string{`edges: the first line, "Edges", "of", "my", "graph", is skipped`}, false},
 		{"an id, or a number of rows", edgesOf("id,a,b\n9,0,1\n"), nil, `edges.csv: byte 0: line 1: which columns are the ends of edges? It has "id", "a", "b": call two of them source and target`, nil, false},
 		{"one end against its place", edgesOf("target,x\n0,1\n"), nil, "which columns are the ends of edges?", nil, false},
@@ -84,7 +84,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"numbers beside names", folder("source,target\n2,0\n"), nil, "n3 2>0" + named, nil, false},
 		{"names beside features", map[string]string{"edges.csv": "source,target\nCid,Ann\n", "features.csv": "x\n5\n"}, nil, "edges.csv: byte 14: line 2: found 'C', want a vertex id (a number from 0 on; names become numbers with data tables)", nil, false},
 		{"names given twice", map[string]string{"edges.csv": "source,target\nAnn,Ann\n", "ids.csv": "name\nAnn\nAnn\n"}, nil, `edges.csv: ids.csv: vertices 0 and 1 are both called "Ann"`, nil, false},
-		{"names and a mask", map[string]string{"edges.csv": "source,target\nAnn,Bob\n", "train.csv": "0\n"}, nil, "edges.csv has names of vertices, which train.csv does not have", nil, false},
+		{"names and a mask", map[string]string{"edges.csv": "source,target\nAnn,Bob\n", "train.csv": "0\n"}, nil, "edges.csv names vertices, and train.csv counts them", nil, false},
 	})
 }
 

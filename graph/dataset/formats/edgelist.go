@@ -252,7 +252,7 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 	if err := takeWeights(d, list, edgesAs(opt, symmetric), fault); err != nil {
 		return err
 	}
-	doubt := "--ignore-weights reads edges without"
+	doubt := "--ignore-weights leaves them out"
 	if l.rounded {
 		doubt = "float32 rounds them: if they are times or ids, give --ignore-weights"
 	}
@@ -266,7 +266,7 @@ func (l *edgeText) noteDoubts(d *dataset.Dataset) {
 		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
 	}
 	if l.both > 0 {
-		d.Note("%d of %d edges are undirected, as a column says: give --edges symmetric", l.both, l.lines)
+		d.Note("a column says Undirected for %d of %d edges: give --edges symmetric", l.both, l.lines)
 	}
 }
 

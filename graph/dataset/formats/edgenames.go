@@ -54,7 +54,7 @@ func givenNames(names []string) (*idNames, error) {
 	w := &idNames{names: names, of: make(map[string]int32, len(names)), fixed: true}
 	for v, name := range names {
 		if first, twice := w.of[name]; twice {
-			return nil, fmt.Errorf("vertices %d and %d are both called %.40q, so that names tell no vertex", first, v, name)
+			return nil, fmt.Errorf("vertices %d and %d are both called %.40q: give each a name of its own", first, v, name)
 		}
 		w.of[name] = int32(v)
 	}

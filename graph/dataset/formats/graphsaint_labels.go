@@ -133,7 +133,7 @@ func scanClassMap(d *dataset.Dataset, s *textfile.Scanner, size int64, n int) er
 	}
 	d.Labels, d.Targets, d.Classes = m.labels, m.targets, m.classes
 	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
-		d.Note("%d vertices have no label", unlabelled)
+		d.Note("vertices without a label: %d", unlabelled)
 	}
 	return nil
 }

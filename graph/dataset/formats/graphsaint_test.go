@@ -167,7 +167,7 @@ func TestSaintSingleLabel(t *testing.T) {
 	if check.CountTrue(d.Train) != 3 || len(d.Val) != 5 || check.CountTrue(d.Val) != 0 || d.Test != nil {
 		t.Errorf("masks %v %v %v", d.Train, d.Val, d.Test)
 	}
-	if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, "2 vertices have no label") {
+	if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, "vertices without a label: 2") {
 		t.Errorf("notes %q", notes)
 	}
 }

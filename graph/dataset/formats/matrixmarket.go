@@ -69,7 +69,7 @@ func loadMatrixMarket(path string, opt dataset.Options) (*dataset.Dataset, error
 			if err := takeWeights(d, list, edgesAs(opt, false), fault); err != nil {
 				return err
 			}
-			d.Note("the values of the matrix are read as weights of edges (--ignore-weights reads edges without)")
+			d.Note("the values of the matrix are read as weights of edges (--ignore-weights leaves them out)")
 		}
 		if !m.symmetric {
 			noteDirected(d, opt)
@@ -124,7 +124,7 @@ func (m *matrixText) each(edge func(from, to graph.NodeID, weight float32)) erro
 		return err
 	}
 	if seen < m.entries {
-		return t.Whole("has %d entries, its line of sizes says %d", seen, m.entries)
+		return t.Whole("number of entries: %d in the line of sizes, %d in the file", m.entries, seen)
 	}
 	return nil
 }

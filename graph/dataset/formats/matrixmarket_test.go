@@ -78,7 +78,7 @@ func TestMatrixMarketFaults(t *testing.T) {
 		{head + "0 0 0\n", "number of rows 0 is outside [1, "},
 		{head + "3 3\n", "line 2: the line ends here, want another number"},
 		{head + "3 3 1 1\n", "want the end of the line"},
-		{head + "3 3 2\n1 1 1\n", "has 1 entries, its line of sizes says 2"},
+		{head + "3 3 2\n1 1 1\n", "number of entries: 2 in the line of sizes, 1 in the file"},
 		{head + "3 3 1\n1 1 1\n2 2 1\n", "line 4: found '2', want the end of the file after 1 entries"},
 		{head + "3 3 1\n0 1 1\n", "byte 52: line 3: row 0 is outside [1, 3]"},
 		{head + "3 3 1\n1 4 1\n", "line 3: column 4 is outside [1, 3]"},

@@ -57,7 +57,7 @@ func TestToyOGB(t *testing.T) {
 		if !slices.Equal(d.Train, []bool{true, false, true, false}) || !slices.Equal(d.Val, []bool{3: true}) || !slices.Equal(d.Test, make([]bool, 4)) {
 			t.Errorf("masks %v %v %v", d.Train, d.Val, d.Test)
 		}
-		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, noteMerged(1)) || !strings.Contains(notes, "1 vertices have no label") {
+		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, noteMerged(1)) || !strings.Contains(notes, "vertices without a label: 1") {
 			t.Errorf("notes %q", notes)
 		}
 	}
@@ -91,20 +91,20 @@ func TestOGBFaults(t *testing.T) {
 		{"raw/num-node-list", "line 2: holds several graphs", "4\n5\n"},
 		{"raw/num-node-list", "is empty, want one number", ""},
 		{"raw/num-node-list", "line 1: found -4, want a count", "-4"},
-		{"raw/num-node-list", "row 0 has more than 1 columns", "4,4"},
+		{"raw/num-node-list", "row 0 has more than 1 column", "4,4"},
 		{"raw/num-node-list", "0 vertices, want 1 to 2147483646", "0"},
 		{"raw/num-node-list", "4000000000 vertices, want 1 to 2147483646", "4000000000"},
 		{"raw/num-node-list", "has 4 edges for 2000000000 vertices; at most 1048896 vertices are handled", "2000000000"},
 		{"raw/num-node-list", "has 4 rows of features, want 5 (vertices)", "5"},
 		{"raw/node-feat", "byte 8: line 5: there are more rows than 4 vertices", "1\n1\n1\n1\n1"},
-		{"raw/node-feat", "byte 4: line 2: the value in column 1 is missing, in all 1 values in 1 rows; features must be finite", "1,2\nnan,1\n1,1\n1,1"},
+		{"raw/node-feat", "byte 4: line 2: the value in column 1 is missing (1 missing value in 1 row); features must be finite", "1,2\nnan,1\n1,1\n1,1"},
 		{"raw/node-feat", `byte 2: line 1: found "inf", want a number`, "1,inf\n"},
 		{"raw/node-feat", `value 1e40 does not fit float32`, "1,1e40\n"},
 		{"raw/node-feat", `found "1_0", want a number`, "1_0\n"},
 		{"raw/node-feat", `found "--1", want a number`, "--1\n"},
 		{"raw/node-feat", "line 2: row 1 has 1 columns, those before it have 2", "1,2\n1\n"},
 		{"raw/node-feat", "byte 8: line 2: row 1 has more than 2 columns", "1,2\n1,2,3\n"},
-		{"raw/node-feat", "byte 2: line 1: the value in column 2 is missing, in all 1 values in 1 rows", "1,\n"},
+		{"raw/node-feat", "byte 2: line 1: the value in column 2 is missing (1 missing value in 1 row)", "1,\n"},
 		{"raw/node-feat", "has 0 rows of features", ""},
 		{"raw/node-label", "byte 2: line 2: label 0.5 is no class", "1\n0.5\n"},
 		{"raw/node-label", "byte 2: line 2: label -2 is no class", "1\n-2\n"},

@@ -161,7 +161,7 @@ func readOGBLabels(d *dataset.Dataset, path string, opt dataset.Options, n int) 
 	}
 	d.Labels, d.Classes = labels, int(largest)+1
 	if unlabelled := check.CountOf(labels, -1); unlabelled > 0 {
-		d.Note("%d vertices have no label", unlabelled)
+		d.Note("vertices without a label: %d", unlabelled)
 	}
 	return nil
 }

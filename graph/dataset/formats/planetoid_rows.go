@@ -141,7 +141,7 @@ func (p *planetoid) labels(d *dataset.Dataset, n int) error {
 		d.Train[v], d.Val[v] = v < train, v >= train
 	}
 	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
-		d.Note("%d vertices have no label and are in no split", unlabelled)
+		d.Note("vertices without a label, which are in no split: %d", unlabelled)
 	}
 	return nil
 }

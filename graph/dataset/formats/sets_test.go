@@ -57,7 +57,7 @@ func TestSetsOfAllFormats(t *testing.T) {
 	for name, path := range putSets(t, "", ".v..", "") {
 		d, err := Load(path, dataset.Options{Draw: &dataset.Draw{Shares: dataset.DefaultFractions}})
 		if err != nil || !slices.Equal(d.Train, []bool{true, false, true, false}) || !slices.Equal(d.Val, []bool{false, true, false, false}) || d.Test != nil ||
-			!strings.Contains(strings.Join(d.Notes, "\n"), "the 2 labelled vertices outside the validation set train") {
+			!strings.Contains(strings.Join(d.Notes, "\n"), "training takes the labelled vertices outside the validation set (2)") {
 			t.Errorf("%s: %+v, %v", name, d, err)
 			continue
 		}

@@ -93,7 +93,7 @@ func noteRounded(d *dataset.Dataset) {
 func noteStandardised(d *dataset.Dataset, used, given *dataset.Scaling, train []bool) {
 	d.Scaling = used
 	if given != nil {
-		d.Note("features: every column was standardised with the mean and deviation that were given")
+		d.Note("features: every column was standardised with the mean and deviation of the run")
 		return
 	}
 	d.Note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",

@@ -86,7 +86,7 @@ func TestStandardizeOtherFormats(t *testing.T) {
 	given := &dataset.Scaling{Mean: []float64{1, 2}, Deviation: []float64{2, 0}}
 	for _, name := range []string{"dense", "nomask"} {
 		d, err := Load(filepath.Join(dir, name), dataset.Options{Scaling: given})
-		if want := []float32{-0.5, -1, 0.5, 1, 1.5, 3, 2.5, 5, 3.5, 7}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Scaling != given || !strings.Contains(strings.Join(d.Notes, "\n"), "that were given") {
+		if want := []float32{-0.5, -1, 0.5, 1, 1.5, 3, 2.5, 5, 3.5, 7}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Scaling != given || !strings.Contains(strings.Join(d.Notes, "\n"), "of the run") {
 			t.Errorf("%s: got %v, %v, want %v", name, d, err, want)
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
+	num "capgnn/internal/number"
 	"capgnn/internal/room"
 )
 
@@ -49,7 +50,8 @@ func (m *missing) err() error {
 		return nil
 	}
 	all := *at
-	all.Err = fmt.Errorf("%w, in all %d values in %d rows; features must be finite: fill them in, or let `capgnn data tables --missing` make the folder", at.Err, m.count, m.rows)
+	all.Err = fmt.Errorf("%w (%s in %s); features must be finite: fill them in, or let `capgnn data tables --missing` make the folder",
+		at.Err, num.Counted(m.count, "missing value"), num.Counted(m.rows, "row"))
 	return &all
 }
 
@@ -101,7 +103,7 @@ func readFeatureRows(d *dataset.Dataset, r *rowText, n int) (rows int, err error
 		return 0, t.Whole("has %d rows of features, want %s", rows, wantVertices(n))
 	}
 	if cols == 1 && n < 0 && lines.Inner > 0 {
-		return 0, t.Whole("has %d empty lines between its rows: fill in missing values, or take these lines out", lines.Inner)
+		return 0, t.Whole("has empty lines between its rows (%d): fill in missing values, or take these lines out", lines.Inner)
 	}
 	order, err := r.order(d, "features", rows)
 	if err != nil {
@@ -157,7 +159,7 @@ func readTextMask(d *dataset.Dataset, r *rowText, what string, n int) ([]bool, e
 	var list []int64
 	_, _, err := r.each(2, func() (float64, error) { return number(t, 64) }, func(row, col int, v float64) error {
 		if col > 0 {
-			return t.Fault("row %d has more than 1 columns", row)
+			return t.Fault("row %d has more than 1 column", row)
 		}
 		if err := atMost(t, row, n, "lines"); err != nil {
 			return err
@@ -173,7 +175,7 @@ func readTextMask(d *dataset.Dataset, r *rowText, what string, n int) ([]bool, e
 	}
 	if r.id >= 0 && !(r.index && len(list) < n) {
 		if len(list) != n {
-			return nil, t.Whole("has %d rows with a column %q, want %d (vertices), or vertices alone", len(list), r.title, n)
+			return nil, t.Whole("has %d rows with a column %q, want %d (vertices); a list of vertices has no such column", len(list), r.title, n)
 		}
 		order, err := r.order(d, what, n)
 		if err != nil {

@@ -40,7 +40,7 @@ func (l *textLabels) one(y float64) error {
 		l.seen[int(-y)] = true
 	}
 	if y != math.Trunc(y) {
-		return l.t.Fault("label %g is no class, which are whole numbers from 0, or names: for a quantity make classes of its ranges, such as 0, 1, 2", y)
+		return l.t.Fault("label %g is no class: classes are whole numbers from 0, or names; of a quantity make classes by its ranges, such as 0, 1, 2", y)
 	}
 	if y < -1 || y >= math.MaxInt32 {
 		return l.t.Fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
@@ -59,7 +59,7 @@ func (l *textLabels) several(col int, y float64) error {
 		if l.names != nil {
 			columns = ", here " + fields.Quoted(l.names)
 		}
-		return l.t.Fault("class %d: %g is neither 0 nor 1, which labels of several columns are%s; for one class per vertex keep one column, and call that of the vertices id", col, y, columns)
+		return l.t.Fault("class %d: %g is neither 0 nor 1, as labels of several columns must be%s; for one class per vertex keep one column, and call that of the vertices id", col, y, columns)
 	}
 	l.targets = append(l.targets, uint8(y))
 	return nil
@@ -143,7 +143,7 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 	}
 	if held := l.lines.Rows - int64(toInt(r.head)); n >= 0 && held < int64(n) && held+l.lines.Empty == int64(n) {
 		t.KeepEmpty = true
-		d.Note("labels: %d empty lines are vertices without a label", l.lines.Empty)
+		d.Note("labels: empty lines are vertices without a label (%d)", l.lines.Empty)
 	}
 	rows, cols, err := r.each(1<<16, l.read, l.cell)
 	if err != nil {
@@ -153,7 +153,7 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 		return 0, t.Whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
 	}
 	if n < 0 && l.lines.Inner > 0 {
-		return 0, t.Whole("has %d empty lines between its labels: write -1 where a vertex has none, or take these lines out", l.lines.Inner)
+		return 0, t.Whole("has empty lines between its labels (%d): write -1 where a vertex has none, or take these lines out", l.lines.Inner)
 	}
 	if limit := check.MaxClasses(rows); int64(l.largest) >= limit {
 		return 0, t.Whole("line %d: label %d is outside [-1, %d)", l.line, l.largest, limit)
@@ -221,9 +221,9 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 	}
 	switch unlabelled := check.CountOf(d.Labels, -1); {
 	case unlabelled > 0 && l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true}:
-		d.Note("labels: all are -1 or 1, and -1 is read as no label, of %d vertices; if it is a class, write 0 and 1", unlabelled)
+		d.Note("labels: all are -1 or 1; -1 is read as no label (of %d); if it is a class, write 0 and 1", unlabelled)
 	case unlabelled > 0:
-		d.Note("%d vertices have no label", unlabelled)
+		d.Note("vertices without a label: %d", unlabelled)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
+	num "capgnn/internal/number"
 )
 
 // rowText is a text with a row for each vertex. The first line may be names of columns, and a column may number the rows, or say which vertex each is of.
@@ -60,7 +61,8 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 	default:
 		t.SkipLine()
 		t.Next()
-		return nil, t.FaultHere("the first line names %d columns, and here are %d fields: write decimal commas as points", len(names), cols)
+		return nil, t.FaultHere("found %s, and the first line names %s: write decimal commas as points",
+			num.Counted(cols, "field"), num.Counted(len(names), "column"))
 	}
 	for n := len(names); n > 1 && names[n-1] == "" && head[1][cols-1-r.extra] == ""; n-- {
 		names, r.extra = names[:n-1], r.extra+1
@@ -227,7 +229,7 @@ func wantVertices(n int) string {
 // atMost refuses row where there are only n vertices, -1: as many as can be.
 func atMost(t *textfile.Reader, row, n int, what string) error {
 	if row == n || row == check.MaxDim {
-		return t.Fault("there are more %s than %d vertices", what, row)
+		return t.Fault("there are more %s than %s", what, num.Counted(row, "vertex"))
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		c.named = all
 		for _, text := range all {
 			if slices.Contains(likeUnknown, strings.ToLower(text)) {
-				in.note("column %q: %s, in %s, is a class like others; leave the field empty where the class is not known",
+				in.note("column %q: %s, in %s, is read as a class; leave the field empty where the class is not known",
 					c.column, text, counted(c.seen[text].count, "line"))
 			}
 		}
@@ -117,7 +117,7 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		in.note("column %q: all vertices whose class is known are of class %.40q", c.column, c.named[0])
 	}
 	if c.sep != "" && len(c.named) < 2 {
-		return fmt.Errorf("%s: column %q: --label-sep %q splits it into %d classes; several labels need two at least",
+		return fmt.Errorf("%s: column %q: --label-sep %q splits it into fewer than two classes (%d): give the text that stands between classes, or drop --label-sep",
 			c.file, c.column, c.sep, len(c.named))
 	}
 	return nil
@@ -169,7 +169,7 @@ func (c *classes) refuse(all []string, commas bool) error {
 		}
 	}
 	if numbers && broken != "" {
-		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, and values to predict (regression) are none; make classes of ranges of it, or choose another --label",
+		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, not values to predict (regression); make classes of its ranges, or choose another --label",
 			c.file, c.seen[broken].line, c.column, broken)
 	}
 	if len(all) > few && 2*len(all) > c.fields {

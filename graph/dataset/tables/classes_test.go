@@ -22,7 +22,7 @@ func TestClasses(t *testing.T) {
 	}
 	try(t, []reading{
 		{name: "minus one", nodes: "id,y\na,1\nb,-1\nc,0\n", change: label, want: files("y\n1\n-1\n0\n", "y\n0\n1\n"), notes: []string{"where it is -1 (1 line)"}},
-		{name: "minus one among names", nodes: "id,y\na,red\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\nred\n"), notes: []string{"-1, in 1 line, is a class like others"}},
+		{name: "minus one among names", nodes: "id,y\na,red\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\nred\n"), notes: []string{"-1, in 1 line, is read as a class"}},
 		{name: "minus one and one", nodes: "id,y\na,1\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\n1\n"), notes: []string{"-1 is class 0"}},
 		{name: "below minus one", nodes: "id,y\na,1\nb,-1\nc,-2\n", change: label, want: files("y\n2\n1\n0\n", "y\n-2\n-1\n1\n"), notes: []string{"-2 is class 0"}},
 		{name: "by value", nodes: "id,y\na,10\nb,9\nc,2\nd,0\ne,5\n", change: label, want: files("y\n10\n9\n2\n0\n5\n", "y\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"), notes: []string{"no vertex is of class 1, 3, 4, 6, 7, 8"}},
@@ -30,14 +30,14 @@ func TestClasses(t *testing.T) {
 		{name: "far from zero", nodes: "id,y\na,2020\nb,999\n", change: label, want: files("y\n1\n0\n", "y\n999\n2020\n"), notes: []string{"999 is class 0"}},
 		{name: "floats of pandas", nodes: "id,y\na,1.0\nb,\nc,0.0\nd,1\n", change: label, want: files("y\n1\n-1\n0\n1\n", "y\n0\n1\n")},
 		{name: "codes", nodes: "id,y\na,010\nb,9\n", change: label, want: files("y\n0\n1\n", "y\n010\n9\n")},
-		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{"?, in 1 line, is a class like others"}},
+		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{"?, in 1 line, is read as a class"}},
 		{name: "case of letters", nodes: "id,y\na,Red\nb,red\n", change: label, want: files("y\n0\n1\n", "y\nRed\nred\n"), notes: []string{`"Red" and "red" differ in the case of letters only`}},
-		{name: "values", nodes: "id,y\na,1\nb,0.5\n", change: label, fault: `nodes.csv: line 3: column "y" holds "0.5": classes are names or whole numbers, and values to predict (regression) are none`},
+		{name: "values", nodes: "id,y\na,1\nb,0.5\n", change: label, fault: `nodes.csv: line 3: column "y" holds "0.5": classes are names or whole numbers, not values to predict (regression)`},
 		{name: "several", nodes: "id,y\na,B|A\nb,\nc,B | B\n", change: several("|"), want: files("A,B\n1,1\n0,0\n0,1\n", "y\nA\nB\n"), notes: []string{"vertices without a label count as being of no class: 1 of 3"}},
 		{name: "lists of Python", nodes: "id,y\na,\"['x', 'y']\"\nb,[]\nc,['z']\n", change: several(","), want: files("x,y,z\n1,1,0\n0,0,0\n0,0,1\n", "y\nx\ny\nz\n"), notes: []string{"vertices without a label"}},
 		{name: "several numbers", nodes: "id,y\na,10;2\nb,1\nc,3;4;5;6;7;8;9;0\n", change: several(";"), want: files("_0,1,2,3,4,5,6,7,8,9,10\n0,0,1,0,0,0,0,0,0,0,1\n0,1,0,0,0,0,0,0,0,0,0\n1,0,0,1,1,1,1,1,1,1,0\n", "y\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")},
 		{name: "several without the flag", nodes: "id,y\na,A|B\nb,B\nc,A\n", change: label, want: files("y\n1\n2\n0\n", "y\nA\nA|B\nB\n"), notes: []string{"give --label-sep '|'"}},
-		{name: "several of one", nodes: "id,y\na,A\nb,A\n", change: several("|"), fault: "splits it into 1 classes"},
+		{name: "several of one", nodes: "id,y\na,A\nb,A\n", change: several("|"), fault: "splits it into fewer than two classes (1)"},
 		{name: "no column", nodes: "id,y\na,A\n", change: func(s *Tables) { s.LabelSep = "|" }, fault: "give both"},
 	})
 	var ids strings.Builder

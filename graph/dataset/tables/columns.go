@@ -110,10 +110,10 @@ func (t *Tables) columns(in *tableIn) (*tableColumns, error) {
 		for _, name := range list.names {
 			i := column(name)
 			if other := claims[i]; other != "" && other != list.flag {
-				err = cmp.Or(err, fmt.Errorf("%s: both %s and %s name column %q: which is it?", t.Nodes, other, list.flag, c.all[i].name))
+				err = cmp.Or(err, fmt.Errorf("%s: both %s and %s name column %q: name it in one of them", t.Nodes, other, list.flag, c.all[i].name))
 			}
 			if i == c.id && list.role != roleNone && missing == nil {
-				err = cmp.Or(err, fmt.Errorf("%s: column %q has the ids, and %s names it: which is it? --id names the ids",
+				err = cmp.Or(err, fmt.Errorf("%s: column %q has the ids, and %s names it too: give another column there, or to --id",
 					t.Nodes, c.all[i].name, list.flag))
 			}
 			claims[i], c.all[i].role = list.flag, list.role
@@ -176,7 +176,7 @@ func (t *Tables) masks(in *tableIn, c *tableColumns) error {
 		}
 		if strings.EqualFold(col.name[strings.LastIndexByte(col.name, ':')+1:], "ignore") && strings.Contains(col.name, ":") {
 			col.role = roleNone
-			in.note("column %q is left out, as it says", col.name)
+			in.note("column %q is left out, as its name says", col.name)
 			continue
 		}
 		set, ok, several := maskName(col.name)
@@ -273,7 +273,7 @@ func (c *tableColumns) remark(in *tableIn) {
 	for i := range c.all {
 		col := &c.all[i]
 		if n, words := count(col.words); n > 0 && col.role == roleNames {
-			in.note("column %q: what names nothing is like an empty field: %s (%s)", col.name, words, counted(n, "field"))
+			in.note("column %q: fields that are read like empty ones: %s (%s)", col.name, words, counted(n, "field"))
 		}
 		if col.role != roleFeature {
 			continue
@@ -300,7 +300,7 @@ func (c *tableColumns) remark(in *tableIn) {
 			if col.coarse = true; said(kindCoarse) {
 				continue
 			}
-			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; use them with --standardize, or subtract the smallest",
+			in.note("column %q: float32 does not tell its values apart: they lie between %g and %g and are rounded by up to %g; give --standardize train where the data is used, or subtract the smallest",
 				col.name, col.least, col.largest, col.rounding)
 		}
 	}

@@ -100,7 +100,7 @@ func TestText(t *testing.T) {
 		{name: "comma between thousands", nodes: "id;x\na;1,500\nb;2,000\n", fault: `line 2 holds "1,500": is its comma a decimal one or between thousands?`},
 		{name: "weights between thousands", nodes: "id\na\nb\n", links: "source;target;w\na;b;1,000\n", change: func(s *Tables) { s.Weight = "w" }, fault: "between thousands?"},
 		{name: "UTF-16", nodes: "\xff\xfei\x00d\x00", fault: "is UTF-16 text (Unicode text of Excel, or of PowerShell), not a table of text: save it as CSV UTF-8"},
-		{name: "UTF-16 without a mark", nodes: "i\x00d\x00", fault: "holds bytes 0, which no text has"},
+		{name: "UTF-16 without a mark", nodes: "i\x00d\x00", fault: "holds zero bytes, which no text has"},
 		{name: "spreadsheet", nodes: "PK\x03\x04", fault: "save the sheet as CSV UTF-8"},
 		{name: "Latin 1", nodes: "id,x\na,1\nM\xfcller,2\n", fault: `line 3: "M\xfcller" is no UTF-8 text`},
 		{name: "quotation mark", nodes: "# a\nid,x\na,1\nb,2\"3\n", fault: "nodes.csv: line 4, column 4: a quotation mark stands inside a field"},
@@ -127,7 +127,7 @@ func TestIDColumn(t *testing.T) {
 			notes: []string{"counts the columns, as pandas does", "no column is called id", "by their places"}},
 		{name: "Neo4j", nodes: "personId:ID(P),age:int,note:IGNORE\na,1,hm\nb,2,ho\n", links: ":START_ID(P),:END_ID(P),:TYPE\na,b,X\n", want: features("age:int\n1\n2\n"), notes: []string{`"note:IGNORE" is left out`}},
 		{name: "Neo4j by plain name", nodes: "personId:ID,age:int,x\na,1,2\nb,2,3\n", change: func(s *Tables) { s.Drop = []string{"age"} }, want: features("x\n2\n3\n")},
-		{name: "repeats", nodes: "city,x,user_id\nr,1,a\nr,2,b\nq,3,c\n", fault: `line 3: the id "r" is there twice; in column "user_id" nothing is: --id user_id`},
+		{name: "repeats", nodes: "city,x,user_id\nr,1,a\nr,2,b\nq,3,c\n", fault: `line 3: the id "r" is there twice; column "user_id" has nothing twice: --id user_id`},
 		{name: "repeats everywhere", nodes: "city,x,user_id\nr,1,a\nr,2,a\nq,3,c\n", fault: `line 3: the id "r" is there twice`},
 	})
 }
@@ -167,7 +167,7 @@ func TestFeatures(t *testing.T) {
 			notes: []string{"no vertex is of class q"}},
 		{name: "drop all", nodes: "id,x\na,\n", change: missing("drop"), fault: "every vertex lacks a feature"},
 		{name: "unknown way", nodes: "id,x\na,1\n", change: missing("mode"), fault: `--missing: "mode" is not a number, and not mean, median or drop`},
-		{name: "names that are none", nodes: "id,c\na,x\nb,NA\nc,\n", change: func(s *Tables) { s.Categorical = []string{"c"} }, want: features("c=x\n1\n0\n0\n"), notes: []string{"is like an empty field: NA (1 field)"}},
+		{name: "names that are none", nodes: "id,c\na,x\nb,NA\nc,\n", change: func(s *Tables) { s.Categorical = []string{"c"} }, want: features("c=x\n1\n0\n0\n"), notes: []string{"read like empty ones: NA (1 field)"}},
 	})
 }
 

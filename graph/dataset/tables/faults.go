@@ -45,7 +45,7 @@ func (s *survey) fault() error {
 	}
 	what := first.what(at)
 	if more > 1 {
-		what += fmt.Sprintf(" (and so %d more)", more-1)
+		what += fmt.Sprintf(" (and %s)", counted(more-1, "other column"))
 	}
 	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes",
 		s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "))

@@ -30,7 +30,7 @@ func TestUnknownIDs(t *testing.T) {
 		{name: "Unicode", nodes: "id\n\u00c5sa\nB\n", links: "source,target\nA\u030asa,B\n", fault: "but one that looks the same is, of other characters (Unicode NFC and NFD, or invisible ones)"},
 		{name: "no width", nodes: "id\n\u200b1\n2\n", links: "source,target\n1,2\n", fault: "but one that looks the same is"},
 		{name: "skipped", nodes: "id\n1\n2\n", links: "source,target\n1.0,2\n", change: skip, want: map[string]string{"edges.csv": "from,to\n"},
-			notes: []string{"there is no edge", `line 2: the edge is left out: "1.0" is not an id in nodes.csv, but 1 is`}},
+			notes: []string{"it has no edges", `line 2: the edge is left out: "1.0" is not an id in nodes.csv, but 1 is`}},
 		{name: "skipped without one like it", nodes: "id\n1\n2\n", links: "source,target\n3,2\n1,2\n", change: skip},
 	})
 }

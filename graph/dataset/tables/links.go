@@ -248,7 +248,7 @@ func (r *linkReader) weightOf(record []string) (string, error) {
 		text = record[r.weight]
 	}
 	if text == "" {
-		return "", r.in.fault("column %q is empty: an edge has no weight, and others have one; give it one", name)
+		return "", r.in.fault("column %q is empty: this edge has no weight, and others have one; give it one", name)
 	}
 	found := look(text, r.d.may)
 	if found.kind != cellNumber {
@@ -273,7 +273,7 @@ func (r *linkReader) finish(dir string) error {
 		r.points.remark(r.in, r.in.head[r.weight])
 	}
 	if r.w.Edges == 0 {
-		r.in.note("there is no edge")
+		r.in.note("it has no edges")
 	}
 	if hint := r.hint(r.skipped); hint != "" {
 		r.in.note("line %d: the edge is left out: %.40q is not an id in %s%s", r.skipLine, r.skipped, filepath.Base(r.t.Nodes), hint)
@@ -283,7 +283,7 @@ func (r *linkReader) finish(dir string) error {
 		r.in.note("column %q: weights are not used unless --weight %s is given", name, name)
 	}
 	if r.both > 0 {
-		r.in.note("column %q: %d of %d edges are undirected; give --edges symmetric to train, data info and data import",
+		r.in.note("column %q says Undirected in %d of %d edges; give --edges symmetric to train, data info and data import",
 			r.in.head[r.kind], r.both, r.w.Edges)
 	}
 	if r.alone {

@@ -18,7 +18,7 @@ func TestLinks(t *testing.T) {
 		{name: "weight by another case", nodes: nodes, links: "src,dst,Weight\na,b,5\n", change: weight("weight"), want: edges("from,to,weight\n0,1,5\n")},
 		{name: "weight not asked for", nodes: nodes, links: "source,target,weight\na,b,5\n", want: edges("from,to\n0,1\n"), notes: []string{"weights are not used unless --weight weight is given"}},
 		{name: "weights of one", nodes: nodes, links: "source,target,weight\na,b,1.0\n", want: edges("from,to\n0,1\n")},
-		{name: "Gephi", nodes: nodes, links: "Source,Target,Type,Id,Label,timeset,Weight\na,b,Undirected,0,,,1.0\nb,c,Directed,1,,,1.0\n", want: edges("from,to\n0,1\n1,2\n"), notes: []string{"1 of 2 edges are undirected; give --edges symmetric"}},
+		{name: "Gephi", nodes: nodes, links: "Source,Target,Type,Id,Label,timeset,Weight\na,b,Undirected,0,,,1.0\nb,c,Directed,1,,,1.0\n", want: edges("from,to\n0,1\n1,2\n"), notes: []string{"says Undirected in 1 of 2 edges; give --edges symmetric"}},
 		{name: "Neo4j", nodes: nodes, links: ":END_ID,:START_ID,since:int\na,b,5\n", want: edges("from,to\n1,0\n"), notes: []string{by + ":START_ID"}},
 		{name: "SNAP", nodes: nodes, links: "id_2,id_1\na,b\n", want: edges("from,to\n1,0\n"), notes: []string{by + "id_1"}},
 		{name: "names with ids", nodes: nodes, links: "x,to_node_id,FromNode\n9,b,a\n", want: edges("from,to\n0,1\n"), notes: []string{by + "FromNode"}},
@@ -36,7 +36,7 @@ func TestLinks(t *testing.T) {
 		{name: "end as weight", nodes: nodes, links: "source,target\na,b\n", change: weight("target"), fault: "is an end of the edges"},
 		{name: "floats", nodes: "id\n1\n2\n", links: "source,target\n1.0,2.0\n", fault: `"1.0" is not an id in nodes.csv, but 1 is`},
 		{name: "ids as floats", nodes: "id\n1.0\n2.0\n", links: "source,target\n1,2\n", fault: `"1" is not an id in nodes.csv, but 1.0 is`},
-		{name: "no edge", nodes: nodes, links: "source,target\n", want: edges("from,to\n"), notes: []string{"there is no edge"}},
+		{name: "no edge", nodes: nodes, links: "source,target\n", want: edges("from,to\n"), notes: []string{"it has no edges"}},
 		{name: "too many fields", nodes: nodes, links: "source,target\na,b,c\n", fault: "line 2: 3 fields, the first line has 2"},
 	})
 }
@@ -78,6 +78,6 @@ func TestLinkDoubts(t *testing.T) {
 		{name: "distances", links: "p,q\na,1.5\nb,2\n", change: alone, fault: `column "q", taken for an end of the edges, holds numbers with fractions`},
 		{name: "floats that are whole", links: "p,q\n1.0,2.0\n2.0,3.0\n", change: alone, notes: []string{"by their places"}},
 		{name: "one kind", links: "source_id,target_id\n1,2\n2,1\n", change: alone},
-		{name: "not directed", links: "source,target,directed\n1,2,false\n2,3,true\n", change: alone, notes: []string{"1 of 2 edges are undirected; give --edges symmetric to train, data info and data import"}},
+		{name: "not directed", links: "source,target,directed\n1,2,false\n2,3,true\n", change: alone, notes: []string{"says Undirected in 1 of 2 edges; give --edges symmetric to train, data info and data import"}},
 	})
 }

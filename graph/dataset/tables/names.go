@@ -29,9 +29,9 @@ func saysID(name string) bool {
 // ends returns the columns of edges.
 func (in *tableIn) ends() (fields.EdgeColumns, error) {
 	if in.lineNames {
-		if _, counted := fields.Whole(in.ahead[0].record[0]); !counted {
-			return fields.EdgeColumns{}, fmt.Errorf("%s: line %d: %d fields, the first line has %d",
-				in.name, in.ahead[0].line, len(in.head), len(in.head)-1)
+		if _, whole := fields.Whole(in.ahead[0].record[0]); !whole {
+			return fields.EdgeColumns{}, fmt.Errorf("%s: line %d: %s, the first line has %d",
+				in.name, in.ahead[0].line, counted(len(in.head), "field"), len(in.head)-1)
 		}
 	}
 	c, err := fields.EdgesByName(in.head)

@@ -228,7 +228,7 @@ func (n *nodeWriter) writeSplit() error {
 		}
 	}
 	if sizes == [3]int{} {
-		n.w.note("%s: no vertex is in a set of the split, so that there is none", filepath.Base(n.t.Nodes))
+		n.w.note("%s: no vertex is in a set of the split: no split is written", filepath.Base(n.t.Nodes))
 		return nil
 	}
 	if n.blind > 0 {

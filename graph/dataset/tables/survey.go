@@ -147,7 +147,7 @@ func (s *survey) vertex(in *tableIn, id string) error {
 	if _, twice := s.number[id]; twice {
 		id, what := strings.Clone(id), ""
 		if name := s.t.otherID(s.c); name != "" {
-			what = fmt.Sprintf("; in column %q nothing is: --id %s", name, name)
+			what = fmt.Sprintf("; column %q has nothing twice: --id %s", name, name)
 		}
 		return in.fault("the id %.40q is there twice%s", id, what)
 	}

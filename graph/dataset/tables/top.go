@@ -62,7 +62,7 @@ func (in *tableIn) encoding(r *bufio.Reader) error {
 		}
 	}
 	if bytes.IndexByte(start, 0) >= 0 {
-		return fmt.Errorf("%s: holds bytes 0, which no text has: if it is UTF-16, iconv -f UTF-16LE -t UTF-8 FILE > NEW",
+		return fmt.Errorf("%s: holds zero bytes, which no text has: if it is UTF-16, iconv -f UTF-16LE -t UTF-8 FILE > NEW",
 			in.name)
 	}
 	return nil

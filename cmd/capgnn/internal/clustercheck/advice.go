@@ -54,9 +54,9 @@ func (h Host) advice(line string, p cluster.Place, s Secret) string {
 	case has("read tcp", "context deadline exceeded") && has("i/o timeout", "deadline"): // the first packets came, which are small
 		return oneMTU
 	case has("did not join"):
-		return fmt.Sprintf("where ranks run, a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, h.rules(port)[0].Port)
+		return fmt.Sprintf("where ranks run, a firewall on %s has to let TCP port %s in (for example `%s`)", host, port, h.rules(port)[0].Port)
 	case has("no route to host", "timeout", "unreachable", "a firewall may be"):
-		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, h.rules(port)[0].Port)
+		return fmt.Sprintf("let TCP port %s in on %s (for example `%s`)", port, host, h.rules(port)[0].Port)
 	}
 	return ""
 }

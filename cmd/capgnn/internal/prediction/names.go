@@ -45,7 +45,7 @@ func (p *Prediction) noteDirections() {
 		return
 	}
 	if *is {
-		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions", p.Folder, p.Data.Name)
+		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions: it is predicted as it is", p.Folder, p.Data.Name)
 		return
 	}
 	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.Folder, p.Data.Name, p.Config.Dataset)
@@ -62,7 +62,7 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 	}
 	if p.names.Classes != nil && d.ClassNames != nil {
 		if others := p.otherClasses(d); others > 0 {
-			p.Console.Note("note: %d of the data set's classes are not the run's: no vertex is told to be of them", others)
+			p.Console.Note("note: the run does not have %d of the data set's classes: no vertex is predicted to be of them", others)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestNamesOfClassesAndWeights(t *testing.T) {
 		"alike":            {run, run, nil, nil, "", []int32{0, 1, -1}, ""},
 		"in another order": {run, []string{"mid", "north", "south"}, nil, nil, "", []int32{1, 0, -1}, ""},
 		"fewer":            {run, []string{"south", "north"}, nil, nil, "", []int32{2, 0, -1}, ""},
-		"others":           {run, []string{"south", "west", "east"}, nil, nil, "", []int32{2, -1, -1}, "2 of the data set's classes are not the run's"},
+		"others":           {run, []string{"south", "west", "east"}, nil, nil, "", []int32{2, -1, -1}, "the run does not have 2 of the data set's classes"},
 		"one other":        {run, []string{"south", "west"}, nil, nil, "has 2 classes", nil, ""},
 		"more":             {run, []string{"north", "mid", "south", "west"}, nil, nil, "has 4 classes", nil, ""},
 		"run without":      {nil, []string{"a", "b"}, nil, nil, "has 2 classes", nil, ""},

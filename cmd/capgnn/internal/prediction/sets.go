@@ -45,12 +45,12 @@ func (p *Prediction) loadSets(d *dataset.Dataset, vertices int) error {
 	}
 	switch {
 	case p.Only != "" && p.sets == nil && err == nil:
-		err = errors.New("it is not known which vertices are in the set: the data set gives none, or an older version made the run")
+		err = errors.New("which vertices are in the set is not known: the data set has no split, or an older version made the run")
 		fallthrough
 	case p.Only != "" && err != nil:
 		return term.Usagef("--only %s: %w", p.Only, err)
 	case err != nil:
-		p.Console.Note("note: %s: there is no column split", term.OneLine(err))
+		p.Console.Note("note: %s: the .csv has no column split", term.OneLine(err))
 	}
 	return nil
 }

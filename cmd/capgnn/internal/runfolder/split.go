@@ -14,11 +14,11 @@ import (
 // help.
 const (
 	SplitUsage = "how data without a split of its own are split (`TRAIN,VAL,TEST`): shares such as 0.7,0.2,0.1; " +
-		"stratified:0.7,0.2,0.1 = these shares of each class; " +
-		"per-class:20,500,1000 = so many training vertices of each class, then so many of all others; " +
-		",seed=N behind it = drawn by N, not by --seed. For heterophilous-graphs files: the number of one of their splits"
+		"stratified:0.7,0.2,0.1 takes these shares of each class; " +
+		"per-class:20,500,1000 takes 20 training vertices of each class, then 500 and 1000 of all others; " +
+		"add ,seed=N to draw by N in place of --seed. For heterophilous-graphs files: the number of one of their splits"
 	allowOverlap      = "allow-overlap"
-	AllowOverlapUsage = "take training, validation and test sets of the data set that have vertices in common"
+	AllowOverlapUsage = "take the training, validation and test sets of the data set even if they have vertices in common"
 )
 
 // Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or drawn.
@@ -109,7 +109,7 @@ func (s *Split) counts(values []float64, err error) error {
 		}
 	}
 	if bad || s.Draw.Counts[0] == 0 {
-		const wanted = "is not per-class: with three whole numbers, train of each class above 0, val and test, such as per-class:20,500,1000"
+		const wanted = "is not per-class:TRAIN,VAL,TEST with three whole numbers, the first above 0, such as per-class:20,500,1000"
 		return fmt.Errorf("--split %q "+wanted, s.Draw.Text)
 	}
 	return nil

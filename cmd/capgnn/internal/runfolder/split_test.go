@@ -33,7 +33,7 @@ func TestParseSplit(t *testing.T) {
 			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	const fractions, perClass = "is not three fractions train,val,test with train above 0 and a sum of at most 1", "is not per-class: with three whole numbers"
+	const fractions, perClass = "is not three fractions train,val,test with train above 0 and a sum of at most 1", "is not per-class:TRAIN,VAL,TEST with three whole numbers"
 	for text, want := range map[string]string{
 		"0.7": fractions, "0.7,0.2": fractions + ": of two shares the third is 0, such as 0.8,0.2,0",
 		"70,20,10": fractions + ": percentages are written as shares, such as 0.7,0.2,0.1", "0.5,0.2,0.4": fractions + ": the sum is 1.1", "0,0.5,0.5": fractions, "a,b,c": fractions, "0.5,0.5,0.5": fractions, "-0.1,0.5,0.5": fractions, "NaN,0,0": fractions, "2,0,0": fractions,

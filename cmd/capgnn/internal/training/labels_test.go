@@ -26,8 +26,8 @@ func TestLabelNotes(t *testing.T) {
 		{"all counts", []int32{0, 1, 0, 1}, "xx..", "..x.", "...x", nil, ""},
 		{"sets without labels", []int32{0, 1, -1, -1, -1}, "xxx..", "....x", "...x.", nil, "without a label, and so without effect: 1 of 3 training vertices, 1 of 1 validation vertices, 1 of 1 test vertices"},
 		{"one class", []int32{1, 1, -1, 1}, "xx..", "", "", []string{"a", "b"}, `every label is class "b": there is nothing to learn`},
-		{"a class is not trained", []int32{0, 1, 2, 2}, "xx..", "..xx", "", []string{"a", "b", "c"}, `1 of 3 classes have no training vertex, so that nothing learns them: "c"`},
-		{"many classes are not trained", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "x.........", "", "", nil, "9 of 10 classes have no training vertex, so that nothing learns them: 1, 2, 3, 4, 5, 6, 7, 8, …"},
+		{"a class is not trained", []int32{0, 1, 2, 2}, "xx..", "..xx", "", []string{"a", "b", "c"}, `classes without a training vertex are not learned: 1 of 3: "c"`},
+		{"many classes are not trained", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "x.........", "", "", nil, "classes without a training vertex are not learned: 9 of 10: 1, 2, 3, 4, 5, 6, 7, 8, …"},
 		{"a class that no vertex has", []int32{0, 2, 0, 2}, "xx..", "", "", nil, ""},
 		{"no labels", nil, "xx..", "", "", nil, ""},
 	} {

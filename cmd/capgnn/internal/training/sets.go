@@ -153,9 +153,9 @@ func labelNotes(p *learn.Problem, names []string) (notes []string) {
 	case len(all) == 1:
 		notes = append(notes, fmt.Sprintf("every label is class %s: there is nothing to learn", all[0]))
 	case len(lost) > shown:
-		notes = append(notes, fmt.Sprintf("%d of %d classes have no training vertex, so that nothing learns them: %s, …", len(lost), len(all), strings.Join(lost[:shown], ", ")))
+		notes = append(notes, fmt.Sprintf("classes without a training vertex are not learned: %d of %d: %s, …", len(lost), len(all), strings.Join(lost[:shown], ", ")))
 	case len(lost) > 0:
-		notes = append(notes, fmt.Sprintf("%d of %d classes have no training vertex, so that nothing learns them: %s", len(lost), len(all), strings.Join(lost, ", ")))
+		notes = append(notes, fmt.Sprintf("classes without a training vertex are not learned: %d of %d: %s", len(lost), len(all), strings.Join(lost, ", ")))
 	}
 	return notes
 }

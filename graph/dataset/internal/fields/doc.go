@@ -4,7 +4,7 @@
 // Its nouns: Arrays are named arrays, of an .npz or of a Folder of .npy files, which are mapped; ReadCSR, ReadDense, ReadSparse,
 // ReadLabels and ReadTargets read one field of them; FeatureLists are sparse features in JSON; ReadNames and WriteNames go between a
 // data set and the names in files beside it; Number, Whole, Truth and Unknown say what a field of a table means; Ranges tell
-// which columns float32 would level.
+// in which columns float32 would lose differences.
 //
 // # Contract
 //

@@ -107,13 +107,13 @@ type EdgeColumns struct {
 func EdgesByName(head []string) (EdgeColumns, error) {
 	c := EdgeColumns{To: 1, Weight: -1, Third: -1, Kind: -1}
 	if len(head) < 2 {
-		return c, fmt.Errorf("its first line names no two columns, from and to")
+		return c, fmt.Errorf("its first line names one column; name two at least, such as source,target")
 	}
 	first := 0
 	if len(head) > 2 && (CountsRows(head[0]) || slices.Contains([]string{"edgeid", "eid", "edge"}, NameKey(head[0]))) {
 		first = 1
 	} else if head[0] == "" {
-		return c, fmt.Errorf("its first line names no two columns beside the one that counts lines: name them source and target")
+		return c, fmt.Errorf("its first line names one column beside the one that counts lines; name two at least, such as source,target")
 	}
 	pairs := endPairs(head)
 	c.Named = len(pairs) > 0
@@ -152,7 +152,7 @@ func (c EdgeColumns) Note(head []string) string {
 	case c.Named:
 		return note
 	}
-	return note + ", by their places; names such as source and target say so"
+	return note + ", by their places; to have others, call two columns source and target"
 }
 
 // TwoKinds reports whether the columns that were found are called as ids of two kinds: user_id, movieId.

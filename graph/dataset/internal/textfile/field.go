@@ -2,6 +2,7 @@ package textfile
 
 import (
 	"bytes"
+	"capgnn/internal/number"
 	"errors"
 	"math"
 	"strconv"
@@ -32,7 +33,7 @@ func (t *Reader) Separator() (more bool, err error) {
 		return false, nil
 	}
 	if t.sep != 0 && t.sep != sep {
-		return false, t.FaultAt(at, t.line, "fields stand between %s and between %s in one line: write decimal commas as points, and the same between all fields",
+		return false, t.FaultAt(at, t.line, "fields stand between %s and between %s in one line: write decimal commas as points, and put one character between all fields",
 			between[t.sep], between[sep])
 	}
 	t.sep = sep
@@ -254,7 +255,7 @@ func (t *Reader) TableBy(limit int, read func(col int) (float64, error), cell fu
 				return 0, 0, err
 			}
 			if rows > 0 && col == cols || col == limit {
-				return 0, 0, t.Fault("row %d has more than %d columns", rows, col)
+				return 0, 0, t.Fault("row %d has more than %s", rows, number.Counted(col, "column"))
 			}
 			if err := cell(rows, col, v); err != nil {
 				return 0, 0, err
