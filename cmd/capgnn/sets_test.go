@@ -311,6 +311,14 @@ func TestPredictOnly(t *testing.T) {
 		s.writeFiles("bare", threeRings([2]int{}, [2]int{}, [2]int{}))
 		s.fails(term.ExitUsage, []string{c.want}, append([]string{"predict", "--quiet", "--run", "run"}, strings.Fields(c.args)...)...)
 	}
+	changed := threeRings([2]int{}, [2]int{}, [2]int{})
+	changed["labels.csv"] = strings.Replace(changed["labels.csv"], "0\n", "1\n", 1)
+	s.writeFiles("d", changed)
+	s.fails(term.ExitUsage, []string{"--only test", "data set d is not what run was trained on"}, "predict", "--quiet", "--run", "run", "--only", "test", "--out", "a.csv")
+	if _, stderr, code := s.run("predict", "--run", "run", "--what", "labels", "--out", "a.csv"); code != 0 || !strings.Contains(stderr, "sets are of other vertices: there is no column split\n") {
+		t.Errorf("changed data: exit code %d, %s", code, stderr)
+	}
+	s.writeFiles("d", threeRings([2]int{}, [2]int{}, [2]int{}))
 	if err := os.Remove(s.path("run/split.npz")); err != nil {
 		t.Fatal(err)
 	}
@@ -323,6 +331,28 @@ func TestPredictOnly(t *testing.T) {
 	if _, stderr, code := s.run("predict", "--run", "run", "--out", "damaged.csv"); code != 0 || !strings.Contains(stderr, "split.npz: ") || !strings.Contains(stderr, ": the .csv has no column split\n") {
 		t.Errorf("damaged: exit code %d, %s", code, stderr)
 	}
+}
+
+// The sets of a run are of the vertices with the ids that it kept, whatever else has changed.
+func TestSetsFollowIDs(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	files := threeRings([2]int{}, [2]int{}, [2]int{})
+	files["ids.csv"] = "id\n"
+	for v := range 90 {
+		files["ids.csv"] += fmt.Sprintf("v%d\n", v)
+	}
+	s.writeFiles("d", files)
+	s.train(few("--dataset", "d", "--run-dir", "run")...)
+	predict := []string{"predict", "--run", "run", "--what", "labels", "--only", "test", "--out", "a.csv"}
+	files["labels.csv"] = strings.Replace(files["labels.csv"], "0\n", "1\n", 1)
+	s.writeFiles("d", files)
+	if _, stderr, code := s.run(predict...); code != 0 {
+		t.Errorf("other labels: exit code %d, %s", code, stderr)
+	}
+	files["ids.csv"] = strings.Replace(files["ids.csv"], "v0\nv1\n", "v1\nv0\n", 1)
+	s.writeFiles("d", files)
+	s.fails(term.ExitUsage, []string{"--only test", "data set d is not what run was trained on"}, predict...)
 }
 
 // withoutSplit drops the column split of the lines of a prediction, if they have it.

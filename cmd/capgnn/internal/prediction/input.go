@@ -73,17 +73,13 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if p.What == PCA {
 		p.labels = p.classesByName(d)
 	}
-	if err := p.loadSets(d, d.Graph.Rows()); err != nil {
+	if err := p.loadSets(d, d.Graph.Rows(), func(s *runfolder.Sets) bool { return p.sameVertices(d, s) }); err != nil {
 		return err
 	}
 	if d.VertexNames != nil || d.IDs != nil {
 		p.id = d.ID
 	}
-	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), Problem: &learn.Problem{
-		Graph: d.Graph, Loops: datasets.LoopsOf(p.Config.SelfLoops, p.Config.Model),
-		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
-		Classes:  p.model.Out,
-	}}
+	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), Problem: p.problem(d)}
 	if err := datasets.SuitsWeights(p.Data.Problem, &p.Config); p.leads() && err != nil {
 		return fmt.Errorf("--dataset %s: %w", p.Config.Dataset, err)
 	}
@@ -121,7 +117,7 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 	if p.leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
-	if err := p.loadSets(nil, q.Vertices()); err != nil {
+	if err := p.loadSets(nil, q.Vertices(), func(*runfolder.Sets) bool { return in.Identity() == p.Config.DataSHA256 }); err != nil {
 		return err
 	}
 	p.Data = in

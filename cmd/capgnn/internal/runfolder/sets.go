@@ -55,7 +55,7 @@ func (s *Sets) nameBytes() int {
 	return 4 * longest * len(s.Names)
 }
 
-// ReadSets returns the masks that WriteSets kept of a run on so many vertices; nil: an older version made the run.
+// ReadSets returns what WriteSets kept of a run on so many vertices; nil: an older version made the run.
 func (d Dir) ReadSets(vertices int) (*Sets, error) {
 	z, err := npy.OpenArchive(d.splitFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,6 +77,21 @@ func (d Dir) ReadSets(vertices int) (*Sets, error) {
 		if err != nil {
 			return nil, term.Usagef("%w", err)
 		}
+	}
+	if !z.Has("ids") {
+		return s, nil
+	}
+	a, err := z.Array("ids")
+	if err != nil {
+		return nil, term.Usagef("%w", err)
+	}
+	if a.DType.Kind == 'U' {
+		s.Names, err = a.Strings()
+	} else {
+		s.IDs, err = a.Int64()
+	}
+	if err != nil {
+		return nil, term.Usagef("%w", err)
 	}
 	return s, nil
 }
