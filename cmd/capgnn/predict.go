@@ -157,6 +157,9 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		return nil, err
 	}
 	p.Other = c.IsSet("dataset") && c.String("dataset") != p.Config.Dataset
+	if path := p.Config.DatasetPath; !c.IsSet("dataset") && path != "" && !term.Exists(path) {
+		return nil, term.Usagef("--run %s: its data set %s is not there: say where it is now with --dataset", p.Folder, path)
+	}
 	if err := errors.Join(p.UseScaling(), p.UseNames()); err != nil {
 		return nil, err
 	}

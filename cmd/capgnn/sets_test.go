@@ -344,7 +344,7 @@ func TestSetsFollowIDs(t *testing.T) {
 	}
 	s.writeFiles("d", files)
 	s.train(few("--dataset", "d", "--run-dir", "run")...)
-	predict := []string{"predict", "--run", "run", "--what", "labels", "--only", "test", "--out", "a.csv"}
+	predict := []string{"predict", "--quiet", "--run", "run", "--what", "labels", "--only", "test", "--out", "a.csv"}
 	files["labels.csv"] = strings.Replace(files["labels.csv"], "0\n", "1\n", 1)
 	s.writeFiles("d", files)
 	if _, stderr, code := s.run(predict...); code != 0 {

@@ -72,7 +72,7 @@ func (w *Draw) split(n int, labels []int32, classes int) (masks [3][]bool, few [
 		}
 	}
 	if w.Counts[1]+w.Counts[2] > rest {
-		return masks, nil, fmt.Errorf("--split %s: vertices that are left for validation and test: %d; ask for fewer", w.Text, rest)
+		return masks, nil, fmt.Errorf("--split %s: %d vertices are left for validation and test, %d are asked for: ask for fewer", w.Text, rest, w.Counts[1]+w.Counts[2])
 	}
 	left := w.Counts
 	for _, v := range order {

@@ -196,6 +196,9 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	case has("feature", "node_types"):
 		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
 	}
+	if has("edge_index") {
+		return nil, fmt.Errorf("%s: holds edge_index, as PyTorch Geometric has it: make a store of it in Python: capgnn.to_store(dict(numpy.load(IN)), OUT)", z.Name())
+	}
 	keys := strings.Join(z.Keys(), " ")
 	return nil, fmt.Errorf("%s: holds the arrays [%.100s], which are no data set that can be read; %s", z.Name(), keys, readable)
 }

@@ -52,6 +52,9 @@ func LoadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 		if err != nil {
 			return nil, err
 		}
+		if a.DType.Kind == 'U' {
+			return nil, a.Fault(-1, errors.New("holds text, and is the number of classes: their names go into classes.csv of a store"))
+		}
 		v, err := a.Int64()
 		if err != nil {
 			return nil, err
@@ -239,7 +242,7 @@ func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(er
 				return err
 			}
 			if a.Len() != n && a.Len() != 0 {
-				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none", a.Len(), n))
+				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none; of numbers of vertices make a mask: m = numpy.zeros(%d, bool); m[numbers] = True", a.Len(), n, n))
 			}
 			if a.Len() == n {
 				if *k.Of, err = a.Bool(); err != nil {
@@ -256,6 +259,10 @@ func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(er
 	}
 	a, err := fields.Vector(src, "ids", n)
 	if err != nil {
+		return err
+	}
+	if a.DType.Kind == 'U' {
+		d.VertexNames, err = a.Strings()
 		return err
 	}
 	d.IDs, err = a.Int64()

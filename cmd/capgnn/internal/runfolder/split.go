@@ -85,19 +85,30 @@ func ParseSplit(text string) (Split, error) {
 	}
 	if err != nil || values[0] == 0 || sum > 1+1e-9 {
 		const wanted = "is not three fractions train,val,test with train above 0 and a sum of at most 1"
-		hint := ""
-		switch {
-		case len(values) == 2:
-			hint = ": of two shares the third is 0, such as 0.8,0.2,0"
-		case len(values) == 3 && math.Abs(sum-100) < 1:
-			hint = ": percentages are written as shares, such as 0.7,0.2,0.1"
-		case len(values) == 3 && sum > 1 && sum < 2:
-			hint = fmt.Sprintf(": the sum is %.6g", sum)
-		}
-		return Split{}, fmt.Errorf("--split %q "+wanted+"%s", text, hint)
+		return Split{}, fmt.Errorf("--split %q "+wanted+"%s", text, shareHint(rest, values, sum))
 	}
 	s.Draw.Shares = [3]float64(values)
 	return s, nil
+}
+
+// shareHint says what is wrong with shares whose mistake is a common one.
+func shareHint(rest string, values []float64, sum float64) string {
+	by, way := ways[rest]
+	switch {
+	case way && by == dataset.PerClass:
+		return ": write counts behind it, such as per-class:20,500,1000"
+	case way:
+		return ": write shares behind it, such as " + rest + ":0.7,0.2,0.1"
+	case strings.HasPrefix(rest, "seed="):
+		return ": write shares first, such as 0.7,0.2,0.1," + rest
+	case len(values) == 2:
+		return ": of two shares the third is 0, such as 0.8,0.2,0"
+	case len(values) == 3 && math.Abs(sum-100) < 1:
+		return ": percentages are written as shares, such as 0.7,0.2,0.1"
+	case len(values) == 3 && sum > 1 && sum < 2:
+		return fmt.Sprintf(": the sum is %.6g", sum)
+	}
+	return ""
 }
 
 // counts takes what stands behind per-class, unless it did not read.

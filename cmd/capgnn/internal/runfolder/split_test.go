@@ -40,6 +40,7 @@ func TestParseSplit(t *testing.T) {
 		"0.1,0.1,0.1,0.1": fractions, ",,": fractions, "-1": fractions, "1.0": fractions, "seed=7": fractions, "3,seed=7": fractions, ",seed=7": fractions, "stratified:": fractions, "stratified:1,1,1": fractions, "seed=1,0.7,0.2,0.1": fractions,
 		"per-class:20,500": perClass, "per-class:0,1,1": perClass, "per-class:0.5,1,1": perClass, "per-class:2,-1,1": perClass, "per-class:1e300,1,1": perClass, "per-class:": perClass, "per-class:3000000000,1,1": perClass, "per-class:a,1,1": perClass,
 		"0.7,0.2,0.1,seed=": `seed "" is not a whole number`, "0.7,0.2,0.1,seed=-1": `seed "-1" is not`, "0.7,0.2,0.1,seed=1.5": `seed "1.5" is not`,
+		"seed=8": "write shares first, such as 0.7,0.2,0.1,seed=8", "stratified": "write shares behind it, such as stratified:0.7,0.2,0.1", "per-class": "per-class:20,500,1000",
 		"strat:0.7,0.2,0.1": `"strat" is neither stratified nor per-class`,
 	} {
 		if got, err := ParseSplit(text); err == nil || !strings.Contains(err.Error(), want) {

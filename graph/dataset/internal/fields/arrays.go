@@ -44,12 +44,20 @@ func Vector(src Arrays, key string, n int) (*npy.Array, error) {
 		return nil, err
 	}
 	if len(a.Shape) != 1 {
-		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want one dimension", a.Shape))
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want one dimension%s", a.Shape, column(a)))
 	}
 	if n >= 0 && a.Len() != n {
 		return nil, a.Fault(-1, fmt.Errorf("has %d entries, want %d", a.Len(), n))
 	}
 	return a, nil
+}
+
+// column says how a column of a matrix is saved; "": it is no matrix.
+func column(a *npy.Array) string {
+	if len(a.Shape) != 2 {
+		return ""
+	}
+	return ": save one column, such as a[:, 0]"
 }
 
 // mapped maps the elements of an array of a store folder, or reads them through read where they lie in an archive or
@@ -165,7 +173,11 @@ func ReadWeights(d *dataset.Dataset, src Arrays, key string, edges int) ([]float
 // CheckDense checks the shape of dense features of n vertices.
 func CheckDense(a *npy.Array, n int) error {
 	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > check.MaxCols {
-		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, check.MaxCols))
+		cure := ""
+		if len(a.Shape) == 2 && a.Shape[1] == n {
+			cure = ": save it transposed, x.T"
+		}
+		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns%s", a.Shape, n, check.MaxCols, cure))
 	}
 	return nil
 }
@@ -261,7 +273,11 @@ func ReadLabels(d *dataset.Dataset, a *npy.Array, n, classes int) error {
 // ReadTargets reads 0 or 1 per vertex and class.
 func ReadTargets(d *dataset.Dataset, a *npy.Array, n int) error {
 	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] == 1 && a.DType.Size > 1 {
-		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8", a.Shape, a.DType, n, n))
+		cure := ""
+		if len(a.Shape) == 2 && a.Shape[1] == 1 {
+			cure = column(a)
+		}
+		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8%s", a.Shape, a.DType, n, n, cure))
 	}
 	targets, err := a.Uint8()
 	if err != nil {
