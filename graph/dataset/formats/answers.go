@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -90,11 +91,16 @@ func noteArrays(d *dataset.Dataset) {
 	if hot {
 		d.Note("y has one 1 in every row, and is read as several labels of each vertex; for one class of each save y.argmax(1)")
 	}
-	if len(d.IDs) > maxSeenIDs {
-		return
-	}
-	sorted := slices.Sorted(slices.Values(d.IDs))
-	if again := len(sorted) - len(slices.Compact(sorted)); again > 0 {
+	if again := repeated(d.IDs) + repeated(d.VertexNames); again > 0 {
 		d.Note("ids: vertices with the id of another one: %d", again)
 	}
+}
+
+// repeated returns how many ids are those of another one before, if they are not too many to be compared.
+func repeated[T cmp.Ordered](ids []T) int {
+	if len(ids) > maxSeenIDs {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(ids))
+	return len(sorted) - len(slices.Compact(sorted))
 }

@@ -34,7 +34,7 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	d.Files = nil
 	for _, e := range list {
 		name := e.Name()
-		looks := looksLike(name)
+		looks := looksIn(d, name)
 		switch {
 		case slices.Contains(known, name), !e.IsDir() && looks != "" && reads(d, name):
 			d.Files = append(d.Files, name)
@@ -55,7 +55,7 @@ func listFiles(d *dataset.Dataset, dir string) error {
 func listMembers(d *dataset.Dataset, keys []string) {
 	for _, key := range keys {
 		if !slices.Contains(stores.Keys, key) && key != "x_shape" && key != "classes" {
-			d.Unread = append(d.Unread, dataset.Unread{Name: key, Looks: looksLike(key + ".npy")})
+			d.Unread = append(d.Unread, dataset.Unread{Name: key, Looks: looksIn(d, key+".npy")})
 		}
 	}
 	noteUnread(d, "the arrays of a store")
@@ -130,6 +130,16 @@ var dataFileEnds = []string{".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz
 	".mat", ".mtx", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".xls", ".ods", ".sqlite", ".db", ".dat", ".bin", ".content", ".cites",
 	".gml", ".graphml", ".gexf", ".net", ".dot", ".gv", ".graph", ".metis", ".adj", ".adjlist"}
 
+// looksIn is looksLike in a data set; weights of edges are told in the arrays of a store.
+func looksIn(d *dataset.Dataset, name string) string {
+	weights := []string{"data", "weight", "edge_attr", "edge_weights", "edgeweights"} // data: of a SciPy matrix
+	stem, array := strings.CutSuffix(strings.ToLower(name), ".npy")
+	if array && (d.Format == stores.Format || d.Format == "npz") && slices.Contains(weights, stem) {
+		return dataset.LooksWeights
+	}
+	return looksLike(name)
+}
+
 // looksLike tells by its name what a file holds; "": nothing that a program reads.
 func looksLike(name string) string {
 	lower := strings.ToLower(name)
@@ -164,7 +174,7 @@ func looksLike(name string) string {
 func Wanted(d *dataset.Dataset, looks string) string {
 	switch d.Format {
 	case stores.Format, "npz":
-		return "a store has " + map[string]string{dataset.LooksFeatures: "x.npy", dataset.LooksLabels: "y.npy", dataset.LooksSplit: "train_mask.npy, val_mask.npy and test_mask.npy"}[looks]
+		return "a store has " + map[string]string{dataset.LooksFeatures: "x.npy", dataset.LooksLabels: "y.npy", dataset.LooksSplit: "train_mask.npy, val_mask.npy and test_mask.npy", dataset.LooksWeights: "weights.npy"}[looks]
 	case formatCSV, formatEdges:
 		with := "a folder with edges.csv has "
 		switch looks {

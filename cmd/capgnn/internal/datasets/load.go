@@ -31,6 +31,7 @@ type Input struct {
 	Sums        diskcache.Sums   // of graph and features
 	CloseFiles  func() error     // gives their memory back
 	Shards      *Shards          // where the data set is kept in shards; nil: Problem has all of it
+	Drawn       bool             // the files have no set: the program drew all three
 	Degrees     []int            // vertices with 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored; nil: not counted
 }
 
@@ -102,7 +103,7 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &Input{Name: d.Name, Names: names, IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
+	return &Input{Name: d.Name, Names: names, IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Drawn: d.Drawn, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
 
 // NamesOf returns the names that a run on the data set keeps.
@@ -188,9 +189,11 @@ func lookedThrough(k *term.Console, cfg *runfolder.Config, path string) (known b
 func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	lacks := map[string]bool{
 		dataset.LooksFeatures: !d.Features.Present(), dataset.LooksLabels: d.Labels == nil && d.Targets == nil, dataset.LooksSplit: d.Drawn || d.TrainsRest,
+		dataset.LooksWeights: d.Graph.Weights == nil,
 	}
 	instead := map[string]string{
 		dataset.LooksFeatures: "; or make features of the graph: --features degree",
+		dataset.LooksWeights:  "; or leave weights out: --ignore-weights",
 	}
 	if d.Drawn {
 		instead[dataset.LooksSplit] = "; or draw a split: --split 0.7,0.2,0.1"
@@ -208,6 +211,9 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
 	if cfg.Split.String() == "" {
 		wanted = append(wanted, dataset.LooksSplit)
+	}
+	if !cfg.IgnoreWeights {
+		wanted = append(wanted, dataset.LooksWeights)
 	}
 	if err := Overlooked(d, wanted...); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (t *Run) noteSets() {
 	if !slices.Contains(t.sets.Test, true) {
 		t.Console.Note("note: %s has no test vertices: there is no test score", t.Data.Name)
 	}
-	for _, note := range labelNotes(t.Data.Problem, t.Data.Names.Classes) {
+	for _, note := range labelNotes(t.Data.Problem, t.Data.Names.Classes, t.Data.Drawn) {
 		t.Console.Note("note: %s", note)
 	}
 	p, has, lacks := t.Data.Problem, slices.Contains(t.sets.Val, true), "no validation vertices"
@@ -103,8 +103,8 @@ func (t *Run) noteSets() {
 }
 
 // labelNotes says of which labels nothing can be learnt, and how many vertices of the sets count for nothing. names are those of the
-// classes, nil: they have none.
-func labelNotes(p *learn.Problem, names []string) (notes []string) {
+// classes, nil: they have none. drawn: the program drew the sets.
+func labelNotes(p *learn.Problem, names []string, drawn bool) (notes []string) {
 	if p.Labels == nil || p.Shards != nil {
 		return nil
 	}
@@ -156,6 +156,9 @@ func labelNotes(p *learn.Problem, names []string) (notes []string) {
 		notes = append(notes, fmt.Sprintf("classes without a training vertex are not learned: %d of %d: %s, …", len(lost), len(all), strings.Join(lost[:shown], ", ")))
 	case len(lost) > 0:
 		notes = append(notes, fmt.Sprintf("classes without a training vertex are not learned: %d of %d: %s", len(lost), len(all), strings.Join(lost, ", ")))
+	}
+	if drawn && len(all) > 1 && len(lost) > 0 {
+		notes[len(notes)-1] += " (--split stratified:0.7,0.2,0.1 gives each one)"
 	}
 	return notes
 }
