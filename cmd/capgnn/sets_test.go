@@ -315,7 +315,7 @@ func TestPredictOnly(t *testing.T) {
 	changed["labels.csv"] = strings.Replace(changed["labels.csv"], "0\n", "1\n", 1)
 	s.writeFiles("d", changed)
 	s.fails(term.ExitUsage, []string{"--only test", "data set d is not what run was trained on"}, "predict", "--quiet", "--run", "run", "--only", "test", "--out", "a.csv")
-	if _, stderr, code := s.run("predict", "--run", "run", "--what", "labels", "--out", "a.csv"); code != 0 || !strings.Contains(stderr, "sets are of other vertices: there is no column split\n") {
+	if _, stderr, code := s.run("predict", "--run", "run", "--what", "labels", "--out", "a.csv"); code != 0 || !strings.Contains(stderr, "sets are of other vertices: the .csv has no column split\n") {
 		t.Errorf("changed data: exit code %d, %s", code, stderr)
 	}
 	s.writeFiles("d", threeRings([2]int{}, [2]int{}, [2]int{}))

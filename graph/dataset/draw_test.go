@@ -154,7 +154,7 @@ func TestPerClass(t *testing.T) {
 		{[]int{30, 50, 21}, [3]int{20, 15, 25}, [3]int{60, 15, 25}, []int{20, 20, 20}, ""},
 		{[]int{30, 20, 5, 1}, [3]int{20, 10, 12}, [3]int{34, 10, 12}, []int{20, 10, 3, 1}, "too few vertices in classes 1, 2, 3: half of each train"},
 		{[]int{30, 30}, [3]int{20, 10, 10}, [3]int{40, 10, 10}, []int{20, 20}, ""},
-		{[]int{30, 30}, [3]int{20, 10, 11}, [3]int{}, nil, "--split x: vertices that are left for validation and test: 20"},
+		{[]int{30, 30}, [3]int{20, 10, 11}, [3]int{}, nil, "--split x: 20 vertices are left for validation and test, 21 are asked for"},
 	} {
 		d := labelled(t, append(classesOf(c.have...), -1))
 		got, err := drawn(t, d, dataset.Draw{By: dataset.PerClass, Counts: c.counts, Text: "x"})

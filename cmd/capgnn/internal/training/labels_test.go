@@ -37,7 +37,7 @@ func TestLabelNotes(t *testing.T) {
 		}
 	}
 	p := &learn.Problem{Labels: []int32{0, 1}, Classes: 2, Train: mask("x.")}
-	want := "1 of 2 classes have no training vertex, so that nothing learns them: 1 (--split stratified:0.7,0.2,0.1 gives each one)"
+	want := "classes without a training vertex are not learned: 1 of 2: 1 (--split stratified:0.7,0.2,0.1 gives each one)"
 	if got := strings.Join(labelNotes(p, nil, true), "\n"); got != want {
 		t.Errorf("of a drawn split: %s, want %s", got, want)
 	}
