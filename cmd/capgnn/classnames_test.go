@@ -29,7 +29,7 @@ func TestClassNamesAreShown(t *testing.T) {
 			t.Errorf("%s: info says\n%s", data, text)
 		}
 		table := s.must("train", "--quiet", "--dataset", data, "--hidden", "4", "--epochs", "2", "--devices", "cpu:threads=1", "--run-dir", data+"-run")
-		if !strings.Contains(table, "2: blue, dark, red") {
+		if !strings.Contains(table, `2: "blue, dark", red`) {
 			t.Errorf("%s: train says\n%s", data, table)
 		}
 		page, err := os.ReadFile(s.path(data + "-run/report.html"))
