@@ -250,3 +250,19 @@ func TestPredictDirections(t *testing.T) {
 		}
 	}
 }
+
+// Predictions never take the place of a file of the data set.
+func TestPredictSparesData(t *testing.T) {
+	s := newSandbox(t)
+	data := s.cities("cities", "age", "dist", same, "cls")
+	s.must("train", "--dataset", data, "--epochs", "1", "--hidden", "4", "--run-dir", "run", "--quiet")
+	before, err := os.ReadFile(s.path("cities/labels.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fails(term.ExitUsage, []string{"--out cities/labels.csv: is a file of data set cities"}, "predict", "--run", "run", "--what", "labels", "--out", "cities/labels.csv", "--quiet")
+	if after, err := os.ReadFile(s.path("cities/labels.csv")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("%v, labels.csv is another", err)
+	}
+	s.must("predict", "--run", "run", "--what", "labels", "--out", "cities/answer.csv", "--quiet")
+}

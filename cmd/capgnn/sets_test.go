@@ -306,7 +306,7 @@ func TestPredictOnly(t *testing.T) {
 	}
 	for _, c := range []struct{ want, args string }{
 		{`--only "tset" (did you mean test?) is not one of train, val, test`, "--only tset --out a.csv"}, {"add --out FILE.csv", "--only test"}, {"add --out FILE.csv", "--only test --out a.npy"}, {"drop one of them", "--only test --what pca"},
-		{"it is not known", "--only test --dataset bare --out a.csv"},
+		{"is not known", "--only test --dataset bare --out a.csv"},
 	} {
 		s.writeFiles("bare", threeRings([2]int{}, [2]int{}, [2]int{}))
 		s.fails(term.ExitUsage, []string{c.want}, append([]string{"predict", "--quiet", "--run", "run"}, strings.Fields(c.args)...)...)

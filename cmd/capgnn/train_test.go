@@ -55,7 +55,7 @@ func TestTrainWritesARun(t *testing.T) {
 	if r.Dataset != "ok" || r.Model != "gcn" || r.Epochs != 12 || r.Parts != 2 || len(r.Devices) != 2 || r.RunDir != "run" || r.Metric != "accuracy" || r.Train == nil || r.Bytes.Peer+r.Bytes.D2H == 0 {
 		t.Errorf("result %+v", r)
 	}
-	want := []string{"checkpoint", "config.yaml", "events", "last.safetensors", "metrics.jsonl", "model.safetensors", "plan.bin", "report.html", "result.json"}
+	want := []string{"checkpoint", "config.yaml", "events", "last.safetensors", "metrics.jsonl", "model.safetensors", "names.json", "plan.bin", "report.html", "result.json", "split.npz"}
 	var got []string
 	entries, err := os.ReadDir(s.path("run"))
 	if err != nil {

@@ -3,6 +3,7 @@ package prediction
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -60,6 +61,9 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 			return nil, devices.CloseAfter(err, p.Devices)
 		}
 	}
+	if err := p.agree(ctx, p.sparesData()); err != nil {
+		return nil, devices.CloseAfter(err, p.Devices)
+	}
 	begin := time.Now()
 	t, err := p.compute(ctx)
 	r := &Result{Dataset: p.Data.Name, RunDir: string(p.Folder), Weights: p.Weights, What: p.What,
@@ -79,6 +83,25 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 		err = t.write(r.Out)
 	}
 	return r, p.agree(context.WithoutCancel(ctx), err)
+}
+
+// sparesData refuses to write over a file of the data set.
+func (p *Prediction) sparesData() error {
+	if p.Out == "" || !p.leads() || p.Config.DatasetPath == "" {
+		return nil
+	}
+	out, err := filepath.Abs(p.Out)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{p.Config.DatasetPath, filepath.Join(p.Config.DatasetPath, filepath.Base(out))} {
+		data, err := os.Stat(path)
+		there, outErr := os.Stat(out)
+		if err == nil && outErr == nil && os.SameFile(data, there) {
+			return term.Usagef("--out %s: is a file of data set %s: choose another name", p.Out, p.Data.Name)
+		}
+	}
+	return nil
 }
 
 // predicted is what is written: rows by vertex, or components.

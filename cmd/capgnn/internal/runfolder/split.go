@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/graph/dataset"
+	"capgnn/internal/number"
 )
 
 // SplitUsage is the help of --split; allowOverlap takes sets of the data set that overlap, AllowOverlapUsage is its
@@ -106,7 +107,7 @@ func shareHint(rest string, values []float64, sum float64) string {
 	case len(values) == 3 && math.Abs(sum-100) < 1:
 		return ": percentages are written as shares, such as 0.7,0.2,0.1"
 	case len(values) == 3 && sum > 1 && sum < 2:
-		return fmt.Sprintf(": the sum is %.6g", sum)
+		return ": the sum is " + number.Plain.Text(sum)
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ const (
 	// errorPrefix begins the line of an error.
 	errorPrefix = "capgnn: "
 	// MaxErrorLine is how long that line may be, in characters: as much as anybody reads.
-	MaxErrorLine = 300
+	MaxErrorLine = 400
 	// maxWord is how much of a long word, such as a path, is left at least.
 	maxWord = 60
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/learn"
 )
 
@@ -33,7 +34,7 @@ func (t *Run) settlePositive() error {
 		sizes[0], sizes[1] = sizes[0]+of[0], sizes[1]+of[1]
 	}
 	if share := float64(sizes[1]) / float64(max(1, sizes[0]+sizes[1])); m == learn.AveragePrecision && share > 0.5 {
-		t.Console.Note("note: --metric %s is of class %s, which %.0f %% of the labelled vertices have; --positive %s takes the other one", m, t.className(1), 100*share, t.className(0))
+		t.Console.Note("note: --metric %s is of class %s, which %s of the labelled vertices have; --positive %s takes the other one", m, t.className(1), term.Percentage(share), t.className(0))
 	}
 	return nil
 }
