@@ -93,7 +93,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 		{func(dir string) { replace(dir, "rank-1/out_weights.npy", spoilt("rank-1/out_weights.npy", other)) }, full, "its edges weigh other than the tables of all parts say", nil},
 		{func(dir string) { replace(dir, "graph/weights.npy", spoilt("graph/weights.npy", other)) }, sampled, "edges weigh other than the tables say", nil},
 		{func(dir string) { replace(dir, "common/in_weight.npy", w) }, full | sampled, "--model gcn divides by the root of the sum of the weights into a vertex, which is ", nil},
-		{func(string) {}, full, "--ignore-weights: the edges of the shards have weights: cut them with --ignore-weights", []string{"--ignore-weights"}},
+		{func(string) {}, full, "--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`", []string{"--ignore-weights"}},
 	}
 	for k, tc := range long.Few(t, all, 1, all[:4]...) {
 		name := fmt.Sprint("spoilt", k)
