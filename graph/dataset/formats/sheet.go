@@ -18,14 +18,11 @@ import (
 	"capgnn/internal/regular"
 )
 
-// maxRecord bounds the bytes of one line of a table.
-const maxRecord = 1 << 24
-
 // sheet is a table of named columns, whose fields may be quoted, read line by line.
 type sheet struct {
 	path    string
 	file    *os.File
-	source  *recordReader
+	source  *textfile.Records
 	csv     *csv.Reader
 	columns []string
 	record  []string // of the line that was read last
@@ -67,7 +64,7 @@ func openSheet(path string, comma rune, watch dataset.Watch) (*sheet, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	source := &recordReader{r: text, left: maxRecord}
+	source := textfile.NewRecords(text)
 	r := bufio.NewReader(source)
 	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = r.Discard(3) // which were peeked at
@@ -86,7 +83,7 @@ func openSheet(path string, comma rune, watch dataset.Watch) (*sheet, error) {
 
 // next reads a line; io.EOF: there is none.
 func (s *sheet) next() (err error) {
-	s.source.left = maxRecord
+	s.source.Begin()
 	if s.record, err = s.csv.Read(); err == nil {
 		for i, field := range s.record {
 			field = strings.TrimSpace(field)
@@ -124,19 +121,4 @@ func (s *sheet) fault(column int, format string, args ...any) error {
 // whole is an error in the table that says itself where.
 func (s *sheet) whole(err error) error {
 	return &dataset.FormatError{File: s.path, Offset: -1, Err: err}
-}
-
-// recordReader ends the reading of a line that takes too many bytes.
-type recordReader struct {
-	r    io.Reader
-	left int // bytes that the line may still take
-}
-
-func (r *recordReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, fmt.Errorf("a line has more than %d bytes; is a quotation mark missing?", maxRecord)
-	}
-	n, err := r.r.Read(p)
-	r.left -= n
-	return n, err
 }

@@ -16,15 +16,12 @@ import (
 	"capgnn/internal/regular"
 )
 
-// maxRecord bounds the bytes of one line of a table.
-const maxRecord = 1 << 24
-
 // tableIn reads a table line by line. Lines without any field, as spreadsheets write them (;;;), are left out.
 type tableIn struct {
 	name   string
 	file   *os.File
 	csv    *csv.Reader
-	source *recordReader
+	source *textfile.Records
 	comma  rune // between fields
 
 	above    int        // lines above those that csv reads
@@ -67,7 +64,7 @@ func (in *tableIn) open(watch dataset.Watch) error {
 	if err != nil {
 		return err
 	}
-	in.source = &recordReader{r: &lineEnds{r: text}, left: maxRecord}
+	in.source = textfile.NewRecords(&lineEnds{r: text})
 	r := bufio.NewReaderSize(in.source, 1<<16)
 	if err := in.encoding(r); err != nil {
 		return err
@@ -100,7 +97,7 @@ func trimmed(fields []string) []string {
 // next call.
 func (in *tableIn) read() ([]string, error) {
 	for {
-		in.source.left = maxRecord
+		in.source.Begin()
 		record, err := in.csv.Read()
 		if err == io.EOF {
 			return nil, io.EOF
@@ -170,18 +167,3 @@ func (in *tableIn) faultAt(line int, format string, args ...any) error {
 }
 
 func (in *tableIn) close() { in.file.Close() }
-
-// recordReader ends the reading of a line that takes too many bytes.
-type recordReader struct {
-	r    io.Reader
-	left int // bytes that the line may still take
-}
-
-func (r *recordReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, fmt.Errorf("a line has more than %d bytes; is a quotation mark missing?", maxRecord)
-	}
-	n, err := r.r.Read(p)
-	r.left -= n
-	return n, err
-}

@@ -111,7 +111,7 @@ func TestTablesFaults(t *testing.T) {
 		{nodes: nodes, edges: "from,to,w\na,b\n", want: `line 2: column "w" is empty`, change: func(s *Tables) { s.Weight = "w" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"`, change: func(s *Tables) { s.Drop = []string{"height"} }},
 		{nodes: nodes + "c,\"1,\n", edges: edges, want: "line"},
-		{nodes: nodes + "c,\"" + strings.Repeat("1", 2*maxRecord), edges: edges, want: "is a quotation mark missing?"},
+		{nodes: nodes + "c,\"" + strings.Repeat("1", 2<<24), edges: edges, want: "is a quotation mark missing?"},
 		{nodes: nodes, edges: edges, want: "no such file", change: func(s *Tables) { s.Edges += "x" }},
 		{nodes: nodes, edges: edges, want: "is not a file", change: func(s *Tables) { s.Nodes = filepath.Dir(s.Nodes) }},
 	} {

@@ -81,7 +81,7 @@ func (in *tableIn) top(r *bufio.Reader) error {
 		if len(start) == 0 || start[0] != '\n' && !isSep && !comment {
 			return nil
 		}
-		in.source.left = maxRecord
+		in.source.Begin()
 		line, err := r.ReadString('\n')
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("%s: line %d: %w", in.name, in.above+1, err)
