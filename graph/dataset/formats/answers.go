@@ -74,12 +74,11 @@ func tells(d *dataset.Dataset, col int) bool {
 // maxSeenIDs bounds the vertices whose ids are compared.
 const maxSeenIDs = 1 << 20
 
-// noteArrays says what is doubtful about labels and ids of a store or an .npz with its keys.
+// noteArrays says what is doubtful about labels and ids; about classes of a store or an .npz with its keys alone.
 func noteArrays(d *dataset.Dataset) {
-	if d.Format != stores.Format && d.Format != "npz" {
-		return
+	if d.Format == stores.Format || d.Format == "npz" {
+		noteClasses(d, d.Classes/2)
 	}
-	noteClasses(d, d.Classes/2)
 	hot := d.Targets != nil && d.Classes > 1
 	for v := 0; hot && v < d.Graph.Rows(); v++ {
 		ones := 0
@@ -89,7 +88,7 @@ func noteArrays(d *dataset.Dataset) {
 		hot = ones == 1
 	}
 	if hot {
-		d.Note("y has one 1 in every row, and is read as several labels of each vertex; for one class of each save y.argmax(1)")
+		d.Note("labels: one 1 in every row, read as several labels of each vertex; for one class of each save y.argmax(1)")
 	}
 	if again := repeated(d.IDs) + repeated(d.VertexNames); again > 0 {
 		d.Note("ids: vertices with the id of another one: %d", again)

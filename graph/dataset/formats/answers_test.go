@@ -54,7 +54,7 @@ func TestArrayNotes(t *testing.T) {
 	}{
 		{"labels", npy.Entry{Key: "y", Data: []int64{0, 1, 1}}, ""},
 		{"wrapped labels", npy.Entry{Key: "y", Data: []int64{0, 5, 5}}, `labels: no vertex has class "1", "2", "3", "4"`},
-		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "y has one 1 in every row"},
+		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "labels: one 1 in every row"},
 		{"several labels", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 1, 0, 1}}, ""},
 		{"ids", npy.Entry{Key: "ids", Data: []int64{7, 8, 9}}, ""},
 		{"ids twice", npy.Entry{Key: "ids", Data: []int64{7, 8, 7}}, "ids: vertices with the id of another one: 1"},
@@ -70,5 +70,25 @@ func TestArrayNotes(t *testing.T) {
 		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
 			t.Errorf("%s: notes %q, want %q", c.name, notes, c.want)
 		}
+	}
+}
+
+// What is doubtful about labels and ids is noted in every format, and a column that is there twice is no column to choose from.
+func TestDoubtsOfFolders(t *testing.T) {
+	dir := datatest.PutText(t, map[string]string{"edges.csv": "from,to\n0,1\n1,2\n", "labels.csv": "a,b\n1,0\n0,1\n1,0\n", "ids.csv": "id\nx\ny\nx\n"})
+	d, err := Load(dir, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(d.Notes, "\n")
+	for _, want := range []string{"labels: one 1 in every row", "ids: vertices with the id of another one: 1"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q, want %q", notes, want)
+		}
+	}
+	dir = datatest.PutText(t, map[string]string{"meta.yaml": "dataset_name: x\nedge_data:\n- file_name: e.csv\nnode_data:\n- file_name: n.csv\n",
+		"e.csv": "src_id,dst_id\n0,1\n1,0\n", "n.csv": "node_id,feat,feat\n0,1,5\n1,1,6\n"})
+	if _, err := Load(dir, dataset.Options{}); err == nil || !strings.Contains(err.Error(), `n.csv: line 1: columns 2 and 3 are both called "feat": rename one`) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -78,6 +78,12 @@ func openSheet(path string, comma rune, watch dataset.Watch) (*sheet, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	s.columns = slices.Clone(s.record)
+	for i, name := range s.columns {
+		if first := slices.Index(s.columns, name); name != "" && first < i {
+			err := s.whole(fmt.Errorf("line 1: columns %d and %d are both called %.60q: rename one", first+1, i+1, name))
+			return nil, errors.Join(err, f.Close())
+		}
+	}
 	return s, nil
 }
 
