@@ -30,7 +30,7 @@ func ours() int {
 // none waits until no goroutine of this package is left.
 func none(t *testing.T, name string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ours() > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ours() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: %d goroutines are left", name, ours())
 		}

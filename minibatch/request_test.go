@@ -179,10 +179,9 @@ func TestFaultsOfRanks(t *testing.T) {
 			}
 			return o
 		}, lose: c.lose}
-		start := time.Now()
 		_, errs := x.run(t, groupings[0])
-		if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[0].Error(), c.want) || strings.Contains(errs[0].Error(), "\n") || time.Since(start) > 5*time.Second {
-			t.Errorf("%s: ranks end with %v after %v, rank 0 is to say %s", name, errs, time.Since(start), c.want)
+		if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[0].Error(), c.want) || strings.Contains(errs[0].Error(), "\n") {
+			t.Errorf("%s: ranks end with %v, rank 0 is to say %s", name, errs, c.want)
 		}
 		none(t, name)
 	}

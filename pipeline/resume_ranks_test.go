@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/graph"
@@ -228,7 +227,6 @@ func TestCheckpointFaultsOverRanks(t *testing.T) {
 				close(done)
 			}
 		}
-		start := time.Now()
 		_, err := c.train(t, groupings["2x2"], all)
 		var each interface{ Unwrap() []error }
 		if !errors.As(err, &each) || len(each.Unwrap()) != 2 {
@@ -239,9 +237,6 @@ func TestCheckpointFaultsOverRanks(t *testing.T) {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("rank %d: %v, want %s", rank, err, want)
 			}
-		}
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("it took %v", took)
 		}
 	}
 }

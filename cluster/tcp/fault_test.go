@@ -16,19 +16,14 @@ import (
 	"capgnn/cluster"
 )
 
-// wantEnd fails unless all these ranks end soon with this line.
-func wantEnd(t *testing.T, groups []*Group, within time.Duration, want string) {
+// wantEnd fails unless all these ranks end with this line. Other reasons than silence come at once, as PeerTimeout is longer than a test.
+func wantEnd(t *testing.T, groups []*Group, want string) {
 	t.Helper()
-	timer := time.After(within)
 	for _, g := range groups {
-		select {
-		case <-g.Done():
-			var ended *Ended
-			if !errors.As(g.Err(), &ended) || ended.Line != want {
-				t.Errorf("rank %d ends with\n\t%v, want\n\t%s", g.Rank(), g.Err(), want)
-			}
-		case <-timer:
-			t.Errorf("rank %d lives after %v", g.Rank(), within)
+		<-g.Done()
+		var ended *Ended
+		if !errors.As(g.Err(), &ended) || ended.Line != want {
+			t.Errorf("rank %d ends with\n\t%v, want\n\t%s", g.Rank(), g.Err(), want)
 		}
 	}
 }
@@ -52,7 +47,7 @@ func TestFailIsNamedEverywhere(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("Fail returns %v", err)
 		}
-		wantEnd(t, groups, time.Second, want)
+		wantEnd(t, groups, want)
 		closeAll(groups)
 	}
 }
@@ -70,18 +65,14 @@ func TestLossIsNamedEverywhere(t *testing.T) {
 			die(groups[2])
 			rest := []*Group{groups[0], groups[1], groups[3]}
 			for _, g := range rest {
-				select {
-				case <-g.Done():
-				case <-time.After(2 * time.Second):
-					t.Fatalf("rank %d lives", g.Rank())
-				}
+				<-g.Done()
 			}
 			text := groups[0].Err().Error()
 			if !strings.HasPrefix(text, "rank 2 (host host2) lost in epoch 12: connection closed; rank ") ||
 				!strings.HasSuffix(text, " waited for halo rows of layer 1 forward") {
 				t.Errorf("rank 0 ends with %s", text)
 			}
-			wantEnd(t, rest, time.Second, text)
+			wantEnd(t, rest, text)
 		})
 	}
 }
@@ -91,8 +82,8 @@ func TestLossOfRank0(t *testing.T) {
 	checkLeaks(t)
 	groups := together(t, 3, Options{}, nil)
 	die(groups[0])
-	wantEnd(t, groups[1:2], 2*time.Second, "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 1 (host host1)")
-	wantEnd(t, groups[2:], 2*time.Second, "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 2 (host host2)")
+	wantEnd(t, groups[1:2], "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 1 (host host1)")
+	wantEnd(t, groups[2:], "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 2 (host host2)")
 }
 
 // A loss that another rank's fault explains gives way to it: the rank that fails closes its connections without waiting.
@@ -102,7 +93,7 @@ func TestFaultBeforeItsEcho(t *testing.T) {
 	groups[0].linkFault(groups[0].data[1], errors.New("broken")) // what rank 0 notices first
 	time.Sleep(settle / 4)
 	go groups[2].Fail(errors.New("disk full")) // ends with the verdict
-	wantEnd(t, groups, 2*time.Second, "rank 2 (host host2) failed before the first epoch: disk full")
+	wantEnd(t, groups, "rank 2 (host host2) failed before the first epoch: disk full")
 }
 
 // What carries rows fails at a rank: that is its fault, unless another rank is lost, from which it may follow.
@@ -117,7 +108,7 @@ func TestCarrierFails(t *testing.T) {
 			time.Sleep(settle / 4)
 			die(groups[2])
 		}
-		wantEnd(t, rest, 2*time.Second, want)
+		wantEnd(t, rest, want)
 		closeAll(groups)
 	}
 }
@@ -177,8 +168,8 @@ func TestSilence(t *testing.T) {
 	}
 	cut.Store(true)
 	start := time.Now()
-	wantEnd(t, groups[:1], silence+2*time.Second, groups[0].waitEnd(t))
-	wantEnd(t, groups[1:2], time.Second, groups[0].Err().Error())
+	wantEnd(t, groups[:1], groups[0].waitEnd(t))
+	wantEnd(t, groups[1:2], groups[0].Err().Error())
 	if s := groups[0].Err().Error(); !strings.HasPrefix(s, "rank 2 (host host2) lost before the first epoch: no sign of life for 800ms") {
 		t.Errorf("rank 0 ends with %s", s)
 	}

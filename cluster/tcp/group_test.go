@@ -54,7 +54,7 @@ func checkLeaks(t *testing.T) {
 	t.Helper()
 	goroutines, sockets := runtime.NumGoroutine(), countSockets()
 	t.Cleanup(func() {
-		for end := time.Now().Add(2 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			g, s := runtime.NumGoroutine(), countSockets()
 			if g <= goroutines && s <= sockets {
 				return
@@ -274,8 +274,6 @@ func readAll(g *Group, a cluster.Area, into []byte, his <-chan [2]int, epochs ui
 				hi = h[1]
 			case <-g.Done():
 				return g.Err()
-			case <-time.After(10 * time.Second):
-				return fmt.Errorf("rank %d area %+v: epoch %d has %d bytes after 10 s", g.Rank(), a, epoch, hi)
 			}
 		}
 		for i, b := range into {

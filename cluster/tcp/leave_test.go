@@ -70,6 +70,6 @@ func TestStoppedWhileTheOthersStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = groups[2].Fail(errors.New("interrupted"))
-	wantEnd(t, groups[:], time.Second, "rank 2 (host h) failed before the first epoch: interrupted")
+	wantEnd(t, groups[:], "rank 2 (host h) failed before the first epoch: interrupted")
 	closeAll(groups[:])
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
 )
@@ -43,16 +42,12 @@ func TestRanksEndAndResume(t *testing.T) {
 	all := l.over(false).start(3)
 	waitForEpochs(t, all[0].cmd, l.path("run"), 50)
 	all[1].cmd.Process.Kill()
-	killed := time.Now()
 	all[1].end()
 	first := all[0].end()
 	for rank, e := range []ended{first, all[2].end()} {
 		if e.code != term.ExitLost || strings.Count(e.err, "\n") != 1 || e.err != first.err || e.out != "" {
 			t.Errorf("rank %d of those left: exit code %d\n%s", rank, e.code, e.err)
 		}
-	}
-	if took := time.Since(killed); took > 5*time.Second {
-		t.Errorf("the others ended after %v", took)
 	}
 	for _, want := range []string{"capgnn: rank 1 (host ", ") lost in epoch ", ": connection closed", "--resume run"} {
 		if !strings.Contains(first.err, want) {

