@@ -113,16 +113,21 @@ func (m *meter) fillOperations(d *DeviceProfile, i int) {
 			}
 		}
 	}
-	for _, c := range m.crowds() {
-		at := slices.Index(c.members[:c.own], i)
-		if at < 0 {
-			continue
-		}
-		for _, k := range crowdCases {
+	for _, k := range crowdCases {
+		var times []float64 // of all devices of this hardware, which count as equal
+		for _, c := range m.crowds() {
 			if t := m.Notes.get(m.crowdKey(&c, k)); t != nil {
-				k.Seconds = t[at].Median
-				d.Beside = append(d.Beside, k)
+				for at, j := range c.members[:c.own] {
+					if m.devices[j].Info().UUID == m.devices[i].Info().UUID {
+						times = append(times, t[at].Median)
+					}
+				}
 			}
+		}
+		if len(times) > 0 {
+			slices.Sort(times)
+			k.Seconds = times[len(times)/2]
+			d.Beside = append(d.Beside, k)
 		}
 	}
 }

@@ -78,6 +78,9 @@ func TestCalibrate(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(q.Devices, p.Devices) {
 		t.Errorf("does not survive the file: %v", err)
 	}
+	if rows, err := q.Match(devices); err != nil || !reflect.DeepEqual(rows, p.Devices) {
+		t.Errorf("a later run takes other rows for devices of one hardware: %v", err)
+	}
 	d.Calibration[0].Seconds = -1
 	if err := p.Write(path); err == nil {
 		t.Error("an impossible calibration was written")
