@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
@@ -186,7 +187,7 @@ func TestNamesOfOwnData(t *testing.T) {
 	}
 }
 
-// The columns of shards are compared, too; they cannot be put into another order, and have no ids.
+// The columns of shards are compared, too; they cannot be put into another order. Their vertices keep their ids.
 func TestPredictShardsByNames(t *testing.T) {
 	s := newSandbox(t)
 	s.cities("a", "age", "dist", same, "cls")
@@ -199,10 +200,18 @@ func TestPredictShardsByNames(t *testing.T) {
 	predict := func(data string) []string {
 		return []string{"predict", "--quiet", "--run", "run", "--dataset", data, "--what", "labels", "--out", "labels.csv"}
 	}
-	s.must(predict("a.shards")...)
-	s.lines("labels.csv", "vertex", "label", "class")
-	s.must(predict("swapped")...)
-	s.lines("labels.csv", "vertex", "id", "label", "class")
+	sets, err := runfolder.Dir(s.path("run")).ReadSets(120)
+	if err != nil || len(sets.Names) != 120 {
+		t.Fatalf("split.npz has %v (%v)", sets, err)
+	}
+	for _, data := range []string{"a.shards", "swapped"} {
+		s.must(predict(data)...)
+		for v, line := range s.lines("labels.csv", "vertex", "id", "label", "class") {
+			if want := fmt.Sprintf("n,%d", v); line[1] != want || sets.Names[v] != want {
+				t.Fatalf("%s: vertex %d has the id %q, and %q in split.npz, want %q", data, v, line[1], sets.Names[v], want)
+			}
+		}
+	}
 	s.fails(term.ExitUsage, []string{"swapped.shards", "its columns lie in another order", "name the data set itself"}, predict("swapped.shards")...)
 	s.fails(term.ExitUsage, []string{"city.shards", `column "city=Rome" of the run`}, predict("city.shards")...)
 }

@@ -250,6 +250,34 @@ func TestShardsResume(t *testing.T) {
 	}
 }
 
+// A note says what the shards, or a plan, have settled where flags say otherwise: the seed of what was drawn, and how the graph is cut.
+func TestShardsNote(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	shardData{vertices: 60, edges: 240}.write(s, "drawn.npz", 1)
+	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "given.npz", 1)
+	s.must("partition", "--dataset", "drawn.npz", "--machines", "2", "--seed", "7", "--features", "random:4", "--shards", "drawn", "--out", "drawn.plan")
+	s.must("partition", "--dataset", "given.npz", "--machines", "2", "--seed", "7", "--shards", "given")
+	const split, features = "note: drawn: --seed 7, with which the shards were cut, has drawn the split; --seed 1 draws", "has drawn the features; --seed 1 draws"
+	const idle = ": --objective, --no-move\n"
+	for k, tc := range []struct {
+		args       []string
+		want, lack []string
+	}{
+		{[]string{"--dataset", "drawn"}, []string{split, features}, []string{"without effect"}},
+		{[]string{"--dataset", "drawn", "--seed", "7"}, nil, []string{"has drawn"}},
+		{[]string{"--dataset", "given", "--objective", "volume", "--no-move"}, []string{"without effect, as the parts are those of the shards" + idle}, []string{"has drawn"}},
+		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--objective", "volume", "--no-move"}, []string{"as the parts are those of --plan" + idle}, []string{"has drawn"}},
+	} {
+		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--run-dir", fmt.Sprint(k)}, tc.args...)...)
+		has := func(text string) bool { return strings.Contains(notes, text) }
+		lacks := func(text string) bool { return !has(text) }
+		if code != 0 || slices.ContainsFunc(tc.want, lacks) || slices.ContainsFunc(tc.lack, has) {
+			t.Errorf("%v: exit code %d, notes %s", tc.args, code, notes)
+		}
+	}
+}
+
 // Whatever is wrong with shards is one line that names it, and exit code 2.
 func TestShardsRefuse(t *testing.T) {
 	t.Parallel()
@@ -258,6 +286,7 @@ func TestShardsRefuse(t *testing.T) {
 	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
 	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "9", "--partitioner", "random", "--shards", "other")
 	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--shards", "three")
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--standardize", "rows", "--shards", "by-rows")
 	train := func(more ...string) []string {
 		return append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--dataset"}, more...)
 	}
@@ -274,8 +303,11 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--class-weights", "balanced"), "the loss would be weighed by labels of all machines: name the data set itself"},
 		{train("two", "--label-smoothing", "0.1"), "drop --class-weights and --label-smoothing"},
 		{train("two", "--prune", "0.5"), "drop --prune and --max-prune"},
-		{train("two", "--edges", "symmetric"), `--edges symmetric: the shards were cut with --edges "auto": drop it`},
-		{train("two", "--split", "0.5,0.2,0.3"), `--split 0.5,0.2,0.3: the shards were cut with --split "": drop it`},
+		{train("two", "--edges", "symmetric"), `it was cut with --edges "auto": drop --edges symmetric`},
+		{train("two", "--split", "0.5,0.2,0.3"), `it was cut with --split "": drop --split 0.5,0.2,0.3`},
+		{train("by-rows", "--standardize", "none"), `it was cut with --standardize "rows": drop --standardize none`},
+		{train("by-rows", "--standardize", "auto"), `drop --standardize auto`},
+		{train("by-rows", "--features", "degree"), `it was cut with --features "stored": drop --features degree`},
 		{train("two/rank-0"), "is the shard of one machine: name the folder that it lies in, "},
 		{[]string{"partition", "--dataset", "two", "--parts", "2"}, "is a folder of shards, which no machine has as a whole: only `capgnn train` and `capgnn predict` take it"},
 		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` and `capgnn predict` take it: name the data set itself"},

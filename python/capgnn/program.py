@@ -11,6 +11,8 @@ import threading
 from typing import IO, Any, Dict, List, Optional
 from weakref import WeakSet
 
+import numpy as np
+
 from .given import warn
 
 # The last lines of standard error that are kept, to say what went wrong, and the first of its notes.
@@ -52,21 +54,48 @@ def find_program(program: Optional[str] = None) -> str:
 def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> List[str]:
     """Returns the command line of `capgnn NAME` with keyword arguments as flags.
 
-    batch_size=256 is --batch-size=256; True and False are true and false; a list or tuple is joined by commas, a dict as
-    KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
+    batch_size=256 is --batch-size=256; True and False are true and false; a list, tuple, range or array is joined by commas, a dict
+    as KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
+    raises: TypeError for values of other types, such as sets and dates; ValueError for empty lists
     """
     out = [find_program(program), name]
     for key, value in flags.items():
-        flag = "--" + key.replace("_", "-")
-        if value is None:
-            continue
-        if isinstance(value, dict):
-            out.append(f"{flag}={','.join(f'{k}={v}' for k, v in value.items())}")
-        elif isinstance(value, (list, tuple)):
-            out.append(f"{flag}={','.join(map(str, value))}")
-        else:
-            out.append(f"{flag}={str(value).lower() if isinstance(value, bool) else os.fspath(value) if hasattr(value, '__fspath__') else value}")
+        if value is not None:
+            out.append(f"--{key.replace('_', '-')}={_text_of(key, value)}")
     return out
+
+
+def _text_of(key: str, value: Any) -> str:
+    """Returns a value as the text of a flag."""
+    if hasattr(value, "detach") or hasattr(value, "iloc"):
+        value = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    if isinstance(value, np.ndarray) and value.ndim < 2:
+        value = list(value) if value.ndim else value[()]
+    if isinstance(value, dict):
+        value = [f"{_item(key, k)}={_item(key, v)}" for k, v in value.items()]
+    if not isinstance(value, (list, tuple, range)):
+        return _item(key, value)
+    if not len(value):
+        raise ValueError(f"{key}: it is empty; None leaves it out")
+    return ",".join(_item(key, v) for v in value)
+
+
+def _item(key: str, value: Any) -> str:
+    """Returns a number, text or path as text."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(value).lower()
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, np.timedelta64):
+        text = str(value)
+    if not isinstance(text, str):
+        raise TypeError(f"{key}: {type(value).__name__} is no number, text or path: a flag takes one of these, or a list of them")
+    try:
+        whole = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        whole = False
+    if not whole:
+        raise ValueError(f"{key}: {ascii(text)} cannot be passed to a program")
+    return str(text)
 
 
 class Process:

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -183,6 +183,7 @@ class Training:
 
 
 def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Optional[Path] = None, init: Any = None,
+          class_names: Optional[Sequence[str]] = None, columns: Optional[Sequence[str]] = None,
           program: Optional[str] = None, verbose: bool = False, **flags: Any) -> Training:
     """Starts `capgnn train` and returns at once (a graph is written first); flags are those of the program (`capgnn train --help`), with underscores.
 
@@ -192,17 +193,24 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
     run_dir: folder of the run (default: runs/DATASET-MODEL-TIME)
     resume: a run folder to be continued, or a `Run`; nothing else is needed
     init: weights to start from: a file, a torch module, or tensors by name
+    class_names, columns: of a graph, as `to_store` takes them
     program: path of the program (default: $CAPGNN, then capgnn on PATH)
     flags: seeds="1-10" trains one run for each seed: `results` returns them, and run_dir is the folder of all
     verbose: show the program's notes and progress on standard error; else each note is a UserWarning at the end
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
 
-    raises: FileNotFoundError if there is no program; of a graph ValueError as `to_store` does, and FileExistsError if run_dir has a run. If the program
+    raises: FileNotFoundError if there is no program; TypeError or ValueError for what cannot be the value of a flag; of a graph ValueError as `to_store` does, and FileExistsError if run_dir has a run. If the program
         refuses its flags, `result` and iteration raise ProgramError
     """
     program = find_program(program)  # before anything is made
+    command("train", flags, program)
+    for key, folder in (("run_dir", run_dir), ("resume", resume)):
+        if isinstance(folder, str) and not folder:
+            raise ValueError(f"{key}: it is empty: name a folder")
     graph = _is_graph(dataset)
+    if not graph and (class_names is not None or columns is not None):
+        raise ValueError("class_names and columns are of a graph in memory: a data set in files has classes.csv and columns.csv (docs/formats/store.md)")
     if graph and resume is not None:
         raise ValueError("resume= continues with the data set of the run: drop the graph")
     given: Dict[str, Any] = {"dataset": "data" if graph else dataset, **flags}
@@ -227,7 +235,7 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
         try:
             if _holds_run(path):
                 raise FileExistsError(f"{path}: already holds a run: continue it with resume=, or choose another folder")
-            given["dataset"] = data = to_store(dataset, os.path.join(path, "data"))
+            given["dataset"] = data = to_store(dataset, os.path.join(path, "data"), class_names=class_names, columns=columns)
         except BaseException:
             if kept is not None:
                 kept.cleanup()

@@ -26,6 +26,9 @@ func FuzzFolder(f *testing.F) {
 		if k >= 4 {
 			weigh(c, uint64(k))
 		}
+		if c.Data.IDs = make([]int64, len(c.Part)); k%2 == 1 {
+			c.Data.IDs, c.Data.VertexNames = nil, strings.Split("abcdefghijkl", "")
+		}
 		w := written{cut: c, files: contents(f, write(f, c))}
 		for name := range w.files {
 			w.names = append(w.names, name)
@@ -66,6 +69,9 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 	folder, err := shards.Open(dir, known)
 	if err != nil || folder.Vertices != len(c.Part) || folder.Parts() != 3 { // as callers compare them with the plan
 		return
+	}
+	if ids, names, err := folder.IDs(); err == nil && max(len(ids), len(names)) != len(c.Part) {
+		t.Fatalf("%d ids and %d names of %d vertices", len(ids), len(names), len(c.Part))
 	}
 	o, err := folder.Outline(c.Part)
 	if err != nil {

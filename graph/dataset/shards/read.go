@@ -50,26 +50,41 @@ func Open(dir string, opt Options) (*Folder, error) {
 	if f.Plan, err = regular.ReadFile(filepath.Join(common, planFile), maxPlan); err != nil {
 		return nil, err
 	}
-	for _, names := range []struct {
-		file, of string
-		want     int
-		into     *[]string
-	}{{classesFile, "classes", h.Classes, &f.ClassNames}, {columnsFile, "columns", h.Features, &f.ColumnNames}} {
-		if _, ok := h.Files[names.file]; !ok {
-			continue
-		}
-		path := filepath.Join(common, names.file)
-		if err := readJSON(path, maxNames, names.into); err != nil {
-			return nil, err
-		}
-		if n := len(*names.into); n != names.want {
-			return nil, &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("%d names of %d %s", n, names.want, names.of)}
-		}
+	if f.ClassNames, err = f.names(classesFile, maxNames, h.Classes, "classes"); err == nil {
+		f.ColumnNames, err = f.names(columnsFile, maxNames, h.Features, "columns")
+	}
+	if err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// maxPlan bounds the file of a plan that is read as a whole, in bytes.
+// names reads a file of common with so many names, of at most so many bytes; nil: there is none.
+func (f *Folder) names(file string, most int64, want int, of string) (names []string, err error) {
+	if _, ok := f.Files[file]; !ok {
+		return nil, nil
+	}
+	path := filepath.Join(f.Dir, commonDir, file)
+	if err = readJSON(path, most, &names); err == nil && len(names) != want {
+		err = &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("%d names of %d %s", len(names), want, of)}
+	}
+	return names, err
+}
+
+// IDs reads the ids of all vertices: numbers, or texts. Both nil: vertices have none, or an older version cut the shards.
+func (f *Folder) IDs() (ids []int64, names []string, err error) {
+	if _, ok := f.Files[idsKey+".npy"]; !ok {
+		names, err = f.names(idsFile, maxPlan, f.Vertices, "vertices")
+		return nil, names, err
+	}
+	r := reader{src: fields.Folder{Dir: filepath.Join(f.Dir, commonDir)}}
+	if a := r.array(idsKey, f.Vertices); a != nil {
+		ids, r.err = a.Int64()
+	}
+	return ids, nil, r.err
+}
+
+// maxPlan bounds the file of a plan, and of ids, that is read as a whole, in bytes.
 const maxPlan = 16 << 30
 
 // tables are the files that common must have.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -103,6 +104,14 @@ func TestWriteAndRead(t *testing.T) {
 		if k >= 4 {
 			weigh(c, uint64(k))
 		}
+		for v := range c.Part {
+			switch k % 3 {
+			case 1:
+				c.Data.IDs = append(c.Data.IDs, math.MaxInt64-int64(v))
+			case 2:
+				c.Data.VertexNames = append(c.Data.VertexNames, fmt.Sprintf("%d, \"é\"\n<&>\u2028", v))
+			}
+		}
 		dir := write(t, c)
 		first := contents(t, dir)
 		f, err := shards.Open(dir, shards.Options{})
@@ -120,6 +129,9 @@ func TestWriteAndRead(t *testing.T) {
 		}
 		if !reflect.DeepEqual(f.ClassNames, c.Data.ClassNames) || !reflect.DeepEqual(f.ColumnNames, c.Data.ColumnNames) || string(f.Plan) != "a plan" || !reflect.DeepEqual(f.Masks, []string{"train_mask", "test_mask"}) || f.Symmetric != g.Symmetric() {
 			t.Errorf("machines %v: head %+v", machines, f.Head)
+		}
+		if ids, names, err := f.IDs(); err != nil || !reflect.DeepEqual(ids, c.Data.IDs) || !reflect.DeepEqual(names, c.Data.VertexNames) {
+			t.Errorf("machines %v: ids %v and %q (%v)", machines, ids, names, err)
 		}
 		if (o.Weights == nil) != (want.Weights == nil) || o.Weights != nil && !o.Weights.Equal(want.Weights) {
 			t.Errorf("machines %v: other sums of weights", machines)

@@ -246,7 +246,10 @@ func (w *writer) common(dir string) error {
 			f.array(weightTables[k], nil, of)
 		}
 	}
-	for file, names := range map[string][]string{classesFile: d.ClassNames, columnsFile: d.ColumnNames} {
+	if d.IDs != nil && d.VertexNames == nil {
+		f.array(idsKey, nil, d.IDs)
+	}
+	for file, names := range map[string][]string{classesFile: d.ClassNames, columnsFile: d.ColumnNames, idsFile: d.VertexNames} {
 		if names != nil {
 			f.json(file, names)
 		}
@@ -268,6 +271,8 @@ func (w *writer) common(dir string) error {
 const (
 	classesFile = "classes.json"
 	columnsFile = "columns.json"
+	idsFile     = "ids.json" // ids of vertices that are texts
+	idsKey      = "ids"      // those that are numbers, an array
 )
 
 // writeFringes writes the halo vertices of all parts in one direction.

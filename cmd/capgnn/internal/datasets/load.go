@@ -35,6 +35,14 @@ type Input struct {
 	Degrees     []int            // vertices with 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored; nil: not counted
 }
 
+// ID returns what gives the id of a vertex; nil: vertices have none.
+func (l *Input) ID() func(v int) string {
+	if l.IDs == nil && l.VertexNames == nil {
+		return nil
+	}
+	return (&dataset.Dataset{IDs: l.IDs, VertexNames: l.VertexNames}).ID
+}
+
 // Release gives graph and features back, which must not be used any more.
 func (l *Input) Release() error {
 	l.Problem.Graph, l.Problem.Features = nil, learn.Features{}

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
-	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
 	"capgnn/rapa"
@@ -27,6 +25,9 @@ type Shards struct {
 
 // SettledByShards are the options that say how a data set is read, which it was when its shards were cut.
 var SettledByShards = []string{"edges", "standardize", "features", "split"}
+
+// SeedOf returns the key in Head.Settled of the seed that something of the data set was drawn with, split or features.
+func SeedOf(what string) string { return what + "-seed" }
 
 // Settled returns what the settings say of them.
 func Settled(cfg *runfolder.Config) map[string]string {
@@ -53,7 +54,6 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 	fault := func(err error) error {
 		return term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
 	}
-	standard := runfolder.Default()
 	c, err := diskcache.Open(k)
 	if err != nil {
 		return nil, err
@@ -66,12 +66,6 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		return nil, fault(err)
 	}
 	remember()
-	is, usual := Settled(cfg), Settled(&standard)
-	for _, name := range SettledByShards {
-		if is[name] != usual[name] && is[name] != f.Settled[name] {
-			return nil, fault(term.Usagef("--%s %s: the shards were cut with --%s %s: drop it", name, is[name], name, strconv.Quote(f.Settled[name])))
-		}
-	}
 	if f.Weighted() && cfg.IgnoreWeights {
 		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`"))
 	}
@@ -83,9 +77,6 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		return nil, fault(err)
 	}
 	cfg.DatasetPath = path
-	if f.Settled["standardize"] == dataset.StandardizeRows {
-		cfg.Standardize = dataset.StandardizeRows // what the run predicts later is scaled by rows, too
-	}
 	if cfg.Sampled() {
 		if err := in.mapGraph(ctx, k); err != nil {
 			return nil, fault(err)
@@ -140,6 +131,16 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	}
 	return &Input{Name: f.Name, Names: runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted(), Symmetric: &f.Symmetric}, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
 		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
+}
+
+// ReadIDs gives the input the ids of the vertices of a data set that is kept in shards, which not every machine needs.
+func (l *Input) ReadIDs() (err error) {
+	if s := l.Shards; s != nil {
+		if l.IDs, l.VertexNames, err = s.IDs(); err != nil {
+			err = term.Usagef("--dataset %s: %w", s.Dir, err)
+		}
+	}
+	return err
 }
 
 // Identity returns the SHA-256 of the problem: graph, features, labels and splits.

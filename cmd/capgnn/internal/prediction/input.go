@@ -76,10 +76,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if err := p.loadSets(d, d.Graph.Rows(), func(s *runfolder.Sets) bool { return p.sameVertices(d, s) }); err != nil {
 		return err
 	}
-	if d.VertexNames != nil || d.IDs != nil {
-		p.id = d.ID
-	}
-	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), Problem: p.problem(d)}
+	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), IDs: d.IDs, VertexNames: d.VertexNames, Problem: p.problem(d)}
 	if err := datasets.SuitsWeights(p.Data.Problem, &p.Config); p.leads() && err != nil {
 		return fmt.Errorf("--dataset %s: %w", p.Config.Dataset, err)
 	}
@@ -92,8 +89,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 
 // inShards returns the data set if it is kept in shards; nil: it is not. How it is read was settled when it was cut: takeShards looks at that.
 func (p *Prediction) inShards(ctx context.Context) (*datasets.Input, error) {
-	cfg, standard := p.Config, runfolder.Default()
-	cfg.Edges, cfg.Standardize, cfg.Features, cfg.Split = standard.Edges, standard.Standardize, standard.Features, standard.Split
+	cfg := p.Config
 	in, err := datasets.InShards(ctx, p.Console, &cfg)
 	p.Config.DatasetPath = cfg.DatasetPath
 	return in, err

@@ -48,7 +48,6 @@ type Prediction struct {
 	weighs        *bool               // whether the run's edges have weights; nil: not known
 	sets          *runfolder.Sets     // in which vertices are; nil: not known
 	multi         bool                // several labels per vertex
-	id            func(int) string    // original id of a vertex; nil: its number
 	labels        []int32             // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
 	model         gnn.Config
 	values        *gnn.Weights
@@ -137,7 +136,7 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		}
 	}
 	if t != nil {
-		t.names, t.id, t.sets, t.only = p.classNames(), p.id, p.sets, p.Only
+		t.names, t.id, t.sets, t.only = p.classNames(), p.Data.ID(), p.sets, p.Only
 		out = t
 	}
 	var oom *gpu.OutOfMemory

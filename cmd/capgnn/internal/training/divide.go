@@ -22,6 +22,7 @@ func (t *Run) Divide(ctx context.Context) error {
 	if t.Data.Shards != nil {
 		t.Plan, t.Config.PlanKey = t.Data.Shards.Plan, t.Data.Shards.Plan.Key
 		t.Console.Note("partition: %s: %s", t.Data.Shards.Dir, planText(t.Plan))
+		t.noteCut("the shards")
 		return nil
 	}
 	if t.Config.Plan != "" {
@@ -131,6 +132,7 @@ func (t *Run) usePlan() error {
 	}
 	t.Plan, t.Config.PlanKey = plan, plan.Key
 	t.Console.Note("partition: %s: %s", t.Config.Plan, planText(plan))
+	t.noteCut("--plan")
 	if len(plan.Devices) > 0 && devices.Format(t.Specs) != strings.Join(plan.Devices, ",") {
 		t.Console.Note("note: the plan was made for %s", strings.Join(plan.Devices, ","))
 	}

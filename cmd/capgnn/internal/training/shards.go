@@ -2,9 +2,14 @@ package training
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/graph/dataset"
 	"capgnn/rapa"
 )
 
@@ -40,11 +45,42 @@ func (t *Run) settleShards() error {
 	case c.PlanKey != "" && c.PlanKey != s.Plan.Key:
 		return refuse("it is cut by plan %.12s, the settings are of a run by plan %.12s: name the shards of that plan", s.Plan.Key, c.PlanKey)
 	}
+	standard := runfolder.Default()
+	is, usual := datasets.Settled(c), datasets.Settled(&standard)
+	for _, name := range datasets.SettledByShards {
+		if is[name] != s.Settled[name] && (is[name] != usual[name] || slices.Contains(t.Given, name)) {
+			return refuse("it was cut with --%s %q: drop --%s %s", name, s.Settled[name], name, is[name])
+		}
+	}
+	for _, what := range []string{"split", "features"} {
+		if seed := s.Settled[datasets.SeedOf(what)]; seed != "" && seed != fmt.Sprint(c.Seed) && !t.Resume {
+			t.Console.Note("note: %s: --seed %s, with which the shards were cut, has drawn the %s; --seed %d draws weights and dropout alone", c.Dataset, seed, what, c.Seed)
+		}
+	}
+	if s.Settled["standardize"] == dataset.StandardizeRows {
+		c.Standardize = dataset.StandardizeRows // what the run predicts later is scaled by rows, too
+	}
 	c.Parts, c.Order = parts, runfolder.OrderNone
 	return nil
 }
 
-// mapShards maps the shards of the parts of this process, of a data set that is kept in shards.
+// cutOptions say how a graph is cut, and nothing of parts that there are.
+var cutOptions = []string{"partitioner", "objective", "balance", "balance-by", "cost", "no-move"}
+
+// noteCut says which flags say nothing, where the parts are there already.
+func (t *Run) noteCut(by string) {
+	idle := slices.DeleteFunc(slices.Clone(t.Given), func(name string) bool { return !slices.Contains(cutOptions, name) })
+	if len(idle) > 0 {
+		t.Console.Note("note: without effect, as the parts are those of %s: --%s", by, strings.Join(idle, ", --"))
+	}
+}
+
+// mapShards maps the shards of the parts of this process, of a data set that is kept in shards. Who writes the folder of the run reads the ids of the vertices.
 func (t *Run) mapShards(ctx context.Context) error {
+	if t.leads() {
+		if err := t.Data.ReadIDs(); err != nil {
+			return err
+		}
+	}
 	return t.Data.MapShards(ctx, t.Console, t.ownParts())
 }
