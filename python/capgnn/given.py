@@ -149,7 +149,10 @@ def to_numpy(array: Any, key: str) -> np.ndarray:
         raise ValueError(f"{key}: it has masked values: fill them")
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
-        cure = ": give numbers, such as with astype(float)" if array.dtype.kind == "O" else ""
+        cure = {"O": ": give numbers, such as with astype(float)", "M": ": give numbers, such as days since one of them",
+                "m": f": give numbers, such as {key} / numpy.timedelta64(1, 'D')"}.get(array.dtype.kind, "")
+        if key == "ids":
+            cure = ": give integers or texts, such as with astype(str)"
         if key == "y" and array.dtype.kind != "c":
             cure = ": give numbers: names, y = numpy.unique(y, return_inverse=True), and class_names=names"
         raise ValueError(f"{key}: {array.dtype} is not a type of numbers that capgnn takes{cure}")

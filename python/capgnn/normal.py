@@ -1,6 +1,7 @@
 """The normal form of a store (docs/formats/store.md): arrays of a graph are checked and converted. What is lost is warned of."""
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -98,7 +99,10 @@ def _vertices(held: Dict[str, Any], edges: np.ndarray, size: int) -> int:
     if "x" not in said and said.get("y", 0) < need:  # y may be of the graph
         said.pop("y", None)
     if held.get("num_nodes") is not None:
-        said["num_nodes"] = int(held["num_nodes"])
+        try:
+            said["num_nodes"] = operator.index(held["num_nodes"])
+        except TypeError:
+            raise ValueError(f"num_nodes: {held['num_nodes']!r} is no whole number") from None
     if size:
         said["adj_t"] = size
     if not said:
@@ -353,16 +357,17 @@ def _ids(ids: Any, n: int) -> Union[np.ndarray, List[str]]:
         ids = np.asarray(ids)
     if tuple(ids.shape) != (n,):
         raise ValueError(f"ids: {tuple(ids.shape)}, want one for each of {n} vertices")
-    if getattr(ids.dtype, "kind", "") in ("O", "U"):
+    if getattr(ids.dtype, "kind", "") in ("O", "U", "T"):
         items = ids.tolist()
         if n and all(isinstance(i, str) for i in items):
             return texts(items, "ids")
-        kind = str if n and isinstance(items[0], str) else int
+        kind = str if n and isinstance(items[0], str) else (int, np.integer)
         bad = [v for v, i in enumerate(items) if not isinstance(i, kind) or isinstance(i, bool)]
         if bad:
             raise ValueError(f"ids: {items[bad[0]]!r} of vertex {bad[0]}: want all integers or all texts")
-        small = -1 << 63 <= min(items, default=0) and max(items, default=0) < 1 << 63
-        ids = np.array(items, dtype=np.int64 if small else np.float64)  # of which the next line says that they are no ids
+        if min(items, default=0) < -1 << 63 or max(items, default=0) >= 1 << 63:
+            raise ValueError(f"ids: from {min(items)} to {max(items)}, want integers of at most 63 bits, or texts")
+        ids = np.array(items, dtype=np.int64)
     ids = to_numpy(ids, "ids")
     if ids.dtype.kind not in "iu" or ids.size and ids.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids: {ids.dtype}, want integers of at most 63 bits, or texts")

@@ -205,9 +205,9 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
     """
     program = find_program(program)  # before anything is made
     command("train", flags, program)
-    for key, folder in (("run_dir", run_dir), ("resume", resume)):
-        if isinstance(folder, str) and not folder:
-            raise ValueError(f"{key}: it is empty: name a folder")
+    for key, folder in (("run_dir", run_dir), ("resume", None if isinstance(resume, Run) else resume)):
+        if folder is not None and (folder == "" or not isinstance(folder, (str, os.PathLike))):
+            raise ValueError(f"{key}: {folder!r} names no folder")
     graph = _is_graph(dataset)
     if not graph and (class_names is not None or columns is not None):
         raise ValueError("class_names and columns are of a graph in memory: a data set in files has classes.csv and columns.csv (docs/formats/store.md)")

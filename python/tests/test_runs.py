@@ -1,6 +1,8 @@
 """Training and prediction by the program: progress, results, errors, and interruptions."""
+import datetime
 import json
 import os
+import pathlib
 import pickle
 import shutil
 import signal
@@ -36,6 +38,31 @@ class CommandTest(Folder):
             got = capgnn.command("train", {"batch_size": 256, "amsgrad": True, "quiet": False, "init": None, "fanout": [15, 10], "lr": 0.1, "split": "-1", "weight_decay": {"convs": 0.01, "lins": 5e-4}})
         self.assertEqual(got[1:], ["train", "--batch-size=256", "--amsgrad=true", "--quiet=false", "--fanout=15,10", "--lr=0.1", "--split=-1", "--weight-decay=convs=0.01,lins=0.0005"])
         self.assertEqual(os.path.realpath(got[0]), os.path.realpath(sys.executable))
+
+    def test_values_of_flags(self):
+        def text(value):
+            return capgnn.command("train", {"a": value}, sys.executable)[2:]
+
+        for value, want in ((range(1, 4), "1,2,3"), (np.array([1, 2], np.uint64), "1,2"), (np.array([.5, .1], np.float32), "0.5,0.1"), (np.array(3), "3"),
+                            (pathlib.Path("a"), "a"), ([pathlib.Path("a"), "b"], "a,b"), (np.float32(0.1), "0.1"), (np.uint64(2**64 - 1), str(2**64 - 1)),
+                            (np.True_, "true"), ([True, np.False_], "true,false"), ({"a": np.float32(.5), 1: True}, "a=0.5,1=true"), (np.str_("x"), "x"), ("", "")):
+            self.assertEqual(text(value), ["--a=" + want], repr(value))
+        self.assertEqual(text(None), [])
+        for value in ({1, 2}, (i for i in [1]), b"a", datetime.date(2020, 1, 1), np.datetime64("2020-01-01"), np.timedelta64(1, "D"), [None], [[1], [2]],
+                      np.ones((2, 2)), 1j, object(), np.array(["2020-01-01"], "M8[D]")):
+            with self.assertRaisesRegex(TypeError, "^a: .* is no number, text or path"):
+                text(value)
+        for value in ([], (), {}, np.array([]), range(0), "a\0b", "\ud800"):
+            with self.assertRaisesRegex(ValueError, "^a: "):
+                text(value)
+
+    def test_values_are_looked_at_before_anything_is_made(self):
+        graph = {"edge_index": np.array([[0], [1]]), "x": np.eye(2), "y": [0, 1]}
+        for error, data, flags in ((TypeError, graph, {"lr": datetime.date(2020, 1, 1)}), (ValueError, graph, {"model": "g\0"}), (ValueError, graph, {"run_dir": ""}),
+                                   (ValueError, graph, {"run_dir": 3}), (ValueError, "cora", {"run_dir": b"a"}), (ValueError, "cora", {"resume": ""}), (ValueError, "cora", {"class_names": ["a"]})):
+            with self.assertRaises(error):
+                capgnn.train(data, program=sys.executable, **{"run_dir": self.path("run"), **flags})
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_no_program(self):
         with mock.patch.dict(os.environ, {"CAPGNN": "", "PATH": self.folder}):

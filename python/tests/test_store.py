@@ -216,6 +216,8 @@ class StoreTest(unittest.TestCase):
             self.readable(path)
         numbers = capgnn.read_store(capgnn.to_store({**data, "ids": list(range(8, 0, -1))}, self.path("numbers")))
         self.assertEqual((numbers["ids"].tolist(), numbers["ids"].dtype, "columns" in numbers), (list(range(8, 0, -1)), np.int64, False))
+        for name, of in (("scalars", np.int64), ("unsigned", np.uint64)):
+            self.assertEqual(capgnn.read_store(capgnn.to_store({**data, "ids": [of(v) for v in range(8)]}, self.path(name)))["ids"].tolist(), list(range(8)))
         with open(os.path.join(path, "columns.csv"), "a", encoding="utf-8") as f:
             f.write("one more\n")
         with self.assertWarnsRegex(UserWarning, "has 4 names, want 3: they are not read"):
@@ -238,6 +240,8 @@ class StoreTest(unittest.TestCase):
             ({"ids": ["a"] * 59}, {}, "ids: (59,), want one for each of 60"), ({"ids": ["a", 1] * 30}, {}, "ids: 1 of vertex 1: want all integers or all texts"),
             ({"ids": [1, "a"] * 30}, {}, "ids: 'a' of vertex 1"), ({"ids": ["a", None] * 30}, {}, "ids: None of vertex 1"), ({"ids": ["a", float("nan")] * 30}, {}, "ids: nan of vertex 1"),
             ({"ids": np.arange(60) + 0.5}, {}, "ids: float64, want integers"), ({"ids": np.arange(60, dtype=np.uint64) + np.uint64(1 << 63)}, {}, "ids: uint64"), ({"ids": [1 << 70] * 60}, {}, "want integers"),
+            ({"ids": np.arange(60).astype("M8[D]")}, {}, "give integers or texts, such as with astype"), ({"x": np.ones((60, 1), "M8[D]")}, {}, "give numbers, such as days"),
+            ({"x": np.ones((60, 1), "m8[D]")}, {}, "x / numpy.timedelta64"), ({"num_nodes": 60.5}, {}, "num_nodes: 60.5 is no whole number"),
             ({"ids": ["\ud800"] * 60}, {}, "ids: '\\ud800', number 0, is no text"), ({"ids": [True] * 60}, {}, "ids: True of vertex 0"),
             ({}, {"columns": ["a"]}, "columns: 1 names for 3 columns of x"), ({"x": None}, {"columns": ["a"]}, "columns: 1 names for 0 columns"),
             ({"y": None}, {"class_names": ["a"]}, "class_names: 1 names for 0 classes"), ({"y": np.ones((60, 2))}, {"class_names": ["a", "b", "c"]}, "class_names: 3 names for 2 classes"),
