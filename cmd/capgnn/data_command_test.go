@@ -84,7 +84,7 @@ func TestDataImport(t *testing.T) {
 	}
 	s.fails(term.ExitUsage, []string{"--out", "mine", "not empty"}, "data", "import", "ok.npz", "--out", "data/capgnn/mine", "--quiet")
 	_, stderr, code := s.run("data", "import", "ok.npz", "--standardize", "train", "--out", "other")
-	if code != 0 || !strings.Contains(stderr, "standardised") || !strings.Contains(stderr, "and not their mean and deviation") || !strings.Contains(stderr, "read ") {
+	if code != 0 || !strings.Contains(stderr, "standardised") || !strings.Contains(stderr, "not their mean and deviation") || !strings.Contains(stderr, "read ") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	list := resultOf[dataList](t, s.must("data", "list", "--json"))

@@ -38,8 +38,8 @@ func dataImportAction(c *cli.Context, name string) (err error) {
 	d.Name = filepath.Base(filepath.Clean(out))
 	k.Note("read %s (%s) as %s vertices and %s directed edges", d.Source, d.Format, term.Grouped(int64(d.Graph.Rows())), term.Grouped(d.Graph.Edges()))
 	if d.Scaling != nil {
-		k.Note("note: the store holds standardised features and not their mean and deviation, so that a run on it cannot predict other data as they are: " +
-			"with --standardize none here and --standardize train in training the run keeps both")
+		k.Note("note: the store holds standardised features, not their mean and deviation: a run on it cannot bring other data to their scale. " +
+			"Import with --standardize none and train with --standardize train: such a run keeps both")
 	}
 	return writeStore(ctx, k, out, d, start)
 }

@@ -145,6 +145,7 @@ func (s *sharding) write(ctx context.Context, t *training.Run) error {
 		cut.Seeds[v] = p.Trains(graph.NodeID(v))
 	}
 	cut.Head = shards.Head{Plan: t.Plan.Key, Graph: t.Data.Sums.Graph, FeaturesSum: t.Data.Sums.Features, Identity: map[string]string{}, Settled: datasets.Settled(&t.Config)}
+	cut.Head.Settled[datasets.Standardised] = *t.Data.Names.Standardized
 	for what, drawn := range map[string]bool{"split": t.Data.Drawn, "features": strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom)} {
 		if drawn {
 			cut.Head.Settled[datasets.SeedOf(what)] = fmt.Sprint(t.Config.Seed)

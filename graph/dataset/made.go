@@ -68,7 +68,7 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 	}
 	n := d.Graph.Rows()
 	had := d.Features.Cols
-	d.Features, d.Scaling, d.finite = Features{}, nil, false
+	d.Features, d.Scaling, d.Standardised, d.finite = Features{}, nil, "", false
 	switch kind {
 	case FeaturesDegree:
 		d.Features, err = oneColumn(n, degreeColumns, func(v int) int32 { return degreeColumn(loopless(d.Graph, v)) })

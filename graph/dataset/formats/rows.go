@@ -30,6 +30,7 @@ func scaleRows(d *dataset.Dataset, path string) error {
 		}
 	}
 	d.FoundFinite(false)
+	noteTwice(d, dataset.StandardizeRows)
 	d.Note("features: every row was divided by the sum of its absolute values (--standardize none keeps them as stored)")
 	return nil
 }

@@ -90,8 +90,17 @@ func noteRounded(d *dataset.Dataset) {
 	}
 }
 
+// noteTwice says that the features, which are standardised now, were so before the store was written. Rows that add up to 1 stay.
+func noteTwice(d *dataset.Dataset, how string) {
+	if was := d.Standardised; was != "" && (was != how || how != dataset.StandardizeRows) {
+		d.Note("features: they were standardised (%s) before the store was written, and are so once more", was)
+	}
+	d.Standardised = how
+}
+
 func noteStandardised(d *dataset.Dataset, used, given *dataset.Scaling, train []bool) {
 	d.Scaling = used
+	noteTwice(d, dataset.StandardizeTrain)
 	if given != nil {
 		d.Note("features: every column was standardised with the mean and deviation of the run")
 		return

@@ -29,7 +29,8 @@ type meta struct {
 	Weighted   *bool  `json:"weighted,omitempty"` // edges have weights
 	Features   *int64 `json:"features"`           // columns; 0: no features
 	Sparse     *bool  `json:"sparse"`
-	Classes    *int64 `json:"classes"` // 0: no labels
+	Standard   string `json:"standardized,omitempty"` // how features were standardised: train or rows
+	Classes    *int64 `json:"classes"`                // 0: no labels
 	MultiLabel *bool  `json:"multi_label"`
 	Train      *int64 `json:"train,omitempty"` // vertices in the split; not there: no mask
 	Val        *int64 `json:"val,omitempty"`
@@ -103,6 +104,9 @@ func parseMeta(path string, b []byte) (meta, error) {
 			return fault(-1, fmt.Errorf("%q is %d, outside [0, %d]", f.name, *f.value, f.limit))
 		}
 	}
+	if s := m.Standard; s != "" && s != dataset.StandardizeTrain && s != dataset.StandardizeRows {
+		return fault(-1, fmt.Errorf("standardized is %.40q, want %s or %s", s, dataset.StandardizeTrain, dataset.StandardizeRows))
+	}
 	if !plainName(m.Name) {
 		return fault(-1, fmt.Errorf("name %.40q holds other characters than letters, digits, '.', '_' and '-'", m.Name))
 	}
@@ -148,7 +152,7 @@ func metaOf(d *dataset.Dataset) meta {
 	sparse, multi, edges := d.Features.Sparse(), d.MultiLabel(), d.Graph.Edges()
 	m := meta{
 		Version: storeVersion, Name: sanitised(d.Name), Vertices: num(d.Graph.Rows()), Edges: &edges,
-		Features: num(d.Features.Cols), Sparse: &sparse, Classes: num(d.Classes), MultiLabel: &multi,
+		Features: num(d.Features.Cols), Sparse: &sparse, Classes: num(d.Classes), MultiLabel: &multi, Standard: d.Standardised,
 	}
 	if weighted := d.Graph.Weights != nil; weighted {
 		m.Weighted = &weighted

@@ -23,7 +23,7 @@ func Load(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset.Dataset{Name: m.Name, Format: Format}
+	d := &dataset.Dataset{Name: m.Name, Format: Format, Standardised: m.Standard}
 	fault := func(err error) error {
 		return &dataset.FormatError{File: filepath.Join(dir, MetaFile), Offset: -1, Err: err}
 	}

@@ -288,6 +288,7 @@ func TestStoreMeta(t *testing.T) {
 		{`{"classes": 2147483646}`, "at most 65536"},
 		{`{"multi_label": true}`, "multi_label is true"},
 		{`{"train": 3}`, "train_mask: 3 vertices are announced, 2 are there"},
+		{`{"standardized": "no"}`, `standardized is "no", want train or rows`},
 		{`{"name": "../../etc"}`, "holds other characters"},
 		{`{"name": "` + strings.Repeat("x", stores.MaxMeta) + `"}`, "is longer than"},
 		{strings.Repeat(`{"a":`, 100000), "exceeded max depth"},

@@ -26,6 +26,9 @@ type Shards struct {
 // SettledByShards are the options that say how a data set is read, which it was when its shards were cut.
 var SettledByShards = []string{"edges", "standardize", "features", "split"}
 
+// Standardised is the key in Head.Settled of how the features have been standardised.
+const Standardised = "standardised"
+
 // SeedOf returns the key in Head.Settled of the seed that something of the data set was drawn with, split or features.
 func SeedOf(what string) string { return what + "-seed" }
 
@@ -129,7 +132,11 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	if p.Labels = []int32{}; f.MultiLabel {
 		p.Labels, p.Targets = nil, []uint8{}
 	}
-	return &Input{Name: f.Name, Names: runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted(), Symmetric: &f.Symmetric}, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
+	names := runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted(), Symmetric: &f.Symmetric}
+	if how, known := f.Settled[Standardised]; known {
+		names.Standardized = &how
+	}
+	return &Input{Name: f.Name, Names: names, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
 		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
 }
 

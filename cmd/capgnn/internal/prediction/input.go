@@ -145,6 +145,7 @@ func (p *Prediction) suitsCut(in *datasets.Input) error {
 // noteData says what is predicted.
 func (p *Prediction) noteData() {
 	p.noteDirections()
+	p.noteScales()
 	q := p.Data.Problem
 	p.Console.Note("%s: %s vertices, %s edges, %s features", p.Data.Name, term.Grouped(q.Vertices()), term.Grouped(q.Edges()), term.Grouped(q.Features.Cols))
 }

@@ -17,6 +17,8 @@ type DataNames struct {
 	Weighted bool     `json:"weighted"` // edges have weights, which the run did not leave out
 	// Symmetric says that every edge is there in both directions; null: an older version made the run.
 	Symmetric *bool `json:"symmetric"`
+	// Standardized is Dataset.Standardised; null: an older version made the run.
+	Standardized *string `json:"standardized"`
 }
 
 // maxNamesBytes bounds names.json, which has as many names as features have columns.
