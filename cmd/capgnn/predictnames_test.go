@@ -269,7 +269,7 @@ func TestPredictScales(t *testing.T) {
 		s.must("data", "import", raw, "--standardize", how, "--split", "0.7,0.2,0.1", "--out", how, "--quiet")
 	}
 	s.must("partition", "--dataset", "train", "--machines", "1", "--shards", "shards", "--quiet")
-	const unknown, differ, twice = "were standardised when their store was written, which has no mean and deviation", "they may be of another scale", "are so once more"
+	const unknown, differ, twice = "were standardised when their store was written, which has no mean and deviation", "they may be of another scale", "are standardised once more"
 	for _, c := range []struct{ trained, how, predicted, want string }{
 		{"train", "none", raw, unknown}, {"train", "none", "rows", unknown}, {"shards", "auto", raw, unknown}, {"rows", "none", raw, differ}, {raw, "none", "train", differ},
 		{raw, "train", "train", twice}, {"train", "train", "train", twice}, {"train", "none", "train", ""}, {raw, "none", raw, ""}, {raw, "train", raw, ""}, {raw, "rows", "rows", ""}, {"rows", "rows", raw, ""},

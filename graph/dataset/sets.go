@@ -16,7 +16,7 @@ func (d *Dataset) SettleSets(opt Options) error {
 	if overlap := d.overlap(); overlap != "" && !opt.AllowOverlap {
 		return fmt.Errorf("%s: keep each vertex in one set, or take the sets as they are with --allow-overlap", overlap)
 	} else if overlap != "" {
-		d.Note("%s (--allow-overlap takes them so)", overlap)
+		d.Note("%s: they are taken as they are only with --allow-overlap", overlap)
 	}
 	given := d.Train != nil || holds(d.Val) || holds(d.Test)
 	switch {

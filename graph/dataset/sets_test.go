@@ -51,7 +51,7 @@ func TestSettleSets(t *testing.T) {
 		"overlap without training": {"", ".vv...", "..eee.", dataset.Options{}, nil, "vertices are in two sets: 1 in validation and test; the first is vertex 12", ""},
 		"overlap of names": {"tt....", ".v....", "", dataset.Options{}, func(d *dataset.Dataset) { d.VertexNames = []string{"a", "b\n", "c", "d", "e", "f"} },
 			`1 in training and validation; the first is vertex "b\n": keep`, ""},
-		"overlap, allowed":  {"tt....", ".v....", "", dataset.Options{AllowOverlap: true}, nil, "tv....", "1 in training and validation; the first is vertex 11 (--allow-overlap takes them so)"},
+		"overlap, allowed":  {"tt....", ".v....", "", dataset.Options{AllowOverlap: true}, nil, "tv....", "1 in training and validation; the first is vertex 11: they are taken as they are only with --allow-overlap"},
 		"overlap, as given": {"tt....", ".v....", "", dataset.Options{SetsAsGiven: true}, nil, "tv....", ""},
 		"test, as given":    {"", "", "...ee.", dataset.Options{SetsAsGiven: true, Draw: draw}, nil, "...ee.", ""},
 	} {

@@ -88,7 +88,7 @@ func noteArrays(d *dataset.Dataset) {
 		hot = ones == 1
 	}
 	if hot {
-		d.Note("labels: one 1 in every row, read as several labels of each vertex; for one class of each save y.argmax(1)")
+		d.Note("labels: every row has exactly one 1, and is read as several labels of a vertex; for one class per vertex save y.argmax(1)")
 	}
 	if again := repeated(d.IDs) + repeated(d.VertexNames); again > 0 {
 		d.Note("ids: vertices with the id of another one: %d", again)

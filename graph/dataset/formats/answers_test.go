@@ -54,13 +54,13 @@ func TestArrayNotes(t *testing.T) {
 	}{
 		{"labels", npy.Entry{Key: "y", Data: []int64{0, 1, 1}}, ""},
 		{"wrapped labels", npy.Entry{Key: "y", Data: []int64{0, 5, 5}}, `labels: no vertex has class "1", "2", "3", "4"`},
-		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "labels: one 1 in every row"},
+		{"one class each", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 0, 0, 1}}, "labels: every row has exactly one 1"},
 		{"several labels", npy.Entry{Key: "y", Shape: []int{3, 2}, Data: []uint8{0, 1, 1, 1, 0, 1}}, ""},
 		{"ids", npy.Entry{Key: "ids", Data: []int64{7, 8, 9}}, ""},
 		{"ids twice", npy.Entry{Key: "ids", Data: []int64{7, 8, 7}}, "ids: vertices with the id of another one: 1"},
 		{"a split", npy.Entry{Key: "train_idx", Data: []int64{1}}, "read: the arrays of a store; not read: train_idx (split?)"},
 		{"data", npy.Entry{Key: "data", Data: []int64{1, 2}}, "read: the arrays of a store; not read: data (edge weights?)"},
-		{"uint8", npy.Entry{Key: "y", Data: []uint8{0, 1, 255}}, "labels: 255 is read as a class, and -1, no label, is 255 as uint8"},
+		{"uint8", npy.Entry{Key: "y", Data: []uint8{0, 1, 255}}, "labels: 255 is read as a class; if it is -1, no label, which is 255 as uint8"},
 		{"ids of text", npy.Entry{Key: "ids", Data: []string{"a", "b", "a"}}, "ids: vertices with the id of another one: 1"},
 	} {
 		d, err := Load(datatest.NPZ(t, append(slices.Clone(graph), c.more)...), dataset.Options{})
@@ -81,7 +81,7 @@ func TestDoubtsOfFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(d.Notes, "\n")
-	for _, want := range []string{"labels: one 1 in every row", "ids: vertices with the id of another one: 1"} {
+	for _, want := range []string{"labels: every row has exactly one 1", "ids: vertices with the id of another one: 1"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q, want %q", notes, want)
 		}

@@ -93,7 +93,7 @@ func noteRounded(d *dataset.Dataset) {
 // noteTwice says that the features, which are standardised now, were so before the store was written. Rows that add up to 1 stay.
 func noteTwice(d *dataset.Dataset, how string) {
 	if was := d.Standardised; was != "" && (was != how || how != dataset.StandardizeRows) {
-		d.Note("features: they were standardised (%s) before the store was written, and are so once more", was)
+		d.Note("features: they were standardised (%s) before the store was written, and are standardised once more", was)
 	}
 	d.Standardised = how
 }

@@ -221,7 +221,7 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 	}
 	switch unlabelled := check.CountOf(d.Labels, -1); {
 	case unlabelled > 0 && l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true}:
-		d.Note("labels: all are -1 or 1; -1 is read as no label (of %d); if it is a class, write 0 and 1", unlabelled)
+		d.Note("labels: all are -1 or 1, and -1 is read as no label (of %d vertices); if it is a class, write 0 and 1", unlabelled)
 	case unlabelled > 0:
 		d.Note("vertices without a label: %d", unlabelled)
 	}

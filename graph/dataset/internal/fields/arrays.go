@@ -264,7 +264,7 @@ func ReadLabels(d *dataset.Dataset, a *npy.Array, n, classes int) error {
 	}
 	d.Labels = labels
 	if a.DType.Kind == 'u' && a.DType.Size == 1 && largest == math.MaxUint8 {
-		d.Note("labels: 255 is read as a class, and -1, no label, is 255 as uint8: save them as int64 if it is meant")
+		d.Note("labels: 255 is read as a class; if it is -1, no label, which is 255 as uint8, save them as int64")
 	}
 	d.Classes = int(largest + 1)
 	if classes >= 0 {
