@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -37,7 +38,12 @@ func makeFolder(path string, write func(dir string) error) error {
 		err = syncAll(name)
 	}
 	if err == nil {
-		err = os.Rename(name, path)
+		if there, failed := os.Lstat(path); failed == nil && there.IsDir() {
+			os.Remove(path) // which goes if it is empty: os.Rename replaces no folder
+		}
+		if err = os.Rename(name, path); errors.Is(err, fs.ErrExist) { // it was not there, or empty, when the work began
+			err = errors.New("another process has filled the folder meanwhile: choose another name")
+		}
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(name))

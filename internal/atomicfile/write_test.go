@@ -46,3 +46,30 @@ func testWrite(t *testing.T, Write func(string, func(io.Writer) error) error) {
 		t.Errorf("error %v for a folder that is not there", err)
 	}
 }
+
+// A folder takes the place of an empty one, and of nothing else.
+func TestFolderReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	fill := func() error {
+		return Folder(path, func(tmp string) error { return os.WriteFile(filepath.Join(tmp, "b"), nil, 0o600) })
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "another process has filled the folder meanwhile: choose another name"
+	err := fill()
+	left, _ := os.ReadDir(dir)
+	if _, lost := os.Stat(filepath.Join(path, "b")); err == nil || !strings.Contains(err.Error(), want) || lost != nil || len(left) != 1 {
+		t.Errorf("%v (%v), %d files", err, lost, len(left))
+	}
+	if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(); err == nil {
+		t.Error("a file was replaced")
+	}
+}

@@ -131,7 +131,7 @@ func TestDescribeLittle(t *testing.T) {
 	if err := i.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"vertices   1  (1 isolated)", "features   none", "classes    none", "training -"} {
+	for _, want := range []string{"vertices   1  (1 isolated)", "features   none", "classes    none", "training -", "none in the files: training draws them"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

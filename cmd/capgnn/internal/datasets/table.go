@@ -48,15 +48,18 @@ func (i *Info) Print(w io.Writer) error {
 		if f.Sparse {
 			kind = "sparse"
 		}
-		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%s)\n", term.Grouped(int64(f.Columns)), kind, term.Grouped(f.Nonzeros), term.Percentage(f.Density))
+		fmt.Fprintf(t, "features\t%s, %s; %s values other than 0 (%s)\n", term.Counted(f.Columns, "column"), kind, term.Grouped(f.Nonzeros), term.Percentage(f.Density))
 	}
 	i.Labels.print(t)
 	fmt.Fprintf(t, "splits\ttraining %s  validation %s  test %s\n", splitSize(i.Splits.Train, i.Vertices), splitSize(i.Splits.Val, i.Vertices), splitSize(i.Splits.Test, i.Vertices))
+	if s := i.Splits; s.Train == nil && s.Val == nil && s.Test == nil {
+		fmt.Fprintf(t, "\tnone in the files: training draws them by --split and --seed\n")
+	}
 	if i.Splits.Stored > 0 {
 		fmt.Fprintf(t, "\tone of %d in the file: --split 0 to %d\n", i.Splits.Stored, i.Splits.Stored-1)
 	}
 	if i.Homophily != nil {
-		what := "of the edges join vertices of one class"
+		what := "share of edges whose ends are of one class"
 		if i.Labels.Multi {
 			what = "mean Jaccard index of the classes of an edge's ends"
 		}
