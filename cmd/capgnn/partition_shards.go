@@ -139,14 +139,16 @@ func (s *sharding) write(ctx context.Context, t *training.Run) error {
 		return err
 	}
 	cut := &shards.Cut{Part: t.Plan.Part, Machines: s.machines, Plan: plan, Seeds: make([]bool, p.Vertices()), Data: &dataset.Dataset{
-		Name: t.Data.Name, Graph: p.Graph, Labels: p.Labels, Targets: p.Targets, Classes: p.Classes, ClassNames: t.Data.Names.Classes, ColumnNames: t.Data.Names.Columns, Train: p.Train, Val: p.Val, Test: p.Test, Scaling: t.Data.Scaling, IDs: t.Data.IDs, VertexNames: t.Data.VertexNames,
+		Name: t.Data.Name, Graph: p.Graph, Labels: p.Labels, Targets: p.Targets, Classes: p.Classes, ClassNames: t.Data.Names.Classes, ColumnNames: t.Data.Names.Columns, Train: p.Train, Val: p.Val, Test: p.Test,
+		Scaling: t.Data.Scaling, IDs: t.Data.IDs, VertexNames: t.Data.VertexNames,
 		Features: dataset.Features{Cols: p.Features.Cols, Dense: p.Features.Dense, Indptr: p.Features.Indptr, Indices: p.Features.Indices, Data: p.Features.Data}}}
 	for v := range cut.Seeds {
 		cut.Seeds[v] = p.Trains(graph.NodeID(v))
 	}
 	cut.Head = shards.Head{Plan: t.Plan.Key, Graph: t.Data.Sums.Graph, FeaturesSum: t.Data.Sums.Features, Identity: map[string]string{}, Settled: datasets.Settled(&t.Config)}
 	cut.Head.Settled[datasets.Standardised] = *t.Data.Names.Standardized
-	for what, drawn := range map[string]bool{"split": t.Data.Drawn, "features": strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom)} {
+	random := strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom)
+	for what, drawn := range map[string]bool{"split": t.Data.Drawn, "features": random} {
 		if drawn {
 			cut.Head.Settled[datasets.SeedOf(what)] = fmt.Sprint(t.Config.Seed)
 		}

@@ -250,15 +250,18 @@ func TestShardsResume(t *testing.T) {
 	}
 }
 
-// A note says what the shards, or a plan, have settled where flags say otherwise: the seed of what was drawn, and how the graph is cut.
+// A note says what the shards, or a plan, have settled where flags say otherwise: the seed of what was drawn, and how
+// the graph is cut.
 func TestShardsNote(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240}.write(s, "drawn.npz", 1)
 	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "given.npz", 1)
-	s.must("partition", "--dataset", "drawn.npz", "--machines", "2", "--seed", "7", "--features", "random:4", "--shards", "drawn", "--out", "drawn.plan")
+	s.must("partition", "--dataset", "drawn.npz", "--machines", "2", "--seed", "7", "--features", "random:4",
+		"--shards", "drawn", "--out", "drawn.plan")
 	s.must("partition", "--dataset", "given.npz", "--machines", "2", "--seed", "7", "--shards", "given")
-	const split, features = "note: drawn: --seed 7, with which the shards were cut, has drawn the split; --seed 1 draws", "has drawn the features; --seed 1 draws"
+	const split = "note: drawn: --seed 7, with which the shards were cut, has drawn the split; --seed 1 draws"
+	const features = "has drawn the features; --seed 1 draws"
 	const idle = ": --objective, --no-move\n"
 	for k, tc := range []struct {
 		args       []string
@@ -266,10 +269,13 @@ func TestShardsNote(t *testing.T) {
 	}{
 		{[]string{"--dataset", "drawn"}, []string{split, features}, []string{"without effect"}},
 		{[]string{"--dataset", "drawn", "--seed", "7"}, nil, []string{"has drawn"}},
-		{[]string{"--dataset", "given", "--objective", "volume", "--no-move"}, []string{"without effect, as the parts are those of the shards" + idle}, []string{"has drawn"}},
-		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--objective", "volume", "--no-move"}, []string{"as the parts are those of --plan" + idle}, []string{"has drawn"}},
+		{[]string{"--dataset", "given", "--objective", "volume", "--no-move"},
+			[]string{"without effect, as the parts are those of the shards" + idle}, []string{"has drawn"}},
+		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--objective", "volume", "--no-move", "--prune", "0.5"},
+			[]string{"as the parts are those of --plan: --objective, --no-move, --prune\n"}, []string{"has drawn"}},
 	} {
-		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--run-dir", fmt.Sprint(k)}, tc.args...)...)
+		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2),
+			"--run-dir", fmt.Sprint(k)}, tc.args...)...)
 		has := func(text string) bool { return strings.Contains(notes, text) }
 		lacks := func(text string) bool { return !has(text) }
 		if code != 0 || slices.ContainsFunc(tc.want, lacks) || slices.ContainsFunc(tc.lack, has) {

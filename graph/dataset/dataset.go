@@ -39,7 +39,8 @@ type Dataset struct {
 
 	Exact   map[int][]float64 // columns of the features whose differences float32 changes, as the files have them; only while a data set is loaded
 	Scaling *Scaling          // what the features were standardised with; nil: they are as stored
-	// Standardised says how the features have been standardised, here or before a store was written: train, rows, or "" for not, or not known.
+	// Standardised says how the features have been standardised, here or before a store was written: train, rows, or ""
+	// for not, or not known.
 	Standardised string
 
 	Source string   // the path it was loaded from

@@ -54,8 +54,8 @@ def find_program(program: Optional[str] = None) -> str:
 def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> List[str]:
     """Returns the command line of `capgnn NAME` with keyword arguments as flags.
 
-    batch_size=256 is --batch-size=256; True and False are true and false; a list, tuple, range or array is joined by commas, a dict
-    as KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
+    batch_size=256 is --batch-size=256; True and False are true and false; a list, tuple, range or array is joined by
+    commas, a dict as KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
     raises: TypeError for values of other types, such as sets and dates; ValueError for empty lists
     """
     out = [find_program(program), name]

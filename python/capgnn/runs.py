@@ -210,7 +210,8 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
             raise ValueError(f"{key}: {folder!r} names no folder")
     graph = _is_graph(dataset)
     if not graph and (class_names is not None or columns is not None):
-        raise ValueError("class_names and columns are of a graph in memory: a data set in files has classes.csv and columns.csv (docs/formats/store.md)")
+        raise ValueError("class_names and columns are of a graph in memory: a data set in files has classes.csv and "
+                         "columns.csv (docs/formats/store.md)")
     if graph and resume is not None:
         raise ValueError("resume= continues with the data set of the run: drop the graph")
     given: Dict[str, Any] = {"dataset": "data" if graph else dataset, **flags}
@@ -235,7 +236,8 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
         try:
             if _holds_run(path):
                 raise FileExistsError(f"{path}: already holds a run: continue it with resume=, or choose another folder")
-            given["dataset"] = data = to_store(dataset, os.path.join(path, "data"), class_names=class_names, columns=columns)
+            given["dataset"] = data = to_store(dataset, os.path.join(path, "data"), class_names=class_names,
+                                               columns=columns)
         except BaseException:
             if kept is not None:
                 kept.cleanup()

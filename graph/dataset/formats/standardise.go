@@ -90,7 +90,8 @@ func noteRounded(d *dataset.Dataset) {
 	}
 }
 
-// noteTwice says that the features, which are standardised now, were so before the store was written. Rows that add up to 1 stay.
+// noteTwice says that the features, which are standardised now, were so before the store was written. Rows that add up
+// to 1 stay.
 func noteTwice(d *dataset.Dataset, how string) {
 	if was := d.Standardised; was != "" && (was != how || how != dataset.StandardizeRows) {
 		d.Note("features: they were standardised (%s) before the store was written, and are standardised once more", was)

@@ -130,7 +130,8 @@ func TestWriteAndRead(t *testing.T) {
 		if !reflect.DeepEqual(f.ClassNames, c.Data.ClassNames) || !reflect.DeepEqual(f.ColumnNames, c.Data.ColumnNames) || string(f.Plan) != "a plan" || !reflect.DeepEqual(f.Masks, []string{"train_mask", "test_mask"}) || f.Symmetric != g.Symmetric() {
 			t.Errorf("machines %v: head %+v", machines, f.Head)
 		}
-		if ids, names, err := f.IDs(); err != nil || !reflect.DeepEqual(ids, c.Data.IDs) || !reflect.DeepEqual(names, c.Data.VertexNames) {
+		ids, names, err := f.IDs()
+		if err != nil || !reflect.DeepEqual(ids, c.Data.IDs) || !reflect.DeepEqual(names, c.Data.VertexNames) {
 			t.Errorf("machines %v: ids %v and %q (%v)", machines, ids, names, err)
 		}
 		if (o.Weights == nil) != (want.Weights == nil) || o.Weights != nil && !o.Weights.Equal(want.Weights) {

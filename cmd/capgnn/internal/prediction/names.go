@@ -51,13 +51,15 @@ func (p *Prediction) noteDirections() {
 	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.Folder, p.Data.Name, p.Config.Dataset)
 }
 
-// noteScales says where the features of the run and of the data set may be of different scales, because they were standardised before the run read them, or not.
+// noteScales says where the features of the run and of the data set may be of different scales, because one side was
+// standardised before it was read.
 func (p *Prediction) noteScales() {
 	is, was := p.Data.Names.Standardized, p.names.Standardized
 	switch {
 	case !p.leads() || !p.Other || is == nil || was == nil:
 	case *was == dataset.StandardizeTrain && p.scaling == nil:
-		p.Console.Note("note: the features of %s were standardised when their store was written, which has no mean and deviation: those of %s may be of another scale. "+
+		p.Console.Note("note: the features of %s were standardised when their store was written, which has no mean and deviation: "+
+			"those of %s may be of another scale. "+
 			"Import with --standardize none and train with --standardize train: such a run keeps both", p.Folder, p.Data.Name)
 	case *is != *was:
 		said := func(how string) string {
@@ -66,7 +68,8 @@ func (p *Prediction) noteScales() {
 			}
 			return "standardised (" + how + ")"
 		}
-		p.Console.Note("note: the features of %s are %s, and those of %s %s: they may be of another scale", p.Folder, said(*was), p.Data.Name, said(*is))
+		p.Console.Note("note: the features of %s are %s, and those of %s %s: they may be of another scale",
+			p.Folder, said(*was), p.Data.Name, said(*is))
 	}
 }
 

@@ -54,7 +54,8 @@ func (t *Run) settleShards() error {
 	}
 	for _, what := range []string{"split", "features"} {
 		if seed := s.Settled[datasets.SeedOf(what)]; seed != "" && seed != fmt.Sprint(c.Seed) && !t.Resume {
-			t.Console.Note("note: %s: --seed %s, with which the shards were cut, has drawn the %s; --seed %d draws weights and dropout alone", c.Dataset, seed, what, c.Seed)
+			t.Console.Note("note: %s: --seed %s, with which the shards were cut, has drawn the %s; --seed %d draws weights and dropout alone",
+				c.Dataset, seed, what, c.Seed)
 		}
 	}
 	if s.Settled["standardize"] == dataset.StandardizeRows {
@@ -65,7 +66,8 @@ func (t *Run) settleShards() error {
 }
 
 // cutOptions say how a graph is cut, and nothing of parts that there are.
-var cutOptions = []string{"partitioner", "objective", "balance", "balance-by", "cost", "no-move"}
+var cutOptions = []string{"partitioner", "objective", "balance", "balance-by", "cost", "no-move",
+	"prune", "max-prune", "prune-score"}
 
 // noteCut says which flags say nothing, where the parts are there already.
 func (t *Run) noteCut(by string) {
@@ -75,7 +77,8 @@ func (t *Run) noteCut(by string) {
 	}
 }
 
-// mapShards maps the shards of the parts of this process, of a data set that is kept in shards. Who writes the folder of the run reads the ids of the vertices.
+// mapShards maps the shards of the parts of this process, of a data set that is kept in shards.
+// Who writes the folder of the run reads the ids of the vertices.
 func (t *Run) mapShards(ctx context.Context) error {
 	if t.leads() {
 		if err := t.Data.ReadIDs(); err != nil {
