@@ -31,6 +31,8 @@ def held_by(data: Any) -> Dict[str, Any]:
         return _of_dgl(data)
     if hasattr(data, "node_types") and hasattr(data, "edge_types"):
         return _of_hetero(data)
+    if callable(getattr(data, "is_directed", None)) and callable(getattr(data, "is_multigraph", None)):
+        return _of_networkx(data)
     if callable(getattr(data, "indices", None)) and callable(getattr(data, "len", None)):
         if len(data) != 1:  # a Dataset, whose arrays number the vertices of each graph from 0
             raise ValueError(f"{type(data).__name__}: it has {len(data)} graphs: give one, such as dataset[0], "
@@ -46,7 +48,7 @@ def held_by(data: Any) -> Dict[str, Any]:
     if "edge_index" not in held and "adj_t" not in held:
         if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not hasattr(data, "keys"):
             raise ValueError(f"edge_index: an object of type {type(data).__name__} has none; of a data set give one of its graphs, "
-                             "such as dataset[0]; of networkx, what torch_geometric.utils.from_networkx makes of it")
+                             "such as dataset[0]")
         raise ValueError("edge_index: there is none, and no adj_t: give the edges as integers [2, edges]")
     _say_unread(others)
     _say_order(held)
@@ -90,6 +92,31 @@ def _of_dgl(g: Any) -> Dict[str, Any]:
     source, target = g.edges()
     held.update(weights, num_nodes=g.num_nodes(), edge_index=np.stack([to_numpy(source, "edges"), to_numpy(target, "edges")]))
     _say_unread([f"ndata[{k!r}]" for k in others] + [f"edata[{k!r}]" for k in more])
+    return held
+
+
+def _of_networkx(g: Any) -> Dict[str, Any]:
+    """Vertices are numbered in the order of the graph, or by their names where these are 0, 1, …"""
+    names = [str(v) for v in g]
+    numbered = set(names) == {str(i) for i in range(len(names))}
+    number = {v: int(name) if numbered else i for i, (v, name) in enumerate(zip(g, names))}
+    edges = [(number[u], number[v], d) for u, v, d in g.edges(data=True)]
+    parallel = len(edges) - len({(u, v) if g.is_directed() or u < v else (v, u) for u, v, _ in edges})
+    if not g.is_directed():
+        edges += [(v, u, d) for u, v, d in edges if u != v]
+    weights = [d.get("weight") for _, _, d in edges]
+    missing = weights.count(None)
+    if 0 < missing < len(edges):
+        warn("some edges have no weight: they weigh 1, as in networkx")
+    if parallel:
+        warn(f"parallel edges are written once, with the sum of their weights: {parallel}")
+    kinds = (("nodes", [d for _, d in g.nodes(data=True)]), ("edges", [d for _, _, d in edges]))
+    _say_unread(sorted({f"{of}[{k!r}]" for of, dicts in kinds for d in dicts for k in d} - {"edges['weight']"}))
+    held: Dict[str, Any] = {"edge_index": np.array([e[:2] for e in edges], np.int64).reshape(-1, 2).T, "num_nodes": len(names)}
+    if parallel or missing < len(edges):
+        held["edge_weight"] = np.array([1 if w is None else float(str(w).strip('"')) for w in weights])
+    if not numbered:
+        held["ids"] = list(g) if all(type(v) is int for v in g) else names
     return held
 
 

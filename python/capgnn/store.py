@@ -101,7 +101,7 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
         val_mask, test_mask bool [n], or train_idx, val_idx, test_idx, numbers of vertices; ids, integers or texts [n]; num_nodes.
         Only edge_index or adj_t is required. Or a DGL graph of one type of vertices and one of edges: x is ndata "feat",
         "features", "x" or "attr", y is "label", "labels" or "y", masks are called as above, and edge_weight is edata "weight", "w"
-        or "edge_weight"
+        or "edge_weight". Or a graph of networkx: edges, their "weight", vertices and their names, without other attributes
     path: the folder; it must not exist yet, unless it is empty. It appears under its name only when it is complete
     name: of the data set (default: the folder's), any text: what is no letter, digit, "." , "_" or "-" becomes "_"
     split: the column to take of masks that have several

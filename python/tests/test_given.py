@@ -111,6 +111,77 @@ class Types(Given):
             self.refused(data, want)
 
 
+class Networkx(Given):
+    """All vertices, both directions of undirected edges, names and weights are kept."""
+
+    def both(self, nodes, edges, directed=False, multi=False):
+        """Returns the store and the warnings of a graph, which networkx, if it is there, has to give too."""
+        got, said = self.store(Nx(nodes, edges, directed, multi))
+        if has("networkx"):
+            import networkx
+
+            g = getattr(networkx, ("Multi" if multi else "") + ("DiGraph" if directed else "Graph"))()
+            g.add_nodes_from(nodes)
+            g.add_edges_from(edges)
+            again, said_again = self.store(g)
+            self.same(again, got, "networkx")
+            self.assertEqual(said_again, said)
+        return got, said
+
+    def rows(self, got):
+        return [got["indices"][a:b].tolist() for a, b in zip(got["indptr"], got["indptr"][1:])]
+
+    def test_isolated(self):
+        got, said = self.both([0, 1, 2, 3], [(1, 2, {}), (2, 2, {})])
+        self.assertEqual((self.rows(got), said), ([[], [2], [1, 2], []], []))
+        self.assertEqual(set(got), {"indptr", "indices"})
+        got, _ = self.both(["0", "1"], [])
+        self.assertEqual(self.rows(got), [[], []])
+
+    def test_directed(self):
+        got, _ = self.both([0, 1, 2], [(0, 1, {}), (2, 1, {})], directed=True)
+        self.assertEqual(self.rows(got), [[], [0, 2], []])
+
+    def test_names(self):
+        got, _ = self.both(["b", "a", "lone"], [("b", "a", {})], directed=True)
+        self.assertEqual((self.rows(got), list(got["ids"])), ([[], [0], []], ["b", "a", "lone"]))
+        got, _ = self.both([7, 20], [(7, 20, {})])
+        self.assertEqual(got["ids"].tolist(), [7, 20])
+        got, _ = self.both(["2", "0", "1"], [("2", "0", {})], directed=True)
+        self.assertEqual((self.rows(got), "ids" in got), ([[2], [], []], False))
+        got, _ = self.both([7, "a"], [(7, "a", {})])
+        self.assertEqual(list(got["ids"]), ["7", "a"])
+
+    def test_weights(self):
+        got, said = self.both([0, 1, 2], [(0, 1, {"weight": 0.5}), (1, 2, {"weight": '"2"'}), (2, 2, {"weight": 3})])
+        self.assertEqual((got["weights"].tolist(), said), ([0.5, 0.5, 2, 2, 3], []))
+        got, said = self.both([0, 1, 2], [(0, 1, {"weight": 0.5}), (1, 2, {})], directed=True)
+        self.assertEqual((got["weights"].tolist(), said), ([0.5, 1], ["some edges have no weight: they weigh 1, as in networkx"]))
+
+    def test_parallel(self):
+        for directed in (False, True):
+            got, said = self.both([0, 1], [(0, 1, {}), (0, 1, {}), (1, 0, {"color": 3})], directed, multi=True)
+            self.assertEqual(got["weights"].tolist(), [1, 2] if directed else [3, 3])
+            self.assertEqual(said, [f"parallel edges are written once, with the sum of their weights: {1 if directed else 2}",
+                                    "not written: edges['color']: a store has no arrays of these names"])
+
+
+class Nx:
+    """What a graph of networkx has."""
+
+    def __init__(self, nodes, edges, directed, multi):
+        self.all, self.links, self.is_directed, self.is_multigraph = nodes, edges, lambda: directed, lambda: multi
+
+    def __iter__(self):
+        return iter(self.all)
+
+    def nodes(self, data):
+        return [(v, {}) for v in self.all]
+
+    def edges(self, data):
+        return self.links
+
+
 class Hetero(types.SimpleNamespace):
     """What a HeteroData has."""
 
