@@ -21,6 +21,7 @@ type Archive struct {
 	name    string
 	keys    []string
 	members map[string]*zip.File
+	left    map[string]bool // nobody asked for them
 	close   func() error
 	watch   Watch
 }
@@ -50,7 +51,7 @@ func ReadArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 	if err != nil {
 		return nil, &FormatError{File: name, Offset: -1, Err: fmt.Errorf("is not a complete .npz (zip) archive: %w", err)}
 	}
-	z := &Archive{name: name, members: map[string]*zip.File{}, close: func() error { return nil }}
+	z := &Archive{name: name, members: map[string]*zip.File{}, left: map[string]bool{}, close: func() error { return nil }}
 	for _, f := range zr.File {
 		key, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
@@ -66,7 +67,7 @@ func ReadArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 			return nil, &FormatError{File: name, Member: f.Name, Offset: -1, Err: errors.New("occurs twice in the archive")}
 		}
 		z.keys = append(z.keys, key)
-		z.members[key] = f
+		z.members[key], z.left[key] = f, true
 	}
 	return z, nil
 }
@@ -99,12 +100,30 @@ func (z *Archive) Keys() []string { return z.keys }
 // Has reports whether there is an array of this name.
 func (z *Archive) Has(key string) bool { return z.members[key] != nil }
 
+// Left returns the names of the arrays that neither Array nor Skip has had, in the order of the archive.
+func (z *Archive) Left() (keys []string) {
+	for _, key := range z.keys {
+		if z.left[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Skip says that arrays are left out on purpose.
+func (z *Archive) Skip(keys ...string) {
+	for _, key := range keys {
+		delete(z.left, key)
+	}
+}
+
 // Name returns the archive's path, as it was given.
 func (z *Archive) Name() string { return z.name }
 
 // Array reads the header of an array. A missing one is a *FormatError that lists what is there.
 func (z *Archive) Array(key string) (*Array, error) {
 	f := z.members[key]
+	z.Skip(key)
 	if f == nil {
 		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %.100s", key, strings.Join(z.keys, " "))}
 	}

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/stores"
+	"capgnn/internal/npy"
 )
 
 // listBeside lists the files of the folder that the data set at path was read from, if it is one: that of path, or for a CSV
@@ -32,6 +34,7 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	}
 	known := d.Files // of a format that names its files
 	d.Files = nil
+	var unread []dataset.Unread
 	for _, e := range list {
 		name := e.Name()
 		looks := looksIn(d, name)
@@ -40,42 +43,52 @@ func listFiles(d *dataset.Dataset, dir string) error {
 			d.Files = append(d.Files, name)
 		case e.IsDir() || looks == "":
 		default:
-			d.Unread = append(d.Unread, dataset.Unread{Name: name, Looks: looks})
+			unread = append(unread, dataset.Unread{Name: name, Looks: looks})
 		}
 	}
-	noteUnread(d, strings.Join(d.Files, ", "))
-	if k := slices.IndexFunc(d.Unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
+	noteUnread(d, strings.Join(d.Files, ", "), unread)
+	if k := slices.IndexFunc(unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
 		d.Note("`capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set of %s and the edges",
-			filepath.Join(dir, d.Unread[k].Name), filepath.Join(dir, "edges.csv"), d.Unread[k].Name)
+			filepath.Join(dir, unread[k].Name), filepath.Join(dir, "edges.csv"), unread[k].Name)
 	}
 	return nil
 }
 
-// listMembers says which arrays of an .npz with a store's keys are not read, in a note and Unread.
-func listMembers(d *dataset.Dataset, keys []string) {
-	for _, key := range keys {
-		if !slices.Contains(stores.Keys, key) && key != "x_shape" && key != "classes" {
-			d.Unread = append(d.Unread, dataset.Unread{Name: key, Looks: looksIn(d, key+".npy")})
+// weightMembers are what weights of edges are called in an .npz; data is that of a SciPy matrix.
+var weightMembers = []string{"data", "weight", "weights", "edge_attr", "edge_weight", "edge_weights", "edgeweights"}
+
+// listMembers says which arrays of an .npz are not read, in a note and Unread. kind says what was read.
+func listMembers(d *dataset.Dataset, z *npy.Archive, opt dataset.Options, kind string) {
+	var unread []dataset.Unread
+	for _, key := range z.Left() {
+		looks := cmp.Or(looksLike(key+".npy"), dataset.LooksData)
+		if slices.Contains(weightMembers, strings.ToLower(key)) {
+			looks = dataset.LooksWeights
 		}
+		if key == "_is_array" || looks == dataset.LooksWeights && opt.IgnoreWeights { // _is_array is SciPy's
+			continue
+		}
+		unread = append(unread, dataset.Unread{Name: key, Looks: looks})
 	}
-	noteUnread(d, "the arrays of a store")
+	noteUnread(d, "the arrays of "+kind, unread)
 }
 
-// noteUnread notes what was not read beside what was.
-func noteUnread(d *dataset.Dataset, read string) {
-	if len(d.Unread) == 0 {
+// noteUnread notes what was not read beside what was, and adds it to Unread.
+func noteUnread(d *dataset.Dataset, read string, unread []dataset.Unread) {
+	if len(unread) == 0 {
 		return
 	}
-	const shown = 4
+	d.Unread = append(d.Unread, unread...)
+	const shown = 12
 	var names []string
-	for _, u := range d.Unread[:min(shown, len(d.Unread))] {
-		text := u.Name
+	for _, u := range unread[:min(shown, len(unread))] {
+		text := fmt.Sprintf("%.40s", u.Name)
 		if u.Looks != dataset.LooksData {
 			text += " (" + u.Looks + "?)"
 		}
 		names = append(names, text)
 	}
-	if more := len(d.Unread) - shown; more > 0 {
+	if more := len(unread) - shown; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	d.Note("read: %s; not read: %s", read, strings.Join(names, ", "))
@@ -130,11 +143,10 @@ var dataFileEnds = []string{".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz
 	".mat", ".mtx", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".xls", ".ods", ".sqlite", ".db", ".dat", ".bin", ".content", ".cites",
 	".gml", ".graphml", ".gexf", ".net", ".dot", ".gv", ".graph", ".metis", ".adj", ".adjlist"}
 
-// looksIn is looksLike in a data set; weights of edges are told in the arrays of a store.
+// looksIn is looksLike in a data set; weights of edges are told in the folder of a store.
 func looksIn(d *dataset.Dataset, name string) string {
-	weights := []string{"data", "weight", "edge_attr", "edge_weights", "edgeweights"} // data: of a SciPy matrix
 	stem, array := strings.CutSuffix(strings.ToLower(name), ".npy")
-	if array && (d.Format == stores.Format || d.Format == "npz") && slices.Contains(weights, stem) {
+	if array && d.Format == stores.Format && slices.Contains(weightMembers, stem) {
 		return dataset.LooksWeights
 	}
 	return looksLike(name)
@@ -185,5 +197,6 @@ func Wanted(d *dataset.Dataset, looks string) string {
 		}
 		return with + "train, val and test, each as .csv, .csv.gz or .npy"
 	}
-	return filepath.Base(d.Source) + " is read as " + d.Format + ", which has no other files"
+	return filepath.Base(d.Source) + " is read as " + d.Format +
+		", which has no such file or array: make a store of all, with `capgnn.to_store` in Python"
 }

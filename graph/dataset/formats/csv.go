@@ -135,7 +135,9 @@ func readSparseFile(d *dataset.Dataset, path string, opt dataset.Options) (rows 
 	if rows == 0 || cols == 0 || cols > check.MaxCols {
 		return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want a row for each vertex and 1 to %d columns", rows, cols, check.MaxCols))
 	}
-	return rows, fields.ReadSparse(d, z, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "column"}, "data", rows, cols)
+	err = fields.ReadSparse(d, z, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "column"}, "data", rows, cols)
+	listMembers(d, z, opt, filepath.Base(path))
+	return rows, err
 }
 
 // readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.

@@ -180,21 +180,29 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	has := func(keys ...string) bool {
 		return !slices.ContainsFunc(keys, func(k string) bool { return !z.Has(k) })
 	}
+	var d *dataset.Dataset
+	var err error
+	kind := ""
 	switch {
-	case has("adj_indptr", "adj_indices"):
-		return loadBenchmark(z, opt)
-	case has("indptr", "indices", "shape", "format"):
+	case benchmarkMatrix(z, "adj") != "":
+		kind = "gnn-benchmark"
+		d, err = loadBenchmark(z, opt)
+	case has("shape", "format") && !has("x") && !has("x_indptr") && !has("y"):
 		return nil, foreign{"a SciPy sparse matrix alone", matrixOf(`scipy.sparse.load_npz(IN)`)}.fault(z.Name())
 	case has("indptr", "indices"):
-		d, err := stores.LoadArchive(z, opt)
-		if err == nil {
-			listMembers(d, z.Keys())
-		}
-		return d, err
+		kind = "a store"
+		d, err = stores.LoadArchive(z, opt)
 	case has("node_features", "edges"):
-		return loadHeterophilous(z, opt)
+		kind = "heterophilous-graphs"
+		d, err = loadHeterophilous(z, opt)
 	case has("feature", "node_types"):
 		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
+	}
+	if kind != "" {
+		if err == nil {
+			listMembers(d, z, opt, kind)
+		}
+		return d, err
 	}
 	if has("edge_index") {
 		return nil, fmt.Errorf("%s: holds edge_index, as PyTorch Geometric has it: make a store of it in Python: capgnn.to_store(dict(numpy.load(IN)), OUT)", z.Name())

@@ -46,6 +46,7 @@ func FuzzBenchmark(f *testing.F) {
 	f.Add([]byte{0, 1, 3}, []byte{1, 0, 1}, []byte{0, 1, 1}, []byte{2}, []byte{1, 0}, uint8(2), uint8(3), uint8(0))
 	f.Add([]byte{0, 2, 2}, []byte{1, 1}, []byte{0, 2, 2}, []byte{2, 2}, []byte{255, 0}, uint8(2), uint8(3), uint8(1))
 	f.Add([]byte{0, 200}, []byte{}, []byte{}, []byte{}, []byte{0}, uint8(200), uint8(0), uint8(6))
+	f.Add([]byte{0, 1, 3}, []byte{1, 0, 1}, []byte{0, 1, 1}, []byte{2}, []byte{1, 0}, uint8(2), uint8(3), uint8(129))
 	f.Fuzz(func(t *testing.T, indptr, indices, xptr, columns, labels []byte, n, cols, how uint8) {
 		weights := make([]float32, len(indices))
 		for i := range weights {
@@ -62,6 +63,11 @@ func FuzzBenchmark(f *testing.F) {
 		}
 		if how&4 != 0 {
 			all = all[:4+int(how>>3)%5]
+		}
+		if how&128 != 0 {
+			for i := range all {
+				all[i].Key = strings.NewReplacer("adj_", "adj_matrix.", "attr_", "attr_matrix.").Replace(all[i].Key)
+			}
 		}
 		b := archive(t, all)
 		z, err := npy.ReadArchive(bytes.NewReader(b), int64(len(b)), "c.npz")

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -12,7 +13,7 @@ import (
 )
 
 // loadHeterophilous reads a heterophilous-graphs .npz: dense features, one class per vertex, every unordered pair of
-// neighbours once, and numbered splits as rows of three masks, of which Options.MaskRow picks one.
+// neighbours once, and splits.
 //
 // Source: Platonov et al., A critical look at the evaluation of GNNs under heterophily, 2023;
 // github.com/yandex-research/heterophilous-graphs.
@@ -22,7 +23,7 @@ func loadHeterophilous(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, e
 	if err != nil {
 		return nil, err
 	}
-	if len(x.Shape) != 2 || x.Shape[0] < 1 || x.Shape[0] > check.MaxDim {
+	if len(x.Shape) == 0 || x.Shape[0] < 1 || x.Shape[0] > check.MaxDim {
 		return nil, x.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", x.Shape))
 	}
 	n := x.Shape[0]
@@ -41,7 +42,16 @@ func loadHeterophilous(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, e
 			return nil, err
 		}
 	}
-	return d, readMaskRows(d, z, [3]string{"train_masks", "val_masks", "test_masks"}, n, opt.MaskRow)
+	return d, readSplits(d, z, n, opt)
+}
+
+// readSplits reads numbered splits, as rows of three masks, of which Options.MaskRow picks one, or the masks of a store.
+func readSplits(d *dataset.Dataset, z *npy.Archive, n int, opt dataset.Options) error {
+	keys := [3]string{"train_masks", "val_masks", "test_masks"}
+	if slices.ContainsFunc(keys[:], z.Has) {
+		return readMaskRows(d, z, keys, n, opt.MaskRow)
+	}
+	return fields.ReadMasks(d, z, n)
 }
 
 // readPairs reads an array of m × 2 vertices as edges; the default is symmetric.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -20,9 +18,6 @@ const (
 	ogbArchive = "data.npz"
 	ogbLabels  = "node-label.npz"
 )
-
-// ogbKeys are the arrays of data.npz that are read.
-var ogbKeys = []string{"edge_index", "num_nodes_list", "num_edges_list", "node_feat"}
 
 // loadOGBArchive reads an OGB folder whose graph is raw/data.npz: edge_index [2, edges], num_nodes_list, num_edges_list and node_feat, with
 // raw/node-label.npz, which holds node_label, and splits as in loadOGB. Features and labels may be missing, nan is unlabelled.
@@ -59,10 +54,7 @@ func loadOGBArchive(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 			return nil, err
 		}
 	}
-	unused := slices.DeleteFunc(slices.Clone(z.Keys()), func(key string) bool { return slices.Contains(ogbKeys, key) })
-	if len(unused) > 0 {
-		d.Note("%s: not used: %.200s", ogbArchive, strings.Join(unused, ", "))
-	}
+	listMembers(d, z, opt, ogbArchive)
 	if path := filepath.Join(raw, ogbLabels); isFile(path) {
 		if err := readOGBLabels(d, path, opt, int(n)); err != nil {
 			return nil, err
@@ -132,6 +124,7 @@ func readOGBLabels(d *dataset.Dataset, path string, opt dataset.Options, n int) 
 	if err != nil {
 		return err
 	}
+	listMembers(d, z, opt, ogbLabels)
 	if len(a.Shape) == 0 || len(a.Shape) > 2 || a.Shape[0] != n || len(a.Shape) == 2 && (a.Shape[1] < 1 || a.Shape[1] > 1<<16) {
 		return a.Fault(-1, fmt.Errorf("has shape %v, want [%d, 1], or [%d, classes] of 0 and 1", a.Shape, n, n))
 	}

@@ -76,6 +76,7 @@ func loadReddit(dir, name string, opt dataset.Options) (*dataset.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
+	listMembers(d, z, opt, name+redditData)
 	return d, fields.ReadDense(d, z, "feature", x, n)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"path/filepath"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -37,7 +38,9 @@ func readScipy(d *dataset.Dataset, path string, opt dataset.Options, n int) (a *
 		return nil, counts, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
 	}
 	if kind == "coo" {
-		return readCOO(z, rows, n, opt)
+		a, counts, err = readCOO(z, rows, n, opt)
+		listMembers(d, z, opt, filepath.Base(path))
+		return a, counts, err
 	}
 	indptr, indices, _, err := fields.ReadCSR(d, z, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "neighbour"}, rows, rows, true)
 	if err != nil {
@@ -46,6 +49,7 @@ func readScipy(d *dataset.Dataset, path string, opt dataset.Options, n int) (a *
 	if err := refuseWeights(z, "data", len(indices), opt); err != nil {
 		return nil, counts, err
 	}
+	listMembers(d, z, opt, filepath.Base(path))
 	a = adjacency.SortRows(indptr, indices)
 	return a, adjacency.Counts{Stored: int64(len(indices)), Normal: a.Edges()}, nil
 }
@@ -151,11 +155,12 @@ func vertexPieces(a *npy.Array, n int) iter.Seq2[[]int64, error] {
 }
 
 // refuseWeights accepts edge values only if all of them are 1, or are to be ignored.
-func refuseWeights(src fields.Arrays, key string, n int, opt dataset.Options) error {
-	if !src.Has(key) || opt.IgnoreWeights {
+func refuseWeights(z *npy.Archive, key string, n int, opt dataset.Options) error {
+	if !z.Has(key) || opt.IgnoreWeights {
+		z.Skip(key)
 		return nil
 	}
-	a, err := fields.Vector(src, key, n)
+	a, err := fields.Vector(z, key, n)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package formats
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/datatest"
+	"capgnn/internal/npy"
 )
 
 // Files of a folder that are not read are listed, with what they look like; those for people are not.
@@ -40,6 +42,75 @@ func TestUnread(t *testing.T) {
 		for _, u := range d.Unread {
 			if u.Looks != dataset.LooksData && !strings.Contains(Wanted(d, u.Looks), "edges.csv") {
 				t.Errorf("%s: %s", u.Name, Wanted(d, u.Looks))
+			}
+		}
+	}
+}
+
+// smallBenchmark is a gnn-benchmark archive whose names join a matrix and its arrays by a character.
+func smallBenchmark(adj, attr string) []npy.Entry {
+	return []npy.Entry{
+		{Key: adj + "indptr", Data: []int32{0, 1, 2}}, {Key: adj + "indices", Data: []int32{1, 0}}, {Key: adj + "data", Data: []float32{1, 1}}, {Key: adj + "shape", Data: []int64{2, 2}},
+		{Key: attr + "indptr", Data: []int32{0, 1, 2}}, {Key: attr + "indices", Data: []int32{0, 1}}, {Key: attr + "data", Data: []float32{1, 2}}, {Key: attr + "shape", Data: []int64{2, 2}},
+		{Key: "labels", Data: []int8{1, 0}},
+	}
+}
+
+// Arrays of an archive are read, or one note names them, whatever format it has; names that published files hold are left out in silence.
+func TestUnreadMembers(t *testing.T) {
+	store := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}}
+	mask := npy.Entry{Key: "train_mask", Data: []bool{true, false}}
+	masks := npy.Entry{Key: "train_masks", Shape: []int{1, 2}, Data: []bool{true, false}}
+	pairs := []npy.Entry{{Key: "node_features", Shape: []int{2, 1}, Data: []float32{1, 2}}, {Key: "edges", Shape: []int{1, 2}, Data: []int64{0, 1}}}
+	var published []npy.Entry
+	for _, name := range benchmarkNames {
+		published = append(published, npy.Entry{Key: name, Data: []string{"a"}})
+	}
+	bench := smallBenchmark("adj_", "attr_")
+	weights := npy.Entry{Key: "edge_weight", Data: []float32{0.5, 2}}
+	for name, c := range map[string]struct {
+		entries []npy.Entry
+		unread  string // names and what they look like
+		opt     dataset.Options
+		train   bool
+	}{
+		"gnn-benchmark":    {entries: append(slices.Clone(bench), published...)},
+		"APPNP":            {entries: append(smallBenchmark("adj_matrix.", "attr_matrix."), published...)},
+		"dense":            {entries: append(slices.Clone(bench[:4]), npy.Entry{Key: "attr_matrix", Shape: []int{2, 2}, Data: []float32{1, 0, 0, 2}})},
+		"benchmark, mask":  {entries: append(slices.Clone(bench), mask), train: true},
+		"benchmark, masks": {entries: append(slices.Clone(bench), masks), train: true},
+		"benchmark, others": {entries: append(slices.Clone(bench), npy.Entry{Key: "train_idx", Data: []int64{0}}, weights, npy.Entry{Key: "ids", Data: []int64{7, 8}}, npy.Entry{Key: "readme", Data: []int64{7}}),
+			unread: "train_idx (split?), edge_weight (edge weights?), ids, readme"},
+		"weights left out":       {entries: append(slices.Clone(bench), weights), opt: dataset.Options{IgnoreWeights: true}},
+		"own weights left out":   {entries: datatest.With(bench, npy.Entry{Key: "adj_data", Data: []float32{1, 2}}), opt: dataset.Options{IgnoreWeights: true}},
+		"heterophilous, mask":    {entries: append(slices.Clone(pairs), mask), train: true},
+		"heterophilous, masks":   {entries: append(slices.Clone(pairs), mask, masks), train: true, unread: "train_mask (split?)"},
+		"heterophilous, others":  {entries: append(slices.Clone(pairs), npy.Entry{Key: "y", Data: []int64{0, 1}}, npy.Entry{Key: "val_idx", Data: []int64{0}}), unread: "y (labels?), val_idx (split?)"},
+		"store":                  {entries: append(slices.Clone(store), mask, npy.Entry{Key: "test_idx", Data: []int64{0}}, npy.Entry{Key: "_is_array", Data: []bool{true}}), train: true, unread: "test_idx (split?)"},
+		"store, weights":         {entries: append(slices.Clone(store), weights, npy.Entry{Key: "data", Data: []float32{3, 4}}), unread: "data (edge weights?)"},
+		"SciPy matrix with more": {entries: append(slices.Clone(store), npy.Entry{Key: "shape", Data: []int64{2, 2}}, npy.Entry{Key: "format", Data: []string{"csr"}}, npy.Entry{Key: "y", Data: []int64{0, 1}}), unread: "shape, format"},
+	} {
+		path := datatest.NPZ(t, c.entries...)
+		for _, at := range []string{path, filepath.Dir(path)} {
+			d, err := Load(at, c.opt)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			var unread []string
+			for _, n := range d.Notes {
+				if _, list, found := strings.Cut(n, "; not read: "); found {
+					unread = append(unread, list)
+				}
+			}
+			if strings.Join(unread, "; ") != c.unread || (len(d.Unread) > 0) != (c.unread != "") || (d.Train != nil) != c.train {
+				t.Errorf("%s: notes %q, unread %v, training set %v, want %q", name, d.Notes, d.Unread, d.Train, c.unread)
+			}
+			if strings.Contains(name, "benchmark") != (d.Format == "gnn-benchmark") && !slices.Contains([]string{"APPNP", "dense", "weights left out", "own weights left out"}, name) {
+				t.Errorf("%s: read as %s", name, d.Format)
+			}
+			if d.Format == "gnn-benchmark" && d.Features.Cols != 2 {
+				t.Errorf("%s: %d features", name, d.Features.Cols)
 			}
 		}
 	}

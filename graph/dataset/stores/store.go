@@ -234,24 +234,13 @@ func readStoreLabels(d *dataset.Dataset, src fields.Arrays, m meta, fault func(e
 }
 
 func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, n int) error {
-	announced := []*int64{m.Train, m.Val, m.Test}
-	for i, k := range d.Masks() {
-		if src.Has(k.Key) {
-			a, err := fields.Vector(src, k.Key, -1)
-			if err != nil {
-				return err
-			}
-			if a.Len() != n && a.Len() != 0 {
-				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none; of numbers of vertices make a mask: m = numpy.zeros(%d, bool); m[numbers] = True", a.Len(), n, n))
-			}
-			if a.Len() == n {
-				if *k.Of, err = a.Bool(); err != nil {
-					return err
-				}
-			}
-		}
-		if want := or(announced[i]); want > 0 && want != check.CountTrue(*k.Of) {
-			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.Key, want, check.CountTrue(*k.Of)))
+	if err := fields.ReadMasks(d, src, n); err != nil {
+		return err
+	}
+	for i, want := range []*int64{m.Train, m.Val, m.Test} {
+		k := d.Masks()[i]
+		if want, there := or(want), check.CountTrue(*k.Of); want > 0 && want != there {
+			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.Key, want, there))
 		}
 	}
 	if !src.Has("ids") {
