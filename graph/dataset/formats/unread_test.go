@@ -115,3 +115,31 @@ func TestUnreadMembers(t *testing.T) {
 		}
 	}
 }
+
+// data beside indptr and indices is the weights of edges; a note asks for the direction where it counts.
+func TestMatrixWeights(t *testing.T) {
+	for _, c := range []struct {
+		indices []int32
+		data    []float64
+		opt     dataset.Options
+		weight  float32 // of the edge into vertex 1
+		notes   string
+	}{
+		{[]int32{1, 0}, []float64{1, 1}, dataset.Options{}, 1, ""},
+		{[]int32{1, 0}, []float64{3, 0.5}, dataset.Options{}, 0.5, "data: values of type <f8 were converted to float32; data is read as weights of edges (--ignore-weights leaves them out)"},
+		{[]int32{1, 0}, []float64{3, 0.5}, dataset.Options{IgnoreWeights: true}, 1, ""},
+		{[]int32{0, 0}, []float64{1, 1}, dataset.Options{}, 1, "row v of indptr and indices lists where edges into v come from; if it is a matrix whose entry (i, j) is the edge i → j, give --edges reversed"},
+	} {
+		d, err := Load(datatest.NPZ(t, npy.Entry{Key: "indptr", Data: []int64{0, 1, 2}}, npy.Entry{Key: "indices", Data: c.indices}, npy.Entry{Key: "data", Data: c.data}), c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Notes, "; "); got != c.notes || d.Graph.Weight(0, 1) != c.weight || (d.Graph.Weights != nil) != (c.weight != 1) {
+			t.Errorf("%v: notes %q, weight %g", c, got, d.Graph.Weight(0, 1))
+		}
+	}
+	_, err := Load(datatest.NPZ(t, npy.Entry{Key: "indptr", Data: []int64{0, 1}}, npy.Entry{Key: "indices", Data: []int32{0}}, npy.Entry{Key: "data", Data: []float64{1, 2}}), dataset.Options{})
+	if err == nil || !strings.Contains(err.Error(), "data.npy: has shape [2], want a weight for each of 1 edges") {
+		t.Errorf("got %v", err)
+	}
+}

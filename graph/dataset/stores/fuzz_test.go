@@ -35,10 +35,10 @@ func FuzzStoreArrays(f *testing.F) {
 		entries := []npy.Entry{
 			{Key: "indptr", Data: wide(indptr)}, {Key: "indices", Data: wide(indices)}, {Key: "y", Data: wide(y)},
 			{Key: "x_indptr", Data: wide(xptr)}, {Key: "x_indices", Data: wide(indices)}, {Key: "x_data", Data: make([]float32, len(indices))},
-			{Key: "x_shape", Data: []int64{int64(len(indptr) - 1), int64(cols)}}, {Key: "train_mask", Data: y},
+			{Key: "x_shape", Data: []int64{int64(len(indptr) - 1), int64(cols)}}, {Key: "train_mask", Data: y}, {Key: "data", Data: wide(xptr)},
 		}
 		var b bytes.Buffer
-		if err := npy.WriteArchive(&b, entries[:4+int(cols)%5], npy.Archiving{}); err != nil {
+		if err := npy.WriteArchive(&b, entries[:4+int(cols)%6], npy.Archiving{}); err != nil {
 			t.Fatal(err)
 		}
 		z, err := npy.ReadArchive(bytes.NewReader(b.Bytes()), int64(b.Len()), "d.npz")

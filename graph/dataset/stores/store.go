@@ -68,6 +68,10 @@ func LoadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	if err := readStore(d, z, m, fault, opt); err != nil {
 		return nil, err
 	}
+	if z.Has(matrixKey) && !d.Graph.Symmetric() {
+		d.Note("row v of indptr and indices lists where edges into v come from; " +
+			"if it is a matrix whose entry (i, j) is the edge i → j, give --edges reversed")
+	}
 	return d, nil
 }
 
@@ -107,9 +111,11 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 	return readStoreMasks(d, src, m, fault, n)
 }
 
-// readWeights reads the weights of the edges, which may have the name that PyTorch Geometric gives them; nil: there are none.
+// readWeights reads the weights of the edges, which may have the name that PyTorch Geometric gives them, or in an archive
+// SciPy; nil: there are none.
 func readWeights(d *dataset.Dataset, src fields.Arrays, edges int, opt dataset.Options) ([]float32, error) {
 	key := weightsKey
+	_, archive := src.(*npy.Archive)
 	switch {
 	case opt.IgnoreWeights:
 		return nil, nil
@@ -121,10 +127,17 @@ func readWeights(d *dataset.Dataset, src fields.Arrays, edges int, opt dataset.O
 		return nil, a.Fault(-1, fmt.Errorf("there is also %s.npy; keep one", key))
 	case src.Has(weightsAlias):
 		key = weightsAlias
-	case !src.Has(key):
+	case src.Has(key):
+	case archive && src.Has(matrixKey):
+		key = matrixKey
+	default:
 		return nil, nil
 	}
-	return fields.ReadWeights(d, src, key, edges)
+	w, err := fields.ReadWeights(d, src, key, edges)
+	if w != nil && key == matrixKey {
+		d.Note("%s is read as weights of edges (--ignore-weights leaves them out)", key)
+	}
+	return w, err
 }
 
 // takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones and of rows with weights.
@@ -261,6 +274,7 @@ func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(er
 const (
 	weightsKey   = "weights"
 	weightsAlias = "edge_weight"
+	matrixKey    = "data" // of a SciPy matrix
 )
 
 // Keys are the arrays of a native store.
