@@ -3,6 +3,7 @@ package formats
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -13,7 +14,8 @@ import (
 )
 
 // loadHeterophilous reads a heterophilous-graphs .npz: dense features, one class per vertex, every unordered pair of
-// neighbours once, and splits.
+// neighbours once, or edges from the first to the second vertex if the file's name says directed, as its authors read
+// it, and splits.
 //
 // Source: Platonov et al., A critical look at the evaluation of GNNs under heterophily, 2023;
 // github.com/yandex-research/heterophilous-graphs.
@@ -30,8 +32,12 @@ func loadHeterophilous(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, e
 	if err := fields.ReadDense(d, z, "node_features", x, n); err != nil { // first: it shows that n is no mere number in a header
 		return nil, err
 	}
-	if err := readPairs(d, z, "edges", n, opt); err != nil {
+	directed := strings.Contains(strings.ReplaceAll(strings.ToLower(d.Name), "undirected", ""), "directed")
+	if err := readPairs(d, z, "edges", n, !directed, opt); err != nil {
 		return nil, err
+	}
+	if directed {
+		noteDirected(d, opt)
 	}
 	if z.Has("node_labels") {
 		y, err := z.Array("node_labels")
@@ -54,8 +60,8 @@ func readSplits(d *dataset.Dataset, z *npy.Archive, n int, opt dataset.Options) 
 	return fields.ReadMasks(d, z, n)
 }
 
-// readPairs reads an array of m × 2 vertices as edges; the default is symmetric.
-func readPairs(d *dataset.Dataset, src fields.Arrays, key string, n int, opt dataset.Options) error {
+// readPairs reads an array of m × 2 vertices as edges; symmetric is the default.
+func readPairs(d *dataset.Dataset, src fields.Arrays, key string, n int, symmetric bool, opt dataset.Options) error {
 	a, err := src.Array(key)
 	if err != nil {
 		return err
@@ -65,7 +71,7 @@ func readPairs(d *dataset.Dataset, src fields.Arrays, key string, n int, opt dat
 	}
 	list := func(edge func(from, to graph.NodeID)) error { return eachListed(a, n, edge) }
 	vertices := func(*adjacency.RowCounts) (int, error) { return n, nil }
-	return takeEdges(d, list, opt, true, vertices, func(err error) error { return a.Fault(-1, err) })
+	return takeEdges(d, list, opt, symmetric, vertices, func(err error) error { return a.Fault(-1, err) })
 }
 
 // eachListed calls edge with the rows of an array of m × 2 vertices.

@@ -137,6 +137,27 @@ func toyPairs() []npy.Entry {
 	}
 }
 
+// A file whose name says directed holds directed edges, as its authors read it.
+func TestHeterophilousDirected(t *testing.T) {
+	for name, want := range map[string]int64{"squirrel_directed.npz": 2, "squirrel_undirected.npz": 4, "squirrel.npz": 4} {
+		b, err := os.ReadFile(datatest.NPZ(t, toyPairs()...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Load(path, dataset.Options{})
+		if err != nil || d.Graph.Edges() != want || (want == 2) != strings.Contains(strings.Join(d.Notes, "; "), "edges are read as directed") {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+		if d, err = Load(path, dataset.Options{Edges: dataset.Symmetric}); err != nil || d.Graph.Edges() != 4 {
+			t.Errorf("%s, symmetric: %+v, %v", name, d, err)
+		}
+	}
+}
+
 func TestHeterophilousFaults(t *testing.T) {
 	d, err := Load(datatest.NPZ(t, toyPairs()...), dataset.Options{MaskRow: 1})
 	if err != nil || !slices.Equal(d.Train, []bool{false, true, false}) || !slices.Equal(d.Graph.Row(1), []int32{0, 2}) || !slices.Equal(d.Labels, []int32{1, 0, -1}) {
