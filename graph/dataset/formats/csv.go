@@ -121,12 +121,11 @@ func readSparseFile(d *dataset.Dataset, path string, opt dataset.Options) (rows 
 		return 0, err
 	}
 	defer z.Close()
-	kind, err := scipyKind(z)
-	if err != nil {
+	if _, err := scipyKind(z, "csr"); err != nil {
 		return 0, err
 	}
-	if kind != "csr" || !z.Has("indptr") || !z.Has("shape") {
-		return 0, fmt.Errorf("%s: is not a SciPy CSR matrix: write it with scipy.sparse.save_npz of a csr_matrix", path)
+	if !z.Has("indptr") || !z.Has("shape") {
+		return 0, fmt.Errorf("%s: is not a SciPy CSR matrix: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", path)
 	}
 	rows, cols, err := fields.ReadShape(z, "shape")
 	if err != nil {

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +37,21 @@ func TestCSVSparseFeatures(t *testing.T) {
 			}
 		case err != nil || d.Graph.Rows() != tc.rows || d.Features.Cols != 5 || len(d.Unread) != 0:
 			t.Errorf("%s: %v, %+v", name, err, d)
+		}
+	}
+}
+
+// A matrix of features by columns or as a list is refused in one way, with the call that mends it.
+func TestCSVSparseKinds(t *testing.T) {
+	for _, kind := range []string{"csc", "coo", "dia"} {
+		dir := datatest.PutText(t, map[string]string{"edges.csv": "from,to\n0,1\n"})
+		path := filepath.Join(dir, "features.npz")
+		if err := npy.WriteArchiveFile(path, []npy.Entry{{Key: "format", Shape: []int{}, Data: []string{kind}}, {Key: "shape", Data: []int64{2, 2}}}, npy.Archiving{}); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%s: format.npy: is [%q], want csr: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", path, kind)
+		if _, err := Load(dir, dataset.Options{}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

@@ -195,6 +195,8 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	case has("node_features", "edges"):
 		kind = "heterophilous-graphs"
 		d, err = loadHeterophilous(z, opt)
+	case has("row", "col"):
+		return nil, entriesAlone(z).fault(z.Name())
 	case has("feature", "node_types"):
 		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/npy"
 	"capgnn/internal/regular"
 )
 
@@ -23,20 +24,28 @@ type foreign struct {
 	do   string // a Python call, or ": " and what to do
 }
 
-// writeEdges is the call that writes a graph of networkx as an edge list. An undirected graph is written in both directions, as
-// its edges mean; names may hold blanks.
-const writeEdges = `networkx.write_edgelist(%s.to_directed(), "OUT.edgelist", delimiter="\t", data=["weight"])`
-
-func graphOf(read string) string { return fmt.Sprintf(writeEdges, read) }
-
 // tableOf is the call that writes a table of pandas as an edge list.
 func tableOf(read string) string { return read + `.to_csv("OUT.csv", index=False)` }
 
-// storeOf is the call that writes a graph of tensors as a store.
+// storeOf is the call that writes a graph of tensors or of networkx as a store, with all vertices, their names and
+// the weights of edges.
 func storeOf(read string) string { return `capgnn.to_store(` + read + `, "OUT")` }
 
 // matrixOf is the call that writes a matrix of SciPy as what is read.
 func matrixOf(read string) string { return `scipy.io.mmwrite("OUT.mtx", ` + read + `)` }
+
+// entriesAlone is an archive of rows, columns and perhaps values and a shape of a matrix.
+func entriesAlone(z *npy.Archive) foreign {
+	values, shape := `numpy.ones(len(a["row"]))`, `[max(map(max, (a["row"], a["col"]))) + 1] * 2`
+	if z.Has("data") {
+		values = `a["data"]`
+	}
+	if z.Has("shape") {
+		shape = `a["shape"]`
+	}
+	return foreign{"a sparse matrix by rows and columns", `a = numpy.load(IN); ` +
+		matrixOf(`scipy.sparse.coo_array((`+values+`, (a["row"], a["col"])), `+shape+`)`)}
+}
 
 // What to do where no call does it.
 const (
@@ -75,7 +84,7 @@ var byMagic = []struct {
 }
 
 var (
-	hdf5  = foreign{"an HDF5 file", `numpy.savetxt("OUT.edgelist", h5py.File(IN)["NAME OF THE EDGES"][:], fmt="%d")`}
+	hdf5  = foreign{"an HDF5 file", `numpy.savetxt("OUT.edgelist", h5py.File(IN)["NAME OF THE EDGES"][:], fmt="%.17g")`}
 	utf16 = foreign{"text in UTF-16", `open("OUT.csv", "w", encoding="utf-8").write(open(IN, encoding="utf-16").read())`}
 )
 
@@ -87,16 +96,19 @@ var byText = []struct {
 	begins *regexp.Regexp
 	foreign
 }{
-	{regexp.MustCompile(`(?is)^<(.*<)?graphml\b`), foreign{"a GraphML graph", graphOf(`networkx.read_graphml(IN)`)}},
-	{regexp.MustCompile(`(?is)^<(.*<)?gexf\b`), foreign{"a GEXF graph", graphOf(`networkx.read_gexf(IN)`)}},
+	{regexp.MustCompile(`(?is)^<(.*<)?graphml\b`), foreign{"a GraphML graph", storeOf(`networkx.read_graphml(IN)`)}},
+	{regexp.MustCompile(`(?is)^<(.*<)?gexf\b`), foreign{"a GEXF graph", storeOf(`networkx.read_gexf(IN)`)}},
 	{regexp.MustCompile(`(?i)^<(!doctype html|html)\b`), foreign{"a web page", ": download the file that the page offers"}},
 	{regexp.MustCompile(`^<(\?xml|!--)`), foreign{"XML", writeLines}},
-	{regexp.MustCompile(`(?is)` + gml + `.*\slabel\s`), foreign{"a GML graph", graphOf(`networkx.read_gml(IN)`)}},
-	{regexp.MustCompile(`(?i)` + gml), foreign{"a GML graph", graphOf(`networkx.read_gml(IN, label="id")`)}},
-	{regexp.MustCompile(`(?i)^(strict\s+)?(di)?graph\b\s*("[^"\n]*"|[\w.-]*)\s*\{`), foreign{"a GraphViz graph", graphOf(`networkx.nx_pydot.read_dot(IN)`)}},
-	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges|matrix)\b`), foreign{"a Pajek graph", graphOf(`networkx.read_pajek(IN)`)}},
+	{regexp.MustCompile(`(?is)` + gml + `.*\slabel\s`), foreign{"a GML graph", storeOf(`networkx.read_gml(IN)`)}},
+	{regexp.MustCompile(`(?i)` + gml), foreign{"a GML graph", storeOf(`networkx.read_gml(IN, label="id")`)}},
+	{regexp.MustCompile(`(?i)^(strict\s+)?(di)?graph\b\s*("[^"\n]*"|[\w.-]*)\s*\{`), foreign{"a GraphViz graph", storeOf(`networkx.nx_agraph.read_dot(IN)`)}},
+	{regexp.MustCompile(`(?is)^\*.*\n\*(arcslist|edgeslist|arcs\b.*\n\*edges|edges\b.*\n\*arcs)\b`), foreign{"a Pajek graph",
+		writeLines + ", those of *Edges in both directions (networkx mistakes lists, and arcs beside edges)"}},
+	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges|matrix)\b`), foreign{"a Pajek graph",
+		storeOf(`networkx.read_pajek(IN)`) + ` (which takes vertices of one label for one)`}},
 	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph",
-		`d = json.load(open(IN)); ` + graphOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
+		`d = json.load(open(IN)); ` + storeOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
 	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", writeLines}},
 }
 
@@ -109,10 +121,10 @@ var byEnd = map[string]foreign{
 }
 
 var (
-	metis = foreign{"a METIS graph", `open("OUT.edgelist", "w").writelines(f"{v} {int(u) - 1}\n" ` +
-		`for v, line in enumerate((l for l in open(IN) if l[0] != "%"), -1) if v >= 0 for u in line.split())`}
-	adjacencyList = foreign{"an adjacency list",
-		`networkx.write_edgelist(networkx.read_adjlist(IN, create_using=networkx.DiGraph), "OUT.edgelist", data=False)`}
+	metis = foreign{"a METIS graph", storeOf(`networkx.from_dict_of_lists({v: map(int, line.split()) ` +
+		`for v, line in enumerate(l for l in open(IN) if l[0] != "%") if v})`)}
+	adjacencyList = foreign{"an adjacency list", storeOf(`networkx.read_adjlist(IN, create_using=networkx.DiGraph)`) +
+		` (networkx.Graph where an edge has no direction)`}
 )
 
 // headBytes of a file tell what it is.
@@ -225,7 +237,7 @@ func uncommented(text []byte) []byte {
 func pickled(head []byte) foreign {
 	const load = `pickle.load(open(IN, "rb"))`
 	for _, k := range []struct{ class, do string }{
-		{"networkx", graphOf(load)}, {"torch_geometric", storeOf(load)}, {"scipy.sparse", matrixOf(load)}, {"pandas", tableOf(load)},
+		{"networkx", storeOf(load)}, {"torch_geometric", storeOf(load)}, {"scipy.sparse", matrixOf(load)}, {"pandas", tableOf(load)},
 	} {
 		if bytes.Contains(head, []byte(k.class)) {
 			return foreign{"a Python pickle", k.do}

@@ -31,8 +31,8 @@ func zipped(t testing.TB, names ...string) string {
 
 // What is known and not read is told by its content, whatever its name is, and the line says what makes of it what is read.
 func TestForeign(t *testing.T) {
-	const nx = `: in Python: networkx.write_edgelist(networkx.`
-	const rest = `.to_directed(), "web.edgelist", delimiter="\t", data=["weight"])`
+	const nx = `: in Python: capgnn.to_store(networkx.`
+	const rest = `, "web")`
 	graphml := `<?xml version="1.0"?>` + "\n<graphml><graph/></graphml>"
 	for _, c := range []struct{ name, text, what, call string }{
 		{"web.graphml", graphml, "a GraphML graph", nx + `read_graphml(PATH)` + rest},
@@ -43,13 +43,15 @@ func TestForeign(t *testing.T) {
 		{"web.gml", "graph [ node [ id 0 label \"a\" ] ]", "a GML graph", nx + `read_gml(PATH)` + rest},
 		{"web.txt", "# c\nCreator \"x\"\nVersion 1\ngraph\n[\n node [ id 0 ]", "a GML graph", nx + `read_gml(PATH, label="id")` + rest},
 		{"web.net", "% c\n*Vertices 3\n", "a Pajek graph", nx + `read_pajek(PATH)` + rest},
-		{"web.dot", "// c\n/* d\n */ strict digraph \"a b\" {", "a GraphViz graph", nx + `nx_pydot.read_dot(PATH)` + rest},
+		{"web.net", "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Arcs\n1 2\n*Edges\n2 1\n", "a Pajek graph", ": write its edges as lines `from,to`, those of *Edges in both directions ("},
+		{"web.net", "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Arcslist\n1 2\n", "a Pajek graph", ": write its edges as lines"},
+		{"web.dot", "// c\n/* d\n */ strict digraph \"a b\" {", "a GraphViz graph", nx + `nx_agraph.read_dot(PATH)` + rest},
 		{"web.gv", "graph{a--b}", "a GraphViz graph", "read_dot(PATH)"},
-		{"web.json", `{"directed": true, "nodes": []}`, "a JSON graph", `d = json.load(open(PATH)); networkx.write_edgelist(networkx.node_link_graph(d, edges="links" if "links" in d else "edges")` + rest},
+		{"web.json", `{"directed": true, "nodes": []}`, "a JSON graph", `d = json.load(open(PATH)); capgnn.to_store(networkx.node_link_graph(d, edges="links" if "links" in d else "edges")` + rest},
 		{"web.txt", `[[0, 1], [1, 2]]`, "JSON", ": write its edges as lines"},
-		{"web.graph", "% c\n3 2\n2\n1 3\n2\n", "a METIS graph", `open("web.edgelist", "w").writelines(`},
+		{"web.graph", "% c\n3 2\n2\n1 3\n2\n", "a METIS graph", `capgnn.to_store(networkx.from_dict_of_lists(`},
 		{"web.graph", "3 2 1\n2 5\n1 5 3 1\n2 1\n", "a METIS graph", "lines `from,to,weight`"},
-		{"web.adjlist", "0 1 2\n1 2\n", "an adjacency list", `networkx.read_adjlist(PATH, create_using=networkx.DiGraph), "web.edgelist", data=False)`},
+		{"web.adjlist", "0 1 2\n1 2\n", "an adjacency list", `capgnn.to_store(networkx.read_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
 		{"data.pt", zipped(t, "data/data.pkl", "data/data/0"), "a file of PyTorch", `: in Python: capgnn.to_store(torch.load(PATH, weights_only=False), "data")`},
 		{"data.npz", zipped(t, "data/data.pkl"), "a file of PyTorch", "torch.load(PATH"},
 		{"data.pth", "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "a file of PyTorch", "torch.load(PATH"},
@@ -123,11 +125,25 @@ func TestEdgeListEndings(t *testing.T) {
 	}
 }
 
-// A SciPy matrix alone is no data set, but what it becomes is.
+// A sparse matrix alone is no data set, but what it becomes is.
 func TestForeignScipy(t *testing.T) {
-	path := datatest.NPZ(t, npy.Entry{Key: "indptr", Data: []int32{0}}, npy.Entry{Key: "indices", Data: []int32{}}, npy.Entry{Key: "shape", Data: []int64{0, 0}}, npy.Entry{Key: "format", Data: []string{"csr"}})
-	if _, err := Load(path, dataset.Options{}); err == nil || !strings.Contains(err.Error(), `scipy.sparse.load_npz("`+path+`")`) {
-		t.Errorf("got %v", err)
+	shape, format, data := npy.Entry{Key: "shape", Data: []int64{0, 0}}, npy.Entry{Key: "format", Data: []string{"csr"}}, npy.Entry{Key: "data", Data: []float32{}}
+	row, col := npy.Entry{Key: "row", Data: []int32{}}, npy.Entry{Key: "col", Data: []int32{}}
+	const load, entries = `scipy.io.mmwrite("d.mtx", scipy.sparse.load_npz(PATH))`, `a = numpy.load(PATH); scipy.io.mmwrite("d.mtx", scipy.sparse.coo_array((`
+	for _, c := range []struct {
+		want    string
+		entries []npy.Entry
+	}{
+		{load, []npy.Entry{{Key: "indptr", Data: []int32{0}}, {Key: "indices", Data: []int32{}}, shape, format}},
+		{load, []npy.Entry{row, col, data, shape, format}},
+		{load, []npy.Entry{{Key: "offsets", Data: []int32{}}, data, shape, format}},
+		{entries + `a["data"], (a["row"], a["col"])), a["shape"]))`, []npy.Entry{row, col, data, shape}},
+		{entries + `numpy.ones(len(a["row"])), (a["row"], a["col"])), [max(map(max, (a["row"], a["col"]))) + 1] * 2))`, []npy.Entry{row, col}},
+	} {
+		path := datatest.NPZ(t, c.entries...)
+		if _, err := Load(path, dataset.Options{}); err == nil || !strings.HasSuffix(err.Error(), strings.ReplaceAll(c.want, "PATH", `"`+path+`"`)) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
 	}
 }
 

@@ -172,7 +172,7 @@ func TestHeterophilousFaults(t *testing.T) {
 		{"edges.npy: has shape [4]", npy.Entry{Key: "edges", Data: []int64{0, 1, 1, 2}}},
 		{"edges.npy: holds elements of type <f8, want 64-bit integers", npy.Entry{Key: "edges", Shape: []int{1, 2}, Data: []float64{0, 1}}},
 		{"row 1, column 0 is NaN", npy.Entry{Key: "node_features", Shape: []int{3, 1}, Data: []float32{0, nan(), 1}}},
-		{"node_features.npy: has shape [6], want 6 rows", npy.Entry{Key: "node_features", Data: make([]float32, 6)}},
+		{"node_features.npy: has shape [6], want 6 rows and 1 to 16777216 columns: save one column as x[:, None]", npy.Entry{Key: "node_features", Data: make([]float32, 6)}},
 		{"labels.npy: has shape [2], want [3]", npy.Entry{Key: "node_labels", Data: []int64{0, 1}}},
 		{"train_masks.npy: has shape [6], want [splits, 3]", npy.Entry{Key: "train_masks", Data: make([]bool, 6)}},
 		{"val_masks.npy: has 3 splits, the mask before it has 2", npy.Entry{Key: "val_masks", Shape: []int{3, 3}, Data: make([]bool, 9)}},

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -22,7 +24,7 @@ func readScipy(d *dataset.Dataset, path string, opt dataset.Options, n int) (a *
 		return nil, counts, err
 	}
 	defer z.Close()
-	kind, err := scipyKind(z)
+	kind, err := scipyKind(z, "csr", "coo")
 	if err != nil {
 		return nil, counts, err
 	}
@@ -54,8 +56,8 @@ func readScipy(d *dataset.Dataset, path string, opt dataset.Options, n int) (a *
 	return a, adjacency.Counts{Stored: int64(len(indices)), Normal: a.Edges()}, nil
 }
 
-// scipyKind reads how a matrix is stored; a file that does not say so has the arrays of csr.
-func scipyKind(z *npy.Archive) (string, error) {
+// scipyKind reads how a matrix is stored, as one of the kinds that are read; a file that does not say so has the arrays of csr.
+func scipyKind(z *npy.Archive, read ...string) (string, error) {
 	if !z.Has("format") {
 		return "csr", nil
 	}
@@ -67,8 +69,8 @@ func scipyKind(z *npy.Archive) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(kind) != 1 || kind[0] != "csr" && kind[0] != "coo" {
-		return "", f.Fault(-1, fmt.Errorf("is %.60q, want csr or coo: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", kind))
+	if len(kind) != 1 || !slices.Contains(read, kind[0]) {
+		return "", f.Fault(-1, fmt.Errorf("is %.60q, want %s: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", kind, strings.Join(read, " or ")))
 	}
 	return kind[0], nil
 }

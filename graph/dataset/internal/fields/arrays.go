@@ -181,6 +181,8 @@ func CheckDense(a *npy.Array, n int) error {
 		cure := ""
 		if len(a.Shape) == 2 && a.Shape[1] == n {
 			cure = ": save it transposed, x.T"
+		} else if len(a.Shape) == 1 && a.Shape[0] == n {
+			cure = ": save one column as x[:, None]"
 		}
 		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns%s", a.Shape, n, check.MaxCols, cure))
 	}
