@@ -61,7 +61,7 @@ func TestArrayNotes(t *testing.T) {
 		{"a split", npy.Entry{Key: "train_idx", Data: []int64{1}}, "read: the arrays of a store; not read: train_idx (split?)"},
 		{"data", npy.Entry{Key: "data", Data: []int64{1, 2}}, "data is read as weights of edges (--ignore-weights leaves them out)"},
 		{"ones", npy.Entry{Key: "data", Data: []float64{1, 1}}, ""},
-		{"uint8", npy.Entry{Key: "y", Data: []uint8{0, 1, 255}}, "labels: 255 is read as a class, if it is -1, no label, which is 255 as uint8"},
+		{"uint8", npy.Entry{Key: "y", Data: []uint8{0, 1, 255}}, "labels: 255 is read as a class; if it is -1, no label, which is 255 as uint8"},
 		{"ids of text", npy.Entry{Key: "ids", Data: []string{"a", "b", "a"}}, "ids: vertices with the id of another one: 1"},
 	} {
 		d, err := Load(datatest.NPZ(t, append(slices.Clone(graph), c.more)...), dataset.Options{})
