@@ -22,64 +22,87 @@ type sweep struct {
 	local, global func(share float64) string
 }
 
+// capacityPlan is what the experiment runs.
+type capacityPlan struct {
+	*Bench
+	datasets, models []string
+	list             []group
+	sweeps           []sweep
+	shares           []float64 // percent; 0 is the paper's first column, the run without caches
+}
+
 func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
-	list, err := b.groupsOf(2, 4)
+	list, err := b.firstOf(nineties, "%d parts", 2, 4)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := onlySimulated(list, "epoch-capacity"); err != nil {
 		return nil, nil, err
 	}
-	shares := []float64{0, 5, 10, 20, 40, 60, 80, 100}
-	if b.opt.Quick {
-		shares = []float64{0, 20, 100}
-	}
 	all := func(float64) string { return percentSize(100) }
 	sweeps := []sweep{{"both", percentSize, percentSize}, {"global, local at 100 %", all, percentSize}, {"local, global at 100 %", percentSize, all}}
-	at := func(data string, g group, w sweep, share float64) setting {
-		return setting{Dataset: data, Devices: g.devices, Parts: partsEqual, Policy: jaca.JACA, Local: w.local(share), Global: w.global(share), Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
+	p := capacityPlan{b, datasets, []string{"gcn", "sage"}, list, sweeps, []float64{0, 5, 10, 20, 40, 60, 80, 100}}
+	if b.opt.Quick {
+		p.models, p.shares = p.models[:1], []float64{0, 20, 100}
 	}
 	var cells []cell
 	seen := map[string]bool{}
-	for _, data := range datasets {
-		for _, g := range list {
-			for _, w := range sweeps {
-				for _, share := range shares {
-					if c := b.simulation(at(data, g, w, share)); !seen[c.id.Key()] {
-						seen[c.id.Key()] = true
-						cells = append(cells, c)
-					}
+	p.each(func(data, model string, w sweep, g group) {
+		for _, share := range p.shares {
+			if c := b.simulation(p.at(data, model, g, w, share)); !seen[c.id.Key()] {
+				seen[c.id.Key()] = true
+				cells = append(cells, c)
+			}
+		}
+	})
+	return cells, p.show, nil
+}
+
+func (p capacityPlan) at(data, model string, g group, w sweep, share float64) setting {
+	s := setting{Dataset: data, Model: model, Devices: g.devices, Parts: partsEqual, Seed: p.opt.Seeds[0]}
+	if share > 0 {
+		withJACA(&s)
+		s.Local, s.Global = w.local(share), w.global(share)
+	}
+	return s
+}
+
+// each calls f for every panel.
+func (p capacityPlan) each(f func(data, model string, w sweep, g group)) {
+	for _, data := range p.datasets {
+		for _, model := range p.models {
+			for _, w := range p.sweeps {
+				for _, g := range p.list {
+					f(data, model, w, g)
 				}
 			}
 		}
 	}
-	return cells, func() bench.Section {
-		s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"GCN, rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold. communication: transfers of the busiest device; picking: putting rows together for it.", simulatedText}}
-		table := bench.Table{Columns: []string{"data set", "group", "varied", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
-		for _, data := range datasets {
-			f := bench.Figure{Title: "Fig. 16-18: " + shortDataset(data), Across: 3}
-			for _, w := range sweeps {
-				for _, g := range list {
-					panel := bench.Panel{Title: g.name + ", " + w.name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true}
-					names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
-					series := make([]bench.Series, len(names))
-					for _, share := range shares {
-						l := b.line(b.simulation(at(data, g, w, share)).id)
-						for i, n := range names {
-							series[i].Name, series[i].X = n[1], shares
-							series[i].Y = append(series[i].Y, 1e3*l.Value(n[0]))
-						}
-						table.Add(shortDataset(data), g.name, w.name, percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
-					}
-					panel.Series = series
-					f.Panels = append(f.Panels, panel)
-				}
-			}
-			s.Figures = append(s.Figures, f)
+}
+
+func (p capacityPlan) show() bench.Section {
+	s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"On the first of " + devices.InWords(p.list[len(p.list)-1].devices) + "; rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold; 0 is the run without caches, whose rows are fresh. communication: transfers of the busiest device; picking: putting rows together for it.", simulatedText}}
+	table := bench.Table{Columns: []string{"data set", "model", "devices", "varied", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
+	names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
+	p.each(func(data, model string, w sweep, g group) {
+		title := "Fig. 16-18: " + shortDataset(data) + ", " + model
+		if n := len(s.Figures); n == 0 || s.Figures[n-1].Title != title {
+			s.Figures = append(s.Figures, bench.Figure{Title: title, Across: len(p.list)})
 		}
-		s.Tables = []bench.Table{table}
-		return s
-	}, nil
+		series := make([]bench.Series, len(names))
+		for _, share := range p.shares {
+			l := p.line(p.simulation(p.at(data, model, g, w, share)).id)
+			for i, n := range names {
+				series[i].Name, series[i].X = n[1], p.shares
+				series[i].Y = append(series[i].Y, 1e3*l.Value(n[0]))
+			}
+			table.Add(shortDataset(data), model, g.name, w.name, percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
+		}
+		f := &s.Figures[len(s.Figures)-1]
+		f.Panels = append(f.Panels, bench.Panel{Title: g.name + ", " + w.name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true, Series: series})
+	})
+	s.Tables = []bench.Table{table}
+	return s
 }
 
 // onlySimulated refuses real devices for an experiment that simulates.

@@ -2,7 +2,7 @@ package experiments
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
@@ -19,10 +19,11 @@ func (b *Bench) epochs(full, quick int) int {
 	return full
 }
 
-// fours are the devices of the paper's Table 8, and groups those of its Table 4 in the order in which they are added.
+// fours are the devices of the paper's Table 8, nineties those of its Fig. 17 and 18, and groups those of its Table 4 in the order in which they are added.
 const (
-	fours  = "sim:rtx3090,sim:rtx3090,sim:a40,sim:a40"
-	groups = fours + ",sim:rtx3060,sim:rtx3060,sim:gtx1660ti,sim:gtx1660ti"
+	fours    = "sim:rtx3090,sim:rtx3090,sim:a40,sim:a40"
+	nineties = "sim:rtx3090,sim:rtx3090,sim:rtx3090,sim:rtx3090"
+	groups   = fours + ",sim:rtx3060,sim:rtx3060,sim:gtx1660ti,sim:gtx1660ti"
 )
 
 // deviceList returns the devices of the experiment, or those of --devices.
@@ -45,15 +46,18 @@ func (b *Bench) numbers(lo, hi int) []int {
 }
 
 // groupsOf returns the first devices of --devices or of the paper's Table 4, by numbers from lo to hi, as far as there are that many.
-func (b *Bench) groupsOf(lo, hi int) ([]group, error) {
-	specs, err := b.deviceList(groups)
+func (b *Bench) groupsOf(lo, hi int) ([]group, error) { return b.firstOf(groups, "x%d", lo, hi) }
+
+// firstOf returns the first devices of --devices or of a list, by numbers from lo to hi, as far as there are that many.
+func (b *Bench) firstOf(standard, name string, lo, hi int) ([]group, error) {
+	specs, err := b.deviceList(standard)
 	if err != nil {
 		return nil, err
 	}
 	devices.ShareCores(specs, devices.Cores())
 	var out []group
 	for _, n := range b.numbers(lo, min(hi, len(specs))) {
-		out = append(out, group{"x" + strconv.Itoa(n), devices.Format(specs[:n])})
+		out = append(out, group{fmt.Sprintf(name, n), devices.Format(specs[:n])})
 	}
 	if out == nil {
 		return nil, term.Usagef("--devices names %d devices: give at least %d", len(specs), lo)

@@ -16,7 +16,7 @@ import (
 // haloExperiment is Fig. 4 to 6: how many halo vertices parts have, how that goes with the cut, and how often parts share them.
 func haloExperiment() Experiment {
 	return Experiment{Name: "halo", Usage: "Fig. 4-6: halo vertices against inner ones, cut against halo, shared halo vertices",
-		full: threeGraphs, quick: quickGraphs, plan: planHalo}
+		full: haloGraphs, quick: quickGraphs, plan: planHalo}
 }
 
 func planHalo(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {

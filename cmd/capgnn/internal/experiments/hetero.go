@@ -33,7 +33,7 @@ func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 	if err := onlySimulated(list, "hetero"); err != nil {
 		return nil, nil, err
 	}
-	variants := []variant{{"equal parts", withEqual}, {"+RAPA", withFitted}, ablationVariants[len(ablationVariants)-1]}
+	variants := []variant{{"equal parts", withEqual}, {"+RAPA", withFitted}, whole}
 	at := func(data string, g group, v variant) setting {
 		s := setting{Dataset: data, Devices: g.devices, Seed: b.opt.Seeds[0]}
 		v.with(&s)
@@ -48,7 +48,7 @@ func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 		}
 	}
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "Fig. 21: unequal devices", Text: []string{"GCN. R9: RTX 3090, T4: A40 (the paper's label), G6: GTX 1660Ti. equal parts: whatever the devices; +RAPA: fitted to them, lossless. Ranges are from the device that takes least to the one that takes most.", simulatedText}}
+		s := bench.Section{Title: "Fig. 21: unequal devices", Text: []string{"GCN. R9: RTX 3090, T4: A40 (the paper's label), G6: GTX 1660Ti. equal parts: whatever the devices; +RAPA: fitted to them, lossless; +JACA: rows at most " + boundedStaleness + " epochs old; +pipeline: used from the next epoch on. Ranges are from the device that takes least to the one that takes most.", simulatedText}}
 		table := bench.Table{Columns: []string{"data set", "devices", "", "epoch ms", "of equal", "communication ms", "aggregation ms", "computing ms"}}
 		for _, data := range datasets {
 			panels := []bench.Panel{{Title: "epoch", Y: "time, ms"}, {Title: "communication of the busiest device", Y: "time, ms"}, {Title: "aggregation of the busiest device", Y: "time, ms"}}

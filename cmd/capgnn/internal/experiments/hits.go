@@ -66,49 +66,57 @@ func planHitCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section,
 	if b.opt.Quick {
 		shares = []float64{20, 100}
 	}
-	numbers := []int{2, 4}
-	at := func(data string, parts int, p jaca.Policy, share float64) setting {
-		return setting{Dataset: data, Devices: alikeDevices(parts), Parts: partsEqual, Policy: p, Local: percentSize(share), Global: percentSize(share), Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
+	numbers, models := []int{2, 4}, []string{"gcn", "sage"}
+	if b.opt.Quick {
+		models = models[:1]
+	}
+	at := func(data, model string, parts int, p jaca.Policy, share float64) setting {
+		return setting{Dataset: data, Model: model, Devices: alikeDevices(parts), Parts: partsEqual, Policy: p, Local: percentSize(share), Global: percentSize(share), Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
 	}
 	var cells []cell
-	for _, data := range datasets {
-		for _, parts := range numbers {
-			for _, p := range policies {
-				for _, share := range shares {
-					cells = append(cells, b.replayed(at(data, parts, p, share)))
+	each := func(f func(data, model string, parts int)) {
+		for _, data := range datasets {
+			for _, model := range models {
+				for _, parts := range numbers {
+					f(data, model, parts)
 				}
 			}
 		}
 	}
+	each(func(data, model string, parts int) {
+		for _, p := range policies {
+			for _, share := range shares {
+				cells = append(cells, b.replayed(at(data, model, parts, p, share)))
+			}
+		}
+	})
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "Fig. 15: coverage by size of the caches", Text: []string{hitText + " GCN; both caches have the same share."}}
-		coverage, moved := bench.Table{Title: "Coverage, %", Columns: []string{"data set", "parts", "size"}}, bench.Table{Title: "Halo rows, MiB per epoch", Columns: []string{"data set", "parts", "size"}}
+		s := bench.Section{Title: "Fig. 15: coverage by size of the caches", Text: []string{hitText + " Both caches have the same share."}}
+		coverage, moved := bench.Table{Title: "Coverage, %", Columns: []string{"data set", "model", "parts", "size"}}, bench.Table{Title: "Halo rows, MiB per epoch", Columns: []string{"data set", "model", "parts", "size"}}
 		for _, p := range policies {
 			coverage.Columns, moved.Columns = append(coverage.Columns, string(p)), append(moved.Columns, string(p))
 		}
 		covers, moves := bench.Figure{Title: "Fig. 15: coverage by size"}, bench.Figure{Title: "Bytes of halo rows by size"}
-		for _, data := range datasets {
-			for _, parts := range numbers {
-				title := fmt.Sprintf("%s, %d parts", shortDataset(data), parts)
-				c, m := bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "coverage, %", FromZero: true}, bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "traffic, MiB per epoch", FromZero: true}
-				rows, bytes := make([][]string, len(shares)), make([][]string, len(shares))
-				for i, share := range shares {
-					rows[i] = []string{shortDataset(data), fmt.Sprint(parts), percentSize(share)}
-					bytes[i] = []string{shortDataset(data), fmt.Sprint(parts), percentSize(share)}
-				}
-				for _, p := range policies {
-					a, z := bench.Series{Name: string(p), X: shares}, bench.Series{Name: string(p), X: shares}
-					for i, share := range shares {
-						l := b.line(b.replayed(at(data, parts, p, share)).id)
-						rows[i], bytes[i] = append(rows[i], percentOf(l, "coverage")), append(bytes[i], mebibytes(l, "halo_bytes"))
-						a.Y, z.Y = append(a.Y, 100*l.Value("coverage")), append(z.Y, l.Value("halo_bytes")/(1<<20))
-					}
-					c.Series, m.Series = append(c.Series, a), append(m.Series, z)
-				}
-				coverage.Rows, moved.Rows = append(coverage.Rows, rows...), append(moved.Rows, bytes...)
-				covers.Panels, moves.Panels = append(covers.Panels, c), append(moves.Panels, m)
+		each(func(data, model string, parts int) {
+			title := fmt.Sprintf("%s, %s, %d parts", shortDataset(data), model, parts)
+			c, m := bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "coverage, %", FromZero: true}, bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "traffic, MiB per epoch", FromZero: true}
+			rows, bytes := make([][]string, len(shares)), make([][]string, len(shares))
+			for i, share := range shares {
+				rows[i] = []string{shortDataset(data), model, fmt.Sprint(parts), percentSize(share)}
+				bytes[i] = []string{shortDataset(data), model, fmt.Sprint(parts), percentSize(share)}
 			}
-		}
+			for _, p := range policies {
+				a, z := bench.Series{Name: string(p), X: shares}, bench.Series{Name: string(p), X: shares}
+				for i, share := range shares {
+					l := b.line(b.replayed(at(data, model, parts, p, share)).id)
+					rows[i], bytes[i] = append(rows[i], percentOf(l, "coverage")), append(bytes[i], mebibytes(l, "halo_bytes"))
+					a.Y, z.Y = append(a.Y, 100*l.Value("coverage")), append(z.Y, l.Value("halo_bytes")/(1<<20))
+				}
+				c.Series, m.Series = append(c.Series, a), append(m.Series, z)
+			}
+			coverage.Rows, moved.Rows = append(coverage.Rows, rows...), append(moved.Rows, bytes...)
+			covers.Panels, moves.Panels = append(covers.Panels, c), append(moves.Panels, m)
+		})
 		s.Tables, s.Figures = []bench.Table{coverage, moved}, []bench.Figure{covers, moves}
 		return s
 	}, nil
