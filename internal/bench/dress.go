@@ -56,7 +56,10 @@ func dress(p *plot.Plot) {
 func drawLegend(c draw.Canvas, names []string, perRow int, bars bool) {
 	style := plot.New().Legend.TextStyle
 	style.YAlign, style.Color, style.Font.Variant = draw.YCenter, ink, "Sans"
-	step := (c.Max.X - c.Min.X) / vg.Length(perRow)
+	step, mark := (c.Max.X-c.Min.X)/vg.Length(perRow), legendLine
+	if bars {
+		mark = vg.Points(10)
+	}
 	for i, name := range names {
 		at := vg.Point{X: c.Min.X + step*vg.Length(i%perRow), Y: c.Max.Y - legendRow*(vg.Length(i/perRow)+0.5)}
 		if bars {
@@ -65,7 +68,7 @@ func drawLegend(c draw.Canvas, names []string, perRow int, bars bool) {
 			c.StrokeLine2(lineOf(i), at.X, at.Y, at.X+legendLine, at.Y)
 			c.DrawGlyph(markOf(i), vg.Point{X: at.X + legendLine/2, Y: at.Y})
 		}
-		c.FillText(style, vg.Point{X: at.X + legendLine + vg.Points(4), Y: at.Y}, name)
+		c.FillText(style, vg.Point{X: at.X + mark + vg.Points(4), Y: at.Y}, name)
 	}
 }
 

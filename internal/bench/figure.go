@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -137,12 +136,26 @@ func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
 	}
 	out := plot.New()
 	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
-	out.X.Tick.Marker, out.Y.Tick.Marker = ticks{}, ticks{}
+	across, upright := ticksOf(wide, true), ticksOf(wide, false)
+	out.X.Tick.Marker, out.Y.Tick.Marker = across, upright
 	dress(out)
 	if p.Groups != nil {
 		return out, p.bars(out, names, wide)
 	}
-	return out, p.lines(out, names)
+	if err := p.lines(out, names); err != nil {
+		return nil, err
+	}
+	if p.Counts {
+		out.X.Min, out.X.Max, across.whole = 0, max(1, out.X.Max), true
+	}
+	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
+		out.X.Scale, across.log = plot.LogScale{}, true
+	}
+	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
+		out.Y.Scale, upright.log = plot.LogScale{}, true
+	}
+	out.X.Tick.Marker, out.Y.Tick.Marker = across, upright
+	return out, nil
 }
 
 // lines draws every series with the colour and mark of its name.
@@ -170,15 +183,6 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 	}
 	if p.FromZero && !p.LogY {
 		out.Y.Min, out.Y.Max = 0, headroom(out.Y.Max)
-	}
-	if p.Counts {
-		out.X.Min, out.X.Max, out.X.Tick.Marker = 0, max(1, out.X.Max), ticks{whole: true}
-	}
-	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
-		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, logTicks{}
-	}
-	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
-		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	return nil
 }
@@ -213,38 +217,6 @@ func (p *Panel) annotate(out *plot.Plot, s Series, points plotter.XYs, mark draw
 	}
 	out.Add(labels)
 	return nil
-}
-
-// ticks are gonum's, labelled with as many decimals as tell them apart, and no more.
-type ticks struct {
-	whole bool // only at whole numbers
-}
-
-// Ticks implements plot.Ticker.
-func (t ticks) Ticks(lo, hi float64) []plot.Tick {
-	all := plot.DefaultTicks{}.Ticks(lo, hi)
-	if t.whole {
-		all = slices.DeleteFunc(all, func(t plot.Tick) bool { return t.Value != math.Round(t.Value) })
-	}
-	var major []float64
-	for _, t := range all {
-		if !t.IsMinor() {
-			major = append(major, t.Value)
-		}
-	}
-	if len(major) < 2 {
-		return all
-	}
-	step, decimals := major[1]-major[0], 0
-	for x := step; decimals < 9 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {
-		decimals++
-	}
-	for i, t := range all {
-		if !t.IsMinor() {
-			all[i].Label = strconv.FormatFloat(t.Value, 'f', decimals, 64)
-		}
-	}
-	return all
 }
 
 // headroom is the end of an axis whose largest value shall not touch it.

@@ -57,12 +57,12 @@ func planCluster(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 			cells, seen[key] = append(cells, c), true
 		}
 	}
-	p.each(func(data, net, way string, n int) { add(p.simulation(p.at(data, net, way, n))) })
 	p.eachOfTable9(func(data, model, net string, k int) {
 		for _, way := range table9Ways {
 			add(p.simulation(p.ofTable9(data, model, net, way, k)))
 		}
 	})
+	p.each(func(data, net, way string, n int) { add(p.simulation(p.at(data, net, way, n))) })
 	for _, data := range datasets {
 		for _, r := range p.linked.rates {
 			for _, way := range linkedWays {
