@@ -60,8 +60,15 @@ func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
 	for i := range int(last-first) + 1 {
 		k := first + float64(i)
 		text := "0"
+		switch most := max(math.Abs(first), math.Abs(last)) * step; {
+		case k == 0:
+		case most >= 1e6 || most < 1e-4: // more digits than there is room for
+			text = strconv.FormatFloat(k*step, 'e', powerOf(math.Abs(k*step))-powerOf(step), 64)
+		default:
+			text = strconv.FormatFloat(k*step, 'f', decimalsOf(step), 64)
+		}
 		if k != 0 {
-			text = strings.TrimRight(strconv.FormatFloat(k*step, 'f', decimalsOf(step), 64)+"\u00a0"+u.Name, "\u00a0")
+			text = strings.TrimRight(text+"\u00a0"+u.Name, "\u00a0")
 		}
 		a.Ticks = append(a.Ticks, tick{k * step * u.Size, text})
 	}
@@ -96,19 +103,22 @@ func niceStep(span float64, n int) float64 {
 
 // decimalsOf returns how many digits behind the point a multiple of a nice step has.
 func decimalsOf(step float64) int {
-	return max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	return max(0, -powerOf(step))
 }
+
+// powerOf returns the power of ten that x has at least one of.
+func powerOf(x float64) int { return int(math.Floor(math.Log10(x) + 1e-9)) }
 
 // logAxis returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of which are
 // marked within two powers of ten; of more, powers have a mark, of many every other one.
-func logAxis(lo, hi float64) axis {
+func logAxis(lo, hi float64, q quantity) axis {
 	if first, last := logStep(lo, math.Floor), logStep(hi, math.Ceil); last-first <= 6 {
 		if last == first {
 			last++
 		}
 		a := axis{lo: ofLogStep(first), hi: ofLogStep(last), log: true}
 		for k := first; k <= last; k++ {
-			a.Ticks = append(a.Ticks, tick{ofLogStep(k), strconv.FormatFloat(ofLogStep(k), 'g', -1, 64)})
+			a.Ticks = append(a.Ticks, tick{ofLogStep(k), logText(ofLogStep(k), q)})
 		}
 		return a
 	}
@@ -116,9 +126,18 @@ func logAxis(lo, hi float64) axis {
 	a := axis{lo: math.Pow(10, first), hi: math.Pow(10, last), log: true}
 	every := math.Ceil((last - first) / 6)
 	for k := first; k <= last; k += every {
-		a.Ticks = append(a.Ticks, tick{math.Pow(10, k), strconv.FormatFloat(math.Pow(10, k), 'g', -1, 64)})
+		a.Ticks = append(a.Ticks, tick{math.Pow(10, k), logText(math.Pow(10, k), q)})
 	}
 	return a
+}
+
+// logText writes a number that has one digit, times with their unit.
+func logText(x float64, q quantity) string {
+	if q != seconds {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	u := unitFor(q, x)
+	return strconv.FormatFloat(math.Round(x/u.Size*1e6)/1e6, 'g', -1, 64) + "\u00a0" + u.Name
 }
 
 // logStep returns where x stands among the numbers 1, 2 and 5 times a power of ten, 0 being 1: rounded as round does.

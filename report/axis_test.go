@@ -18,6 +18,9 @@ func TestAxes(t *testing.T) {
 		{0, 1 << 20, amount, "0|0.5 MiB|1.0 MiB"},
 		{0, 1, share, "0|50 %|100 %"},
 		{0.61, 0.83, score, "0.6|0.7|0.8|0.9"},
+		{0, 3e-7, plain, "0|1e-07|2e-07|3e-07"},
+		{1e7, 1.02e7, plain, "1.000e+07|1.005e+07|1.010e+07|1.015e+07|1.020e+07"},
+		{1e-12, 2.9e-12, plain, "1.0e-12|1.5e-12|2.0e-12|2.5e-12|3.0e-12"},
 	} {
 		a := linearAxis(tc.lo, tc.hi, tc.q, 4, true)
 		var texts []string
@@ -34,7 +37,14 @@ func TestAxes(t *testing.T) {
 			t.Errorf("axis of %v: from %v to %v with %d ticks", x, a.lo, a.hi, len(a.Ticks))
 		}
 	}
-	if a := logAxis(1e-25, 1e25).place(0, 100); len(a.Ticks) > 8 || a.at(1) < 49 || a.at(1) > 51 {
+	var times []string
+	for _, k := range logAxis(3e-6, 0.9, seconds).Ticks {
+		times = append(times, strings.ReplaceAll(k.Text, "\u00a0", " "))
+	}
+	if got := strings.Join(times, "|"); got != "1 µs|10 µs|100 µs|1 ms|10 ms|100 ms|1 s" {
+		t.Errorf("logarithmic axis of times has %s", got)
+	}
+	if a := logAxis(1e-25, 1e25, plain).place(0, 100); len(a.Ticks) > 8 || a.at(1) < 49 || a.at(1) > 51 {
 		t.Errorf("logarithmic axis with %d ticks, 1 at %v", len(a.Ticks), a.at(1))
 	}
 }

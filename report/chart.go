@@ -258,14 +258,14 @@ func (d drawing) axes(series []points) (x, y axis, other *scale) {
 	x = linearAxis(xlo, xhi, d.xKind, 6, false)
 	switch {
 	case d.log && ylo > 1/largest && yhi/ylo > 100:
-		y, other = logAxis(ylo, yhi), offered(linearAxis(0, yhi, d.kind, 4, true))
+		y, other = logAxis(ylo, yhi, d.kind), offered(linearAxis(0, yhi, d.kind, 4, true))
 	case d.zero || d.stacked:
 		y = linearAxis(min(0, ylo), max(yhi, 1e-9), d.kind, 4, true)
 	default:
 		y = linearAxis(ylo, yhi, d.kind, 4, true)
 	}
 	if d.smooth && !y.log && ylo > 1/largest && d.kind != score {
-		other = offered(logAxis(ylo, yhi))
+		other = offered(logAxis(ylo, yhi, d.kind))
 	}
 	return x.place(marginLeft, chartWidth-marginRight), y.place(chartHeight-marginBelow, marginTop), other
 }

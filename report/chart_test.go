@@ -167,7 +167,7 @@ func TestLogAxis(t *testing.T) {
 		want   string
 	}{{0.31, 1.9, "0.2 0.5 1 2"}, {1, 1, "1 2"}, {0.011, 99, "0.01 0.1 1 10 100"}, {2, 50, "2 5 10 20 50"}, {1e-7, 1, "1e-07 1e-05 0.001 0.1"}} {
 		var texts []string
-		a := logAxis(c.lo, c.hi).place(0, 100)
+		a := logAxis(c.lo, c.hi, plain).place(0, 100)
 		for _, k := range a.Ticks {
 			texts = append(texts, k.Text)
 		}

@@ -28,21 +28,17 @@ type column struct {
 	time bool                       // of a clock, which simulated devices have of their own
 }
 
-// columns are the results in the table of runs. A run that is not finished has an empty Result.
+// columns are the results in the table of runs, what runs are compared for first. A run that is not finished has an empty Result.
 var columns = []column{
-	{name: "data set", text: func(r *Run, s *Result) string { return first(s.Dataset, r.setting("dataset")) }},
-	{name: "model", text: func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},
-	{name: "devices", text: func(r *Run, _ *Result) string { return first(r.devices()) }},
-	{name: "parts", kind: count, of: func(_ *Run, s *Result) float64 { return positive(float64(s.Parts)) }},
-	{name: "epochs", kind: count, of: func(r *Run, s *Result) float64 { return max(float64(s.Epochs), float64(len(r.Epochs))) }, text: func(r *Run, _ *Result) string { return r.progress() }},
-	{name: "validation", kind: score, of: func(_ *Run, s *Result) float64 { return or(s.Val) }},
 	{name: "test", kind: score, of: func(_ *Run, s *Result) float64 { return or(s.Test) }},
+	{name: "validation", kind: score, of: func(_ *Run, s *Result) float64 { return or(s.Val) }},
 	{name: "best epoch", kind: count, of: func(_ *Run, s *Result) float64 {
 		if s.BestEpoch == nil {
 			return math.NaN()
 		}
 		return float64(*s.BestEpoch)
 	}},
+	{name: "epochs", kind: count, of: func(r *Run, s *Result) float64 { return max(float64(s.Epochs), float64(len(r.Epochs))) }, text: func(r *Run, _ *Result) string { return r.progress() }},
 	{name: "loss", kind: plain, of: func(r *Run, _ *Result) float64 {
 		return r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last()
 	}},
@@ -66,6 +62,10 @@ var columns = []column{
 		}
 		return slices.Max(s.PeakBytes.Devices)
 	}},
+	{name: "data set", text: func(r *Run, s *Result) string { return first(r.setting("dataset"), s.Dataset) }},
+	{name: "model", text: func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},
+	{name: "devices", text: func(r *Run, _ *Result) string { return first(r.devices()) }},
+	{name: "parts", kind: count, of: func(_ *Run, s *Result) float64 { return positive(float64(s.Parts)) }},
 }
 
 // cellOf returns what a run has in the column, and the number by which it is sorted.
@@ -112,13 +112,12 @@ func (r *Run) progress() string {
 	return fmt.Sprint(r.Result.Epochs)
 }
 
-// Compare returns what all runs have in common, and the table of what they have not: a heading, and a row for each. Columns in
+// Compare returns what all runs have in common, and the table of what they have not: a heading, and a row for each that begins with its whole name. Columns in
 // which no run has anything are left out.
 func Compare(runs []Run) (common []Fact, heading []string, rows [][]string) {
 	heading = []string{"run"}
-	names := distinctNames(runs)
 	for i := range runs {
-		rows = append(rows, []string{names[i]})
+		rows = append(rows, []string{runs[i].Name})
 	}
 	for _, c := range columns {
 		cells := make([]string, len(runs))
@@ -159,7 +158,7 @@ func WriteSeeds(w io.Writer, runs []Run, together []Fact) error {
 
 func writeComparison(w io.Writer, runs []Run, title string, together []Fact, spreads []any) error {
 	names := distinctNames(runs)
-	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Runs: tableOfRuns(runs, names)}
+	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Runs: tableOfRuns(runs)}
 	common, _, _ := Compare(runs)
 	c.Common = append(together, common...)
 	sim := 0

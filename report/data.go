@@ -97,7 +97,7 @@ func degreeHistogram(counts []float64) *histogram {
 	}
 	const bottom = chartHeight - marginBelow
 	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, the least of each bar", Note: "how many vertices have how many in-neighbours; both axes are logarithmic; a vertex with a loop in the data set is its own neighbour", Data: counts}
-	h.Y = logAxis(1, max(most, 10)).place(bottom, marginTop)
+	h.Y = logAxis(1, max(most, 10), plain).place(bottom, marginTop)
 	wide := float64(chartWidth-marginLeft-marginRight) / float64(n)
 	longest := fmt.Sprintf("%.0f", math.Exp2(float64(max(n-2, 0))))
 	every := int(math.Ceil((float64(len(longest)) + 1) * histogramLetter / wide))

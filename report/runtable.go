@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// runTable is a row for each run: the settings that differ between runs, then the results that do. The page offers to sort it.
+// runTable is a row for each run: the results that differ between runs, then the settings that do. The page offers to sort it.
 type runTable struct {
-	Settings, Results int // columns behind the name of the run
+	Results, Settings int // columns behind the name of the run
 	Columns           []string
 	Rows              [][]runCell
 }
@@ -20,42 +20,46 @@ type runCell struct {
 	Key  string // the number that rows are sorted by, "" where there is none
 }
 
-// Long reports whether lines of the cell may be broken anywhere.
-func (c runCell) Long() bool { return len(c.Text) > 16 }
+// Pieces are what the page does not break of a cell, unless they are longer than 24 letters: all of a short one, names in a path, entries of a list.
+func (c runCell) Pieces() []string {
+	if len(c.Text) <= 16 {
+		return []string{c.Text}
+	}
+	if strings.Contains(c.Text, ",") {
+		return strings.SplitAfter(c.Text, ",")
+	}
+	return strings.SplitAfter(c.Text, "/")
+}
 
 // Begins reports whether a group of columns begins with this one.
-func (t runTable) Begins(column int) bool { return column == 1 || column == 1+t.Settings }
+func (t runTable) Begins(column int) bool { return column == 1 || column == 1+t.Results }
 
-// tableOfRuns returns the table.
-func tableOfRuns(runs []Run, names []string) runTable {
+// tableOfRuns returns the table. Runs have their whole names.
+func tableOfRuns(runs []Run) runTable {
 	t := runTable{Columns: []string{"run"}}
-	for _, name := range names {
-		t.Rows = append(t.Rows, []runCell{{Text: name}})
+	for i := range runs {
+		t.Rows = append(t.Rows, []runCell{{Text: runs[i].Name}})
 	}
-	results := runTable{Rows: make([][]runCell, len(runs))}
 	for _, c := range columns {
 		cells := make([]runCell, len(runs))
 		for i := range runs {
 			text, key := c.cellOf(&runs[i])
 			cells[i] = runCell{text, keyOf(key)}
 		}
-		results.add(c.name, cells)
+		t.add(c.name, cells)
 	}
+	t.Results = len(t.Columns) - 1
 	for _, name := range settingNames(runs) {
 		cells := make([]runCell, len(runs))
 		for i := range runs {
 			text := first(runs[i].setting(name))
 			cells[i] = runCell{text, keyOf(settingNumber(text))}
 		}
-		if !results.says(name, cells) {
+		if !t.says(name, cells) {
 			t.add(name, cells)
 		}
 	}
-	t.Settings, t.Results = len(t.Columns)-1, len(results.Columns)
-	t.Columns = append(t.Columns, results.Columns...)
-	for i := range t.Rows {
-		t.Rows[i] = append(t.Rows[i], results.Rows[i]...)
-	}
+	t.Settings = len(t.Columns) - 1 - t.Results
 	return t
 }
 
@@ -70,7 +74,7 @@ func (t *runTable) add(name string, cells []runCell) {
 	}
 }
 
-// says reports whether the table has a column of that name with the same texts: "data set" is the name of dataset.
+// says reports whether the table has a column of that name with the same texts: "data set" is the name of dataset. Devices are those that were opened, whatever was asked for.
 func (t *runTable) says(name string, cells []runCell) bool {
 	for k, column := range t.Columns {
 		if strings.ReplaceAll(column, " ", "") == name {
@@ -78,7 +82,7 @@ func (t *runTable) says(name string, cells []runCell) bool {
 			for i, c := range cells {
 				same = same && t.Rows[i][k].Text == c.Text
 			}
-			return same
+			return same || name == "devices"
 		}
 	}
 	return false

@@ -66,7 +66,7 @@ func TestSortingRuns(t *testing.T) {
 	if got := slices.Compact(p.Cache.Cells); !slices.Equal(got, []string{"20%", "512MiB", "2GiB", "auto"}) || !slices.Equal(p.Cache.Sort, []string{"gpu-cache ascending"}) {
 		t.Errorf("by a setting: %v %v", got, p.Cache.Sort)
 	}
-	if !slices.Equal(p.Run.Cells, p.Before.Cells) || len(p.Before.Sort) > 0 || p.Run.Cells[10] != "10<b>&" {
+	if !slices.Equal(p.Run.Cells, p.Before.Cells) || len(p.Before.Sort) > 0 || p.Run.Cells[10] != "runs/10<b>&" {
 		t.Errorf("by name: %v", p.Run.Cells)
 	}
 	if !p.Keys || p.Page > p.Width || p.Hidden <= 0 || p.High >= 0 || p.Head < 10 {

@@ -40,22 +40,44 @@ func TestTableOfRuns(t *testing.T) {
 	b.Settings[1].Value, b.Settings[3].Value = "32", "other key"
 	a.Settings = append(a.Settings, Setting{Name: "epochs", Value: "12"})
 	b.Settings = append(b.Settings, Setting{Name: "epochs", Value: "9"}, Setting{Name: "batch-size", Value: "100"})
-	table := tableOfRuns([]Run{a, b}, []string{"a", "b"})
-	if want := []string{"run", "hidden", "batch-size", "epochs", "loss"}; !slices.Equal(table.Columns[:5], want) || table.Settings != 2 {
+	table := tableOfRuns([]Run{a, b})
+	if want := []string{"run", "epochs", "loss"}; !slices.Equal(table.Columns[:3], want) || !slices.Equal(table.Columns[len(table.Columns)-2:], []string{"hidden", "batch-size"}) || table.Settings != 2 {
 		t.Errorf("%d settings, columns %q, want %q first", table.Settings, table.Columns, want)
 	}
-	if len(table.Columns) != 1+table.Settings+table.Results || !table.Begins(1) || !table.Begins(3) || table.Begins(0) || table.Begins(2) {
+	if len(table.Columns) != 1+table.Settings+table.Results || !table.Begins(1) || !table.Begins(1+table.Results) || table.Begins(0) || table.Begins(2) {
 		t.Errorf("groups of %d and %d of %d columns", table.Settings, table.Results, len(table.Columns))
 	}
-	if got := table.Rows[0][:4]; !slices.Equal(got, []runCell{{"a", ""}, {"64", "64"}, {"-", ""}, {"12", "12"}}) {
-		t.Errorf("row %v", got)
+	if row := table.Rows[0]; !slices.Equal(slices.Concat(row[:2], row[len(row)-2:]), []runCell{{a.Name, ""}, {"12", "12"}, {"64", "64"}, {"-", ""}}) {
+		t.Errorf("row %v", row)
 	}
 	b.Result.Epochs = 10 // the setting and the result say different things
-	if table = tableOfRuns([]Run{a, b}, []string{"a", "b"}); table.Settings != 3 || !slices.Equal(table.Columns[1:5], []string{"hidden", "epochs", "batch-size", "epochs"}) {
+	if table = tableOfRuns([]Run{a, b}); table.Settings != 3 || !slices.Equal(table.Columns[len(table.Columns)-3:], []string{"hidden", "epochs", "batch-size"}) {
 		t.Errorf("%d settings, columns %q", table.Settings, table.Columns)
 	}
-	if table = tableOfRuns([]Run{a, a}, []string{"a", "a"}); len(table.Columns) != 1 {
+	if table = tableOfRuns([]Run{a, a}); len(table.Columns) != 1 {
 		t.Errorf("of equal runs: columns %q", table.Columns)
+	}
+}
+
+// The test score stands first; data set and devices stand once, as whole as the run has them, and a page breaks them between their pieces alone.
+func TestTableOfRunsOnce(t *testing.T) {
+	a, b := sampleRun(t, 3, false), sampleRun(t, 3, false)
+	score := 0.25
+	b.Name, b.Result.Test, b.Result.Devices = "some/where/else", &score, []string{"cpu:0,threads=1"}
+	b.Settings[0].Value = "/data/of/others/cora"
+	b.Settings = append(b.Settings, Setting{Name: "devices", Value: "auto"})
+	table := tableOfRuns([]Run{a, b})
+	heads, row := map[string]int{}, table.Rows[1]
+	for i, name := range table.Columns {
+		heads[strings.ReplaceAll(name, " ", "")] = i
+	}
+	if len(heads) != len(table.Columns) || table.Columns[1] != "test" || row[0].Text != "some/where/else" || row[heads["dataset"]].Text != "/data/of/others/cora" || row[heads["devices"]].Text != "cpu:0,threads=1" {
+		t.Errorf("columns %q, row %v", table.Columns, row)
+	}
+	for text, want := range map[string][]string{"12,345": {"12,345"}, "/data/of/others/cora": {"/", "data/", "of/", "others/", "cora"}, "cpu:0,threads=1,link=1GiB/s": {"cpu:0,", "threads=1,", "link=1GiB/s"}} {
+		if got := (runCell{Text: text}).Pieces(); !slices.Equal(got, want) {
+			t.Errorf("%q in pieces %q", text, got)
+		}
 	}
 }
 

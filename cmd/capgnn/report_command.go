@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,7 +26,7 @@ type reportResult struct {
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", UsageText: "capgnn report runs/first runs/second --out both.html", Usage: "draw a run as one web page, or compare several", ArgsUsage: "RUN...",
-		Description: "The page of one run, or of a folder of `train --seeds`, is report.html in its folder, which `train` writes too; of several runs it is comparison.html, with their curves over each other. Pages need no network. Runs that are not finished are drawn as far as they are.",
+		Description: "The page of one run, or of a folder of `train --seeds`, is report.html in its folder, which `train` writes too; of several runs it is comparison.html, with their curves over each other; a folder of `train --seeds` among them stands for its runs. Pages need no network. Runs that are not finished are drawn as far as they are.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "write the page to `FILE`"},
 		},
@@ -81,11 +80,17 @@ func pageOf(folders []string) (p reportPage, err error) {
 		return reportPage{runs, func(w io.Writer) error { return report.WriteSeeds(w, runs, together) }, d.Report()}, err
 	}
 	for _, folder := range folders {
-		run, err := runfolder.Dir(filepath.Clean(folder)).Describe()
+		var runs []report.Run
+		if d := runfolder.SeedsDir(filepath.Clean(folder)); d.HoldsSeeds() {
+			runs, _, err = d.Describe()
+		} else {
+			runs = make([]report.Run, 1)
+			runs[0], err = runfolder.Dir(filepath.Clean(folder)).Describe()
+		}
 		if err != nil {
 			return p, err
 		}
-		p.runs = append(p.runs, run)
+		p.runs = append(p.runs, runs...)
 	}
 	if len(p.runs) == 1 {
 		p.draw, p.out = func(w io.Writer) error { return report.WriteRun(w, p.runs[0]) }, runfolder.Dir(p.runs[0].Name).Report()
@@ -104,20 +109,9 @@ func printReport(k *term.Console, out string, runs []report.Run) error {
 		}
 		return json.NewEncoder(k.Out).Encode(r)
 	}
-	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 	if len(runs) > 1 {
-		common, heading, rows := report.Compare(runs)
-		for i, name := range heading { // runs beside each other: a terminal holds some, but not what is said of one in a line
-			fmt.Fprint(t, name)
-			for _, row := range rows {
-				fmt.Fprint(t, "\t", row[i])
-			}
-			fmt.Fprintln(t)
-		}
-		for _, f := range common {
-			fmt.Fprintf(t, "%s\t%s in all\n", f.Name, f.Text)
-		}
+		printRuns(k.Out, runs)
 	}
-	fmt.Fprintf(t, "written\t%s\n", out)
-	return t.Flush()
+	_, err := fmt.Fprintf(k.Out, "written  %s\n", out)
+	return err
 }

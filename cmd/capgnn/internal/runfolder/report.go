@@ -16,9 +16,6 @@ import (
 
 // Describe returns what the folder says of its run.
 func (d Dir) Describe() (report.Run, error) {
-	if !d.HoldsRun() && SeedsDir(d).HoldsSeeds() {
-		return report.Run{}, term.Usagef("report: %s holds runs of several seeds: name it alone, or its runs %s/seed-N", d, d)
-	}
 	if !d.HoldsRun() {
 		return report.Run{}, term.Usagef("report: %s holds no run: it has no config.yaml", d)
 	}
