@@ -97,7 +97,7 @@ func planAblation(b *Bench, datasets []string) ([]cell, func() bench.Section, er
 		s := bench.Section{Title: "Table 8: what JACA, RAPA and the pipeline bring", Text: []string{
 			fmt.Sprintf("3 layers, hidden 256, on %s. none: parts of equal inner vertices, edges and training vertices, every halo row in every epoch. JACA: caches of the size that memory leaves, rows at most %s epochs old. RAPA: parts fitted to the devices, lossless. pipeline: rows are used from the next epoch on. Scores are those at the best validation epoch of %d, over %d seeds.",
 				devices.InWords(devices.Format(specs)), boundedStaleness, epochs, len(b.opt.Seeds)),
-			levelsText, simulatedText}}
+			levelsText, timesText(devices.Format(specs))}}
 		for _, model := range models {
 			b.showAblation(&s, model, datasets, func(data string, v variant, seed uint64) setting { return at(data, model, v, seed) })
 		}

@@ -157,7 +157,7 @@ func planOverhead(b *Bench, datasets []string) ([]cell, func() bench.Section, er
 		}
 	}
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "Fig. 19: what the caches cost and bring", Text: []string{fmt.Sprintf("Measured: GCN on CPU devices, medians of %d epochs, rows at most %s epochs old, no pipeline. check: looking up schedules and versions, and pick: putting rows together, means over the devices. overhead is (check + pick) / epoch, as in the paper; the run without caches picks rows as well, so added is what they cost beyond it. benefit is (epoch without − epoch with) / (check + pick).", epochs, boundedStaleness)}}
+		s := bench.Section{Title: "Fig. 19: what the caches cost and bring", Text: []string{fmt.Sprintf("Measured: GCN on CPU devices, medians of %d epochs, rows at most %s epochs old, no pipeline. check: looking up schedules and versions, and pick: putting rows together, means over the devices. overhead is (check + pick) / epoch, as in the paper; the run without caches picks rows as well, so added is what they cost beyond it. benefit is (epoch without − epoch with) / (check + pick), with a question mark where it may be noise: the middle halves of both runs' epochs overlap.", epochs, boundedStaleness), timesText("cpu")}}
 		table := bench.Table{Columns: []string{"data set", "devices", "size", "epoch ms", "without ms", "check µs", "pick ms", "overhead %", "added %", "benefit"}}
 		over, benefit := bench.Panel{Title: "overhead", X: "size of both caches, % of the rows", Y: "overhead, % of the epoch", FromZero: true}, bench.Panel{Title: "benefit over overhead", X: "size of both caches, % of the rows", Y: "benefit / overhead, times"}
 		for _, data := range datasets {
@@ -170,7 +170,7 @@ func planOverhead(b *Bench, datasets []string) ([]cell, func() bench.Section, er
 					cost, own, whole := l.Value("check_s")+l.Value("pick_s"), without.Value("check_s")+without.Value("pick_s"), l.Value("epoch_s")
 					gain := (without.Value("epoch_s") - whole) / max(1e-12, cost)
 					table.Add(shortDataset(data), devices.InWords(deviceList), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(without, "epoch_s"), fmt.Sprintf("%.1f", 1e6*l.Value("check_s")), milliseconds(l, "pick_s"),
-						percent(cost/whole), percent((cost-own)/whole), fmt.Sprintf("%.1f", gain))
+						percent(cost/whole), percent((cost-own)/whole), doubtful(fmt.Sprintf("%.1f", gain), l, without))
 					o.Y, g.Y = append(o.Y, 100*cost/whole), append(g.Y, gain)
 				}
 				over.Series, benefit.Series = append(over.Series, o), append(benefit.Series, g)

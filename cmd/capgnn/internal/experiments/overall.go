@@ -46,7 +46,7 @@ func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 	return cells, func() bench.Section {
 		s := bench.Section{Title: "Table 7: overall", Text: []string{
 			fmt.Sprintf("Seconds of 200 epochs, as in the paper; a cell is epoch / communication / validation score in %%, at the best epoch of %d. communication: transfers of the busiest device. vanilla: equal parts, every halo row in every epoch; capgnn: parts fitted to the devices, lossless, rows at most %s epochs old, pipeline. Graphs called NAME-like are stand-ins for the paper's, and not of their size: compare columns and rows of this table, not with the paper's.", epochs, boundedStaleness),
-			levelsText, simulatedText}}
+			levelsText, timesText(list[0].devices)}}
 		for _, model := range models {
 			t := bench.Table{Title: model, Columns: append([]string{"data set", ""}, groupNames(list)...)}
 			f := bench.Figure{Title: "Seconds of 200 epochs, " + model}

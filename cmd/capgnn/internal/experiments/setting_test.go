@@ -153,6 +153,25 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// What times say is as certain as they are: simulated ones, measured ones, and a difference that their spread may explain.
+func TestNoisyTimes(t *testing.T) {
+	line := func(epochs ...float64) *bench.Line {
+		return &bench.Line{Series: map[string][]float64{"epoch_s": epochs}}
+	}
+	quick, slow, mixed := line(9, 1, 1.1, 1.2, 1.3), line(9, 2, 2.1, 2.2, 2.3), line(9, 1, 1.2, 2.1, 2.2)
+	for _, c := range []struct {
+		a, b *bench.Line
+		want string
+	}{{quick, slow, "3.0"}, {slow, quick, "3.0"}, {quick, mixed, "3.0 ?"}, {mixed, slow, "3.0 ?"}, {quick, line(1), "3.0 ?"}, {quick, quick, "3.0 ?"}} {
+		if got := doubtful("3.0", c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %s, want %s", c.a.Series, c.b.Series, got, c.want)
+		}
+	}
+	if timesText(fours) != simulatedText || strings.Contains(timesText("cpu:0,threads=1"), "simulated") {
+		t.Error("measured times are called simulated")
+	}
+}
+
 // The page of the results says where they come from, and what is not known is left out.
 func TestFacts(t *testing.T) {
 	r := EnvironmentRun{Command: []string{"capgnn", "bench", "all", "--out", "a b"}, CPU: "Z80", Cores: 1}

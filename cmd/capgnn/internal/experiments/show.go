@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -57,6 +58,25 @@ func meanOf(lines []*bench.Line, name string) string {
 	return fmt.Sprintf("%.2f ± %.2f", m, d)
 }
 
+// middle returns the first and the third quartile of the epochs of a run behind the first.
+func middle(l *bench.Line) (low, high float64) {
+	x := l.Series["epoch_s"]
+	if len(x) < 2 {
+		return math.Inf(-1), math.Inf(1)
+	}
+	x = slices.Sorted(slices.Values(x[1:]))
+	return stat.Quantile(0.25, stat.Empirical, x, nil), stat.Quantile(0.75, stat.Empirical, x, nil)
+}
+
+// doubtful writes a difference of two runs' epochs with a question mark where it may be noise: the middle halves of their epochs overlap.
+func doubtful(text string, a, b *bench.Line) string {
+	lowA, highA := middle(a)
+	if lowB, highB := middle(b); lowA <= highB && lowB <= highA {
+		return text + " ?"
+	}
+	return text
+}
+
 // ratio writes how many times a is of b.
 func ratio(a, b float64) string {
 	if b == 0 || math.IsNaN(a/b) {
@@ -80,6 +100,14 @@ func scaled(x []float64, by float64) []float64 {
 		out[i] = by * x[i]
 	}
 	return out
+}
+
+// timesText says where the times of devices come from, and what is as uncertain as they are.
+func timesText(devices string) string {
+	if strings.HasPrefix(devices, "sim:") {
+		return simulatedText
+	}
+	return "Times are measured: medians of the epochs behind the first, with whatever else the machine did, so small differences say nothing. Which rows have slots and which layers read old ones follows from rates that were measured, too: bytes with caches may differ from one repetition to the next."
 }
 
 // simulatedText says where simulated times come from.

@@ -115,7 +115,7 @@ func (p *stalenessPlan) section() bench.Section {
 	}
 	return bench.Section{Title: "Staleness: score against bytes", Tables: []bench.Table{table}, Figures: []bench.Figure{figure}, Text: []string{
 		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. Levels are those of --comm; s is --staleness with fp32 rows, and where levels age rows, so do these. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
-		simulatedText}}
+		timesText(devices.Format(p.specs))}}
 }
 
 // addPoint adds a point to a panel: to the series of its level, or to that of fixed bounds. The spread is that of seeds that are paired with the exact runs', so that what
