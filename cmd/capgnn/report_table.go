@@ -16,8 +16,8 @@ const (
 	longCell   = 14 // letters of a longer text than stands beside those of other runs
 )
 
-// printRuns writes what runs differ in, runs beside each other by number, as many as a line of a terminal holds, and then what they have in common. Names of
-// runs, data sets and devices are whole, and stand there once.
+// printRuns writes what runs differ in, runs beside each other by number, as many as a line of a terminal holds, and
+// then what they have in common. Names of runs, data sets and devices are whole, and stand there once.
 func printRuns(w io.Writer, runs []report.Run) {
 	common, heading, rows := report.Compare(runs)
 	label := 0

@@ -57,9 +57,11 @@ func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	return t.spaced(all, lo, hi)
 }
 
-// powers labels powers of ten; where fewer than two of them are on the axis, also their 2 and 5 fold, or else all that lies between; nil: these are fewer than two, too.
+// powers labels powers of ten; where fewer than two of them are on the axis, also their 2 and 5 fold, or else all that
+// lies between; nil: these are fewer than two, too.
 func (t ticks) powers(lo, hi float64) []plot.Tick {
-	all := slices.CompactFunc(plot.LogTicks{Prec: -1}.Ticks(lo, hi), func(a, b plot.Tick) bool { return within(a.Value, b.Value, b.Value) })
+	alike := func(a, b plot.Tick) bool { return within(a.Value, b.Value, b.Value) }
+	all := slices.CompactFunc(plot.LogTicks{Prec: -1}.Ticks(lo, hi), alike)
 	for _, digits := range []string{"1", "125", "123456789"} {
 		labels := 0
 		for i := range all {
@@ -81,7 +83,8 @@ func (t ticks) powers(lo, hi float64) []plot.Tick {
 	return nil
 }
 
-// labelled writes numbers that are equally far from each other: with the same decimals, or where these would be many, or digits before the point, with an exponent.
+// labelled writes numbers that are equally far from each other: with the same decimals, or where these would be many,
+// or digits before the point, with an exponent.
 func labelled(x []float64) []string {
 	if len(x) == 0 {
 		return nil
