@@ -38,6 +38,9 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 		}
 		for line := range strings.Lines(string(text)) {
 			code, _, _ := strings.Cut(line, "//")
+			if strings.Contains(code, "filepath.Glob(") && !strings.Contains(code, `filepath.Glob("`) {
+				t.Errorf("%s: %s: use fs.Glob of os.DirFS: the path of a folder is no pattern", f.path, strings.TrimSpace(line))
+			}
 			if !opensFiles.MatchString(code) || strings.Contains(code, `("/proc/`) {
 				continue
 			}

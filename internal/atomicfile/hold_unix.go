@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"capgnn/internal/regular"
 )
 
 // hold makes a temporary file or folder and holds it until held is closed. Between being made and being held it may look
@@ -23,7 +25,7 @@ func hold(create func() (name string, err error)) (name string, held *os.File, e
 			return "", nil, errors.Join(err, os.Remove(name))
 		}
 		err = syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && leadsTo(name, held) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) && regular.LeadsTo(name, held) {
 			return name, held, nil // on a file system without locks nobody can hold it, and so nobody sweeps it away
 		}
 		held.Close()
@@ -39,17 +41,7 @@ func removeAbandoned(name string) {
 		return
 	}
 	defer f.Close()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && leadsTo(name, f) {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && regular.LeadsTo(name, f) {
 		_ = os.RemoveAll(name) // what stays takes room and does no harm
 	}
-}
-
-// leadsTo reports whether name still is that of f.
-func leadsTo(name string, f *os.File) bool {
-	a, err := os.Lstat(name)
-	if err != nil {
-		return false
-	}
-	b, err := f.Stat()
-	return err == nil && os.SameFile(a, b)
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"capgnn/internal/regular"
 )
 
 // Write makes the file path (mode 0644) of what write writes: into a file beside it, synced, renamed, the folder synced.
@@ -76,7 +78,7 @@ func replace(path string, write func(io.Writer) error, durable bool) error {
 
 // fill writes the content of a temporary file.
 func fill(name string, write func(io.Writer) error, durable bool) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	f, err := regular.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +85,7 @@ func fileName(epoch int) string {
 	return fmt.Sprintf("%s%08d%s", prefix, epoch, suffix)
 }
 
-// Save writes ckpt to the folder dir (made as needed) as epoch-NNNNNNNN.ckpt and keeps the newest keep files (less than 1 means 2).
+// Save writes ckpt to the folder dir (made in its parent, which has to be there) as epoch-NNNNNNNN.ckpt and keeps the newest keep files (less than 1 means 2).
 // The file appears whole or not at all: written beside its place, synced, renamed, the folder synced; only after that are
 // others removed. Files of later epochs go too: the run did not resume from them, so they were damaged or belong to
 // an abandoned run.
@@ -92,7 +93,10 @@ func Save(dir string, ckpt *File, keep int) error {
 	if keep < 1 {
 		keep = 2
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	if err := regular.CheckFolder(dir); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	path := filepath.Join(dir, fileName(ckpt.Epoch))
@@ -184,12 +188,12 @@ func epochsIn(dir string) ([]int, error) {
 
 // removePartial deletes files that a killed run left half written.
 func removePartial(dir string) error {
-	partial, err := filepath.Glob(filepath.Join(dir, prefix+"*"+partial))
+	partial, err := fs.Glob(os.DirFS(dir), prefix+"*"+partial) // dir is no pattern
 	if err != nil {
 		return fmt.Errorf("remove partial checkpoints: %w", err)
 	}
 	for _, p := range partial {
-		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, p)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove partial checkpoints: %w", err)
 		}
 	}

@@ -266,7 +266,7 @@ func namesIn(t *testing.T, dir string) []string {
 }
 
 func TestSaveKeepsTheNewest(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run", "checkpoint")
+	dir := filepath.Join(t.TempDir(), "checkpoint")
 	for epoch := range 6 {
 		if err := Save(dir, sample(epoch*20), 3); err != nil {
 			t.Fatal(err)
@@ -293,7 +293,11 @@ func TestSaveKeepsTheNewest(t *testing.T) {
 // TestLoadLatestAfterAKill plays what a SIGKILL can leave: a partial file beside whole ones; and what a failing disk can:
 // the newest files cut or changed. The one before is used, and each loss is told.
 func TestLoadLatestAfterAKill(t *testing.T) {
-	dir := t.TempDir()
+	parent := t.TempDir()
+	dir, other := filepath.Join(parent, "[ab]"), filepath.Join(parent, "a") // no pattern
+	if err := errors.Join(os.Mkdir(other, 0o755), os.WriteFile(filepath.Join(other, "epoch-00000004.ckpt.tmp123"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for epoch := 1; epoch <= 3; epoch++ {
 		if err := Save(dir, sample(epoch), 3); err != nil {
 			t.Fatal(err)
@@ -338,6 +342,9 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 	if got := namesIn(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
+	if got := namesIn(t, other); len(got) != 1 {
+		t.Errorf("another folder holds %v", got)
+	}
 	load(3)
 
 	for _, name := range want {
@@ -350,6 +357,21 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 	}
 	if _, _, err := LoadLatest(filepath.Join(dir, "none")); !errors.Is(err, ErrNone) {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+// A checkpoint goes into a folder of its own: through no link, nor into a parent that is not there.
+func TestSaveElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	link, other := filepath.Join(dir, "link"), filepath.Join(dir, "other")
+	if err := errors.Join(os.Mkdir(other, 0o755), os.Symlink(other, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(link, sample(1), 1); err == nil || !strings.Contains(err.Error(), "is a link") || len(namesIn(t, other)) > 0 {
+		t.Errorf("a link: %v, and the other folder holds %v", err, namesIn(t, other))
+	}
+	if err := Save(filepath.Join(dir, "gone", "checkpoint"), sample(1), 1); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no parent: %v", err)
 	}
 }
 

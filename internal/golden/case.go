@@ -2,6 +2,7 @@ package golden
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -130,7 +131,7 @@ func Load() ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*.npz")) // sorted
+	paths, err := fs.Glob(os.DirFS(dir), "*.npz") // sorted
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func Load() ([]Case, error) {
 	}
 	cases := make([]Case, len(paths))
 	for i, p := range paths {
-		if cases[i], err = Read(p); err != nil {
+		if cases[i], err = Read(filepath.Join(dir, p)); err != nil {
 			return nil, err
 		}
 	}

@@ -35,7 +35,7 @@ func Take(path string) (*Lock, error) {
 			return nil, err
 		}
 		free, err := tryLock(f)
-		if free && stillAt(path, f) { // else its holder has removed it since
+		if free && regular.LeadsTo(path, f) { // else its holder has removed it since
 			if err = write(f); err == nil {
 				return &Lock{f}, nil
 			}
@@ -55,22 +55,29 @@ func Take(path string) (*Lock, error) {
 	}
 }
 
-// stillAt reports whether f is what path names.
-func stillAt(path string, f *os.File) bool {
-	mine, err := f.Stat()
+// Wrote reports whether path is the file of a lock, whoever holds it or has left it: what says so, or has not come to say anything.
+func Wrote(path string) bool {
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}
-	there, err := os.Stat(path)
-	return err == nil && os.SameFile(mine, there)
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && (info.Size() == 0 || read(f).PID > 0)
 }
 
-// Release gives the lock up and removes its file. A nil lock is none.
+// Lost reports whether the file of the lock has been removed or replaced, so that another process may hold the lock, too. A nil
+// lock is none.
+func (l *Lock) Lost() bool { return l != nil && l.f != nil && !regular.LeadsTo(l.f.Name(), l.f) }
+
+// Release gives the lock up and removes its file, but not that of another holder. A nil lock is none.
 func (l *Lock) Release() {
 	if l == nil || l.f == nil {
 		return
 	}
-	_ = os.Remove(l.f.Name()) // what stays is no obstacle
+	if !l.Lost() {
+		_ = os.Remove(l.f.Name()) // what stays is no obstacle
+	}
 	l.f.Close()
 	l.f = nil
 }

@@ -152,6 +152,37 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// A lock whose file has gone is lost, and its release removes no other holder's file. A link is no lock.
+func TestLost(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "lock"), filepath.Join(dir, "link")
+	first, err := Take(path)
+	if err != nil || first.Lost() {
+		t.Fatal(err, first.Lost())
+	}
+	if err := os.Remove(path); err != nil || !first.Lost() {
+		t.Errorf("%v, or the lock is not lost", err)
+	}
+	second, err := Take(path)
+	if err != nil || !first.Lost() {
+		t.Fatal(err, first.Lost())
+	}
+	first.Release()
+	if second.Lost() {
+		t.Error("a release removed another holder's file")
+	}
+	second.Release()
+	if err := errors.Join(os.WriteFile(path, []byte("mine"), 0o644), os.Symlink(path, link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(link); err == nil {
+		t.Error("a link was locked")
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // A holder that says nothing readable is told as what it is, on one short line.
 func TestHolderString(t *testing.T) {
 	f := filepath.Join(t.TempDir(), "lock")

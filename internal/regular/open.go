@@ -21,9 +21,14 @@ func (e *NotRegular) Error() string {
 // Open opens a regular file to read it, as os.Open does.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile is os.OpenFile for regular files; with os.O_CREATE a file that is not there is made.
+// OpenFile is os.OpenFile for regular files; with os.O_CREATE a file that is not there is made. A file to be written to has
+// this name alone: what lies in a folder of others may be a link to a file of ours.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
-	info, err := os.Stat(path)
+	look, check := os.Stat, check
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		look, check, flag = os.Lstat, checkAlone, flag|withoutLinks
+	}
+	info, err := look(path)
 	if err == nil {
 		err = check(path, info) // before it is opened: a device may act on that
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -63,11 +68,39 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// LeadsTo reports whether path still is the name of f, and no link.
+func LeadsTo(path string, f *os.File) bool {
+	there, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	mine, err := f.Stat()
+	return err == nil && os.SameFile(there, mine)
+}
+
+// CheckFolder refuses what is no folder but has the name of one, such as a link, which would lead to somebody else's. What is not
+// there is no fault.
+func CheckFolder(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is %s: put a folder in its place, or remove it", path, Kind(info.Mode()))
+	}
+	return nil
+}
+
 func check(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
 	return &NotRegular{Path: path, Kind: Kind(info.Mode())}
+}
+
+// checkAlone is check for a file that has no other name, either.
+func checkAlone(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() && names(info) > 1 {
+		return &NotRegular{Path: path, Kind: "one of several names of a file (hard links)"}
+	}
+	return check(path, info)
 }
 
 // Kind names what a mode is of, with its article.
@@ -77,6 +110,8 @@ func Kind(m fs.FileMode) string {
 		return "a file"
 	case m.IsDir():
 		return "a folder"
+	case m&fs.ModeSymlink != 0:
+		return "a link"
 	case m&fs.ModeNamedPipe != 0:
 		return "a FIFO or pipe"
 	case m&fs.ModeSocket != 0:

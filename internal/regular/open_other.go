@@ -2,4 +2,8 @@
 
 package regular
 
-const withoutWaiting = 0
+import "io/fs"
+
+const withoutWaiting, withoutLinks = 0, 0
+
+func names(fs.FileInfo) uint64 { return 1 }
