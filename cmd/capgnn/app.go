@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -40,10 +41,15 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
-	n, err := o.to.Write(p)
-	o.err = err
-	return n, err
+	_, o.err = o.to.Write(controls.ReplaceAllFunc(p, func(c []byte) []byte { return fmt.Appendf(nil, "\\u%04x", []rune(string(c))[0]) }))
+	if o.err != nil {
+		return 0, o.err
+	}
+	return len(p), nil
 }
+
+// controls are the characters that a terminal obeys, but tabs and line ends. Names in files may hold them; strings of JSON take their escapes.
+var controls = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f-\u009f]")
 
 // cause is the reason in an error of the system, without the call and the name.
 func cause(err error) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -85,5 +86,47 @@ func TestHostileRunFiles(t *testing.T) {
 		if !strings.Contains(errs.String(), filepath.Base(list[0])) {
 			t.Errorf("%s: nobody was told: %s", what, errs.String())
 		}
+	}
+}
+
+// Texts of a run folder that somebody else may have made move no terminal's cursor, and forge no line of a table.
+func TestTextsOfOthers(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"train", "--quiet", "--dataset", "ok.npz", "--hidden", "8", "--epochs", "2", "--devices", "cpu:0"}
+	s.must(append(args, "--run-dir", "a")...)
+	s.must(append(args, "--run-dir", "b", "--lr", "0.02")...)
+	s.must(append(args, "--run-dir", "all", "--seeds", "1-2")...)
+	lines := func(text string) int { return strings.Count(text, "\n") }
+	show := [][]string{{"train", "--resume", "a", "--quiet"}, {"train", "--resume", "all", "--quiet"}, {"report", "a", "b", "--out", "both.html"},
+		{"predict", "--run", "a", "--out", "p.csv", "--quiet"}, {"train", "--resume", "a", "--quiet", "--json"}, {"data", "info", "ok.npz"}}
+	var before []string
+	for _, args := range show {
+		before = append(before, s.must(args...))
+	}
+	before[0] += "\n" // classes get names
+	const evil = `\u001b]0;owned\u0007\u001b[2J\u007f\u009b31m\nval  0.99\ttest 0.99\r`
+	for _, name := range []string{"a", "all/seed-1", "all/seed-2"} {
+		for _, file := range []string{"result.json", "names.json"} {
+			text, err := os.ReadFile(s.path(name + "/" + file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = regexp.MustCompile(`"(dataset|model|metric|order|storage|weights_sha256|run_dir)": "[^"]*"`).ReplaceAll(text, []byte(`"$1": "`+evil+`"`))
+			text = regexp.MustCompile(`"(class_names|columns)": ?(null|\[[^]]*\])`).ReplaceAll(text, []byte(`"$1": ["`+evil+`", "`+evil+`", "c"]`))
+			s.put(name+"/"+file, text)
+		}
+	}
+	for i, args := range show {
+		got := s.must(args...)
+		if bad := strings.IndexFunc(got, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }); bad >= 0 || lines(got) != lines(before[i]) {
+			t.Errorf("%q: control characters, or %d lines, want %d:\n%q", args, lines(got), lines(before[i]), got)
+		}
+		if i < 3 && !strings.Contains(got, "owned") {
+			t.Errorf("%q does not print what this test looks for:\n%s", args, got)
+		}
+	}
+	if r := readResultLine(t, s.must("train", "--resume", "a", "--quiet", "--json")); !strings.Contains(r.Dataset, "\x7f\u009b31m\n") {
+		t.Errorf("the escapes of JSON give %q back", r.Dataset)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/report"
 )
 
@@ -29,7 +30,7 @@ func printRuns(w io.Writer, runs []report.Run) {
 	}
 	cellsOf := func(i int) (cells []string, long bool) {
 		for _, row := range rows {
-			cells = append(cells, row[i])
+			cells = append(cells, term.Escaped(row[i])) // files of runs may be anybody's
 			long = long || utf8.RuneCountInString(row[i]) > longCell
 		}
 		return cells, long
@@ -72,7 +73,7 @@ func printRuns(w io.Writer, runs []report.Run) {
 		printOnce(w, heading[i], label, cells)
 	}
 	for _, f := range common {
-		fmt.Fprintf(w, "%s%s in all\n", padded(f.Name, label), f.Text)
+		fmt.Fprintf(w, "%s%s in all\n", padded(f.Name, label), term.Escaped(f.Text))
 	}
 }
 

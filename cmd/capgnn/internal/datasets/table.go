@@ -107,7 +107,7 @@ func (l *labelInfo) print(t io.Writer) {
 	fmt.Fprintf(t, "classes\t%d, %s; %s without\n", l.Classes, kind, term.Counted(l.Unlabelled, "vertex"))
 	if l.Names != nil && len(l.Sizes) <= shownClasses {
 		for c, n := range l.Sizes {
-			fmt.Fprintf(t, "  %s\t%s\n", l.Names[c], term.Grouped(n))
+			term.Row(t, "  "+l.Names[c], term.Grouped(n))
 		}
 		return
 	}

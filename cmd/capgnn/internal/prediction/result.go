@@ -34,6 +34,9 @@ func (r *Result) Print(k *term.Console) error {
 	if r.Layer != nil {
 		what = fmt.Sprintf("%s of hidden layer %d", what, *r.Layer)
 	}
-	fmt.Fprintf(t, "dataset\t%s\nweights\t%s\n%s\t%d × %d in %s\nfile\t%s\n", r.Dataset, r.Weights, what, r.Vertices, r.Columns, term.Duration(&r.Seconds), r.Out)
+	term.Row(t, "dataset", r.Dataset)
+	term.Row(t, "weights", r.Weights)
+	term.Row(t, what, fmt.Sprintf("%d × %d in %s", r.Vertices, r.Columns, term.Duration(&r.Seconds)))
+	term.Row(t, "file", r.Out)
 	return t.Flush()
 }

@@ -183,7 +183,7 @@ func scoreName(metric, positive string) string {
 
 func (r *Result) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
+	row := func(name, format string, a ...any) { term.Row(t, name, fmt.Sprintf(format, a...)) }
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
 	if r.Classes != nil {

@@ -220,11 +220,13 @@ func (s *Summary) Print(k *term.Console, page string) error {
 		return json.NewEncoder(k.Out).Encode(s)
 	}
 	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "dataset\t%s\nmodel\t%s\nseeds\t%s\n", s.Dataset, s.Model, term.Counted(len(s.Seeds), "run"))
+	term.Row(t, "dataset", s.Dataset)
+	term.Row(t, "model", s.Model)
+	term.Row(t, "seeds", term.Counted(len(s.Seeds), "run"))
 	for _, f := range s.facts() {
-		fmt.Fprintf(t, "%s\t%s\n", f.Name, f.Text)
+		term.Row(t, f.Name, f.Text)
 	}
-	fmt.Fprintf(t, "run folders\t%s (%s in it is for a browser)\n", s.Dir, filepath.Base(page))
+	term.Row(t, "run folders", fmt.Sprintf("%s (%s in it is for a browser)", s.Dir, filepath.Base(page)))
 	return t.Flush()
 }
 

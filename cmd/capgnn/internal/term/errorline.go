@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func Escaped(text string) string {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, "\\x%02x", text[i])
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) || r == '\u00a0': // numbers have it before their unit
 			b.WriteRune(r)
 		default:
 			q := strconv.QuoteRune(r)
@@ -67,6 +68,17 @@ func Escaped(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// Row prints a row of a table, its cells between tabs. They may come from files that are anybody's.
+func Row(table io.Writer, cells ...string) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(table, "\t")
+		}
+		fmt.Fprint(table, Escaped(cell))
+	}
+	fmt.Fprintln(table)
 }
 
 // shortened returns the text with at most so many characters: long words but addresses are cut in their middle, the longest first,
