@@ -49,7 +49,7 @@ func demoAction(c *cli.Context) error {
 	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), RunPath: c.String("run-dir")}
 	t.Config.Devices, t.Config.Epochs = demoDevices, demoEpochs
 	if t.RunPath != "" {
-		if err := runfolder.Dir(t.RunPath).Free(); err != nil {
+		if err := runfolder.Dir(t.RunPath).Free(false); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,7 +47,7 @@ func (p *started) code() int {
 func (p *started) refused(t *testing.T, holder *started) {
 	t.Helper()
 	code, said := p.code(), p.stderr.String()
-	if code != term.ExitUsage || !strings.Contains(said, fmt.Sprintf("in use by process %d on ", holder.Process.Pid)) && !strings.Contains(said, "already holds a run") ||
+	if code != term.ExitUsage || !strings.Contains(said, fmt.Sprintf("in use by process %d on ", holder.Process.Pid)) && !strings.Contains(said, "already holds ") ||
 		strings.Count(said, "\n") != 1 || len(said) > 300 {
 		t.Errorf("exit code %d, %q, want %d and process %d", code, said, term.ExitUsage, holder.Process.Pid)
 	}
@@ -113,6 +114,124 @@ func TestDefaultRunDirsAtOnce(t *testing.T) {
 	for _, d := range runs {
 		if wholeMetrics(t, runfolder.Dir(d)) != 2 {
 			t.Errorf("%s: not two epochs", d)
+		}
+	}
+}
+
+// Of two processes that begin the runs of several seeds in one folder in the same instant, one trains them all.
+func TestRaceForSeeds(t *testing.T) {
+	s := newSandbox(t)
+	data := newStore().write(s, "rings.npz")
+	for round := range 4 {
+		name := fmt.Sprint("all", round)
+		var both [2]*started
+		for i := range both {
+			both[i] = s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "2", "--seeds", []string{"1-2", "7-9"}[i], "--run-dir", name)
+		}
+		winner := 0
+		if both[0].code() != 0 {
+			winner = 1
+		}
+		if both[winner].code() != 0 {
+			t.Fatalf("round %d: none trains: %s%s", round, &both[0].stderr, &both[1].stderr)
+		}
+		both[1-winner].refused(t, both[winner])
+		d := runfolder.SeedsDir(s.path(name))
+		if runs, _, err := d.Describe(); err != nil || len(runs) != 2+winner || term.Exists(d.Lock()) {
+			t.Errorf("round %d: %d runs, %v", round, len(runs), err)
+		}
+	}
+}
+
+// A run whose folder goes ends within an epoch, says so, and writes nothing into another folder in its place.
+func TestFolderOfARunGoes(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	data := newStore().write(s, "rings.npz")
+	for _, more := range [][]string{nil, {"--batch-size", "4"}, {"launch"}} {
+		for _, replaced := range []bool{false, true} {
+			name := fmt.Sprint("run", len(more), replaced)
+			args := append([]string{"train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "1000000", "--checkpoint-every", "10", "--run-dir", name}, more...)
+			if len(more) == 1 {
+				args = append([]string{"launch", "-n", "2", "--"}, args[:len(args)-1]...)
+			}
+			p, d := s.start(args...), runfolder.Dir(s.path(name))
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				if info, err := os.Stat(d.Metrics()); err == nil && info.Size() > 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("no epochs in a minute: %s", &p.stderr)
+				}
+			}
+			if err := os.Rename(string(d), string(d)+"-moved"); err != nil {
+				t.Fatal(err)
+			}
+			if replaced {
+				if err := os.Mkdir(string(d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, said := p.code(), p.stderr.String()
+			last := said[strings.LastIndex(strings.TrimSpace(said), "\n")+1:]
+			if code != term.ExitFailure || !strings.Contains(last, "run folder "+name+" was removed or replaced during the run") || strings.Contains(last, "continue from") {
+				t.Errorf("%v: exit code %d: %s", args, code, said)
+			}
+			if list, err := os.ReadDir(string(d)); (err == nil) != replaced || len(list) > 0 {
+				t.Errorf("%v: the folder in its place holds %v", args, list)
+			}
+		}
+	}
+}
+
+// What lies in a run folder before the run is nobody's business but its owner's, and links there are not followed.
+func TestFolderOfOthers(t *testing.T) {
+	s := newSandbox(t)
+	data := newStore().write(s, "rings.npz")
+	args := []string{"train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "4", "--checkpoint-every", "2", "--run-dir", "run"}
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(s.path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(s.path("run"), 0o755), os.Mkdir(s.path("other"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	put("other/epoch-00000099.ckpt", "mine")
+	put("victim", "mine")
+	put("run/names.json", "mine")
+	s.fails(term.ExitUsage, []string{"--run-dir run holds names.json, which no run has written", "--overwrite"}, args...)
+	s.fails(term.ExitUsage, []string{"--run-dir run holds names.json"}, append(args, "--seeds", "1-2")...)
+	s.fails(term.ExitUsage, []string{"--overwrite: name the folder with --run-dir"}, "train", "--dataset", data, "--overwrite")
+	args = append(args, "--overwrite")
+	for _, name := range []string{"lock", "checkpoint"} {
+		if err := os.Symlink(s.path(map[string]string{"lock": "victim", "checkpoint": "other"}[name]), s.path("run/"+name)); err != nil {
+			t.Fatal(err)
+		}
+		s.fails(term.ExitUsage, []string{"run/" + name, "is", "a link"}, args...)
+		if err := os.Remove(s.path("run/" + name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	links := []string{"config.yaml.link", "model.safetensors", "result.json", "report.html", "plan.bin"}
+	for i, name := range append(links, "metrics.jsonl", "last.safetensors") {
+		link := os.Symlink
+		if i >= len(links) {
+			link = os.Link
+		}
+		if err := link(s.path("victim"), s.path("run/"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must(args...)
+	if wholeMetrics(t, runfolder.Dir(s.path("run"))) != 4 {
+		t.Error("not four epochs")
+	}
+	s.fails(term.ExitUsage, []string{"--run-dir run already holds a run"}, args...)
+	for _, name := range []string{"victim", "other/epoch-00000099.ckpt"} {
+		if text, err := os.ReadFile(s.path(name)); err != nil || string(text) != "mine" {
+			t.Errorf("%s: %.20q, %v", name, text, err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ const traceFlag = "trace"
 func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
 		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
+		&cli.BoolFlag{Name: "overwrite", Category: runfolder.GroupRun, Usage: "let --run-dir hold files that no run has written: those with names of a run's are replaced"},
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
 		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train one run for each seed of `LIST`, such as 1-10 or 1,3,7-9, in DIR/seed-N, and report mean, standard deviation and confidence interval"},
 		&cli.IntFlag{Name: traceFlag, Category: runfolder.GroupRun, Usage: "record what the queues of all devices do in epoch `N`, from 0, and write it to trace.json in the run folder, which reports draw; of several ranks rank 0 does so for its own devices", DefaultText: " "},
@@ -123,7 +124,7 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.
 func newTraining(c *cli.Context, t *training.Run) error {
-	t.RunPath = c.String("run-dir")
+	t.RunPath, t.Overwrite = c.String("run-dir"), c.Bool("overwrite")
 	given, err := readSettings(c, t)
 	if err != nil {
 		return err
@@ -145,12 +146,15 @@ func newTraining(c *cli.Context, t *training.Run) error {
 			return err
 		}
 	}
+	if t.Overwrite && !c.IsSet("run-dir") {
+		return term.Usagef("--overwrite: name the folder with --run-dir, or drop it")
+	}
 	if c.IsSet("run-dir") {
 		if t.RunPath == "" {
 			return term.Usagef("--run-dir is empty: name a folder")
 		}
 		if !c.IsSet("seeds") { // whose runs lie in folders below
-			return runfolder.SeedsDir(t.RunPath).Free()
+			return runfolder.SeedsDir(t.RunPath).Free(t.Overwrite)
 		}
 	}
 	return nil
@@ -180,7 +184,7 @@ func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
 func resumedTraining(c *cli.Context, t *training.Run) error {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
-	for _, name := range []string{"config", "run-dir"} {
+	for _, name := range []string{"config", "run-dir", "overwrite"} {
 		if c.IsSet(name) {
 			return term.Usagef("--resume %s takes everything from the run: drop --%s", d, name)
 		}

@@ -16,12 +16,14 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
+	"capgnn/internal/regular"
 	"capgnn/report"
 )
 
 // seedRuns are runs that differ in their seeds, one after another.
 type seedRuns struct {
 	dir   runfolder.SeedsDir
+	lock  *lockfile.Lock // of dir
 	seeds []uint64
 	begin func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
 }
@@ -41,13 +43,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	if err != nil {
 		return err
 	}
-	lock, err := lockfile.Take(s.dir.Lock())
-	if held := (*lockfile.Held)(nil); errors.As(err, &held) {
-		return term.Usagef("%s: in use by %v: wait until it has ended, or end it", s.dir, held.By)
-	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
-		return term.Usagef("%s: %w", s.dir, err)
-	}
-	defer lock.Release()
+	defer s.lock.Release()
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
 	var results []*runfolder.Result
@@ -102,20 +98,40 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Config.Dataset, t.Config.Model); err != nil {
+	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Overwrite, t.Config.Dataset, t.Config.Model); err != nil {
 		return nil, err
 	}
-	return s, s.dir.Write(&runfolder.Seeds{Seeds: seeds, Config: string(config)})
+	if s.lock, err = lockSeeds(s.dir); err != nil {
+		return nil, err
+	}
+	if err = s.dir.Free(true); err == nil { // another process may have had it
+		err = s.dir.Write(&runfolder.Seeds{Seeds: seeds, Config: string(config)})
+	}
+	if err != nil {
+		s.lock.Release()
+	}
+	return s, err
+}
+
+// lockSeeds keeps other processes from training the runs of a folder.
+func lockSeeds(d runfolder.SeedsDir) (*lockfile.Lock, error) {
+	lock, err := lockfile.Take(d.Lock())
+	if held := (*lockfile.Held)(nil); errors.As(err, &held) {
+		return nil, term.Usagef("%s: in use by %v: wait until it has ended, or end it", d, held.By)
+	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
+		return nil, term.Usagef("%s: %w", d, err)
+	}
+	return lock, nil
 }
 
 // makeSeedsDir makes the folder of new runs: the one that is named, or one below ./runs.
-func makeSeedsDir(named, dataset, model string) (runfolder.SeedsDir, error) {
+func makeSeedsDir(named string, overwrite bool, dataset, model string) (runfolder.SeedsDir, error) {
 	if named == "" {
 		d, err := runfolder.Make(filepath.Base(dataset)+"-seeds", model, time.Now())
 		return runfolder.SeedsDir(d), err
 	}
 	d := runfolder.SeedsDir(filepath.Clean(named))
-	if err := d.Free(); err != nil {
+	if err := d.Free(overwrite); err != nil {
 		return d, err
 	}
 	if err := os.MkdirAll(string(d), 0o755); err != nil {
@@ -127,17 +143,22 @@ func makeSeedsDir(named, dataset, model string) (runfolder.SeedsDir, error) {
 // resumedSeeds reads what a folder says of its runs. Flags beside --resume have nothing to say.
 func resumedSeeds(c *cli.Context) (*seedRuns, error) {
 	d := runfolder.SeedsDir(filepath.Clean(c.String("resume")))
-	given := append([]string{"seeds", "config", "run-dir"}, runfolder.FlagNames()...)
+	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames()...)
 	for _, name := range given {
 		if c.IsSet(name) {
 			return nil, term.Usagef("--resume %s takes everything from its runs: drop --%s", d, name)
 		}
 	}
+	lock, err := lockSeeds(d)
+	if err != nil {
+		return nil, err
+	}
 	what, cfg, err := d.Read()
 	if err != nil {
+		lock.Release()
 		return nil, term.Usagef("--resume: %w", err)
 	}
-	return &seedRuns{dir: d, seeds: what.Seeds, begin: func(t *training.Run) error {
+	return &seedRuns{dir: d, lock: lock, seeds: what.Seeds, begin: func(t *training.Run) error {
 		t.Config = *cfg
 		return nil
 	}}, nil
@@ -146,6 +167,9 @@ func resumedSeeds(c *cli.Context) (*seedRuns, error) {
 // train returns the result of the run of a seed: of one that has ended, that is continued, or that begins.
 func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*runfolder.Result, error) {
 	d := s.dir.Run(seed)
+	if err := regular.CheckFolder(string(d)); err != nil { // a link would lead to somebody else's run
+		return nil, term.AsUsage(err)
+	}
 	if r, err := d.ReadResult(); r != nil || err != nil {
 		return r, err
 	}

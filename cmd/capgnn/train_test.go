@@ -281,9 +281,9 @@ func TestUnwritableMetrics(t *testing.T) {
 	if err := os.Symlink("/dev/full", s.path("run/metrics.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	train := append([]string{"train", "--quiet", "--run-dir", "run"}, small()...)
+	train := append([]string{"train", "--quiet", "--run-dir", "run", "--overwrite"}, small()...)
 	_, line, code := s.run(train...)
-	if code != term.ExitUsage || strings.Count(line, "give a regular file") != 1 || strings.Count(line, "\n") != 1 {
+	if code != term.ExitUsage || strings.Count(line, "is a device, which is not replaced") != 1 || strings.Count(line, "\n") != 1 {
 		t.Errorf("exit code %d, %q, want %d and the advice once", code, line, term.ExitUsage)
 	}
 }

@@ -200,7 +200,7 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
 
-    raises: FileNotFoundError if there is no program; TypeError or ValueError for what cannot be the value of a flag; of a graph ValueError as `to_store` does, and FileExistsError if run_dir has a run. If the program
+    raises: FileNotFoundError if there is no program; TypeError or ValueError for what cannot be the value of a flag; of a graph ValueError as `to_store` does, and FileExistsError if run_dir has a run, or other files but with overwrite=True. If the program
         refuses its flags, `result` and iteration raise ProgramError
     """
     program = find_program(program)  # before anything is made
@@ -236,6 +236,9 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
         try:
             if _holds_run(path):
                 raise FileExistsError(f"{path}: already holds a run: continue it with resume=, or choose another folder")
+            if os.path.isdir(path) and os.listdir(path) and not given.get("overwrite"):
+                raise FileExistsError(f"{path}: holds {os.listdir(path)[0]}, which no run has written: name an empty folder, or give overwrite=True")
+            given["overwrite"] = True  # the data, which lie in the folder before the run does
             given["dataset"] = data = to_store(dataset, os.path.join(path, "data"), class_names=class_names,
                                                columns=columns)
         except BaseException:

@@ -204,6 +204,13 @@ class RunsTest(Folder):
         with self.assertRaisesRegex(FileExistsError, "already holds a run"):
             capgnn.train(graph(n=20), run_dir=run.path, **SMALL)
         self.assertEqual(len(capgnn.read_store(os.path.join(run.path, "data"))["y"]), 60)
+        os.makedirs(self.path("mine"))
+        with open(self.path("mine/notes.txt"), "w") as f:
+            f.write("mine")
+        with self.assertRaisesRegex(FileExistsError, "holds notes.txt"):
+            capgnn.train(graph(), run_dir=self.path("mine"), **SMALL)
+        self.assertEqual(os.listdir(self.path("mine")), ["notes.txt"])
+        capgnn.train(graph(), run_dir=self.path("mine"), overwrite=True, **SMALL).result()
         with self.assertRaisesRegex(ValueError, "drop the graph"):
             capgnn.train(graph(), resume=run)
         runs = capgnn.train(graph(), run_dir=self.path("seeds"), seeds="1,2", **SMALL).results()

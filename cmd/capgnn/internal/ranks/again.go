@@ -25,8 +25,8 @@ func Resuming(args []string, folder string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		flag, _, given := strings.Cut(args[i], "=")
-		if slices.ContainsFunc([]string{"run-dir", "config", "resume"}, func(name string) bool { return isFlag(flag, name) }) {
-			if !given {
+		if slices.ContainsFunc([]string{"run-dir", "overwrite", "config", "resume"}, func(name string) bool { return isFlag(flag, name) }) {
+			if !given && !isFlag(flag, "overwrite") {
 				i++ // its value
 			}
 			continue

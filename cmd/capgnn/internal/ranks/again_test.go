@@ -13,6 +13,7 @@ func TestResuming(t *testing.T) {
 		{"train --run-dir a --dataset cora", "a", "train --dataset cora --resume F"},
 		{"train -run-dir=a --epochs 3 --run-dir b", "b", "train --epochs 3 --resume F"},
 		{"train --config c.yaml --epochs 3 --run-dir=", "", "train --epochs 3 --resume F"},
+		{"train --run-dir a --overwrite --quiet", "a", "train --quiet --resume F"},
 		{"train --resume old --quiet", "", "train --quiet --resume F"},
 		{"train --run-dir", "", "train --resume F"},
 		{"train --run-directory a", "", "train --run-directory a --resume F"},

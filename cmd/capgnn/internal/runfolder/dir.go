@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
 )
 
@@ -93,12 +95,37 @@ func FileName(name string) string {
 	return strings.TrimLeft(safe[:min(len(safe), 80)], ".")
 }
 
-// Free refuses a folder that already holds a run.
-func (d Dir) Free() error {
+// Free refuses a folder that already holds a run, and, but to overwrite them, one with files that no run has written.
+func (d Dir) Free(overwrite bool) error {
+	foreign := d.foreign() // first: a run that has begun meanwhile is one
 	if d.HoldsRun() {
 		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)
 	}
+	if foreign != "" && !overwrite {
+		return term.Usagef("--run-dir %s holds %s, which no run has written: name an empty folder, or add --overwrite to train", d, foreign)
+	}
 	return nil
+}
+
+// foreign returns the name of a file that no run has written into a folder without a run; "" = there is none. What is left where a
+// run was killed before it held one is beside its lock.
+func (d Dir) foreign() string {
+	list, err := os.ReadDir(string(d))
+	if err != nil {
+		return "" // locking it says why
+	}
+	ours := []string{}
+	if lockfile.Wrote(d.Lock()) {
+		for _, path := range []string{d.Lock(), d.Plan(), d.Initial(), d.scaling(), d.names(), d.splitFile(), d.Config(), SeedsDir(d).plan()} {
+			ours = append(ours, filepath.Base(path))
+		}
+	}
+	for _, e := range list {
+		if name, _, _ := strings.Cut(e.Name(), ".tmp-"); !slices.Contains(ours, name) {
+			return e.Name()
+		}
+	}
+	return ""
 }
 
 // WriteResult writes result.json, the mark of a finished run.

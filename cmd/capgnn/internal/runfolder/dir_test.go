@@ -34,6 +34,38 @@ func TestMakeRunDir(t *testing.T) {
 	}
 }
 
+// A new run takes no folder with somebody's files, but one in which a run was killed before it held one, and any if it is told so.
+func TestFree(t *testing.T) {
+	const held = `{"pid":7,"host":"a"}`
+	for _, tc := range []struct {
+		files map[string]string
+		says  string // "": the folder is free
+		also  bool   // with overwrite
+	}{
+		{nil, "", false},
+		{map[string]string{"notes.txt": "mine"}, "holds notes.txt, which no run has written", false},
+		{map[string]string{"names.json": "mine"}, "holds names.json", false},
+		{map[string]string{"lock": "mine"}, "holds lock", false},
+		{map[string]string{"lock": ""}, "", false},
+		{map[string]string{"lock": held, "names.json": "{}", "plan.bin": "", "config.yaml.tmp-0123abcd-7": "", "split.npz": ""}, "", false},
+		{map[string]string{"lock": held, "model.safetensors": "mine"}, "holds model.safetensors", false},
+		{map[string]string{"config.yaml": "", "notes.txt": "mine"}, "already holds a run", true},
+	} {
+		d := Dir(t.TempDir())
+		for name, text := range tc.files {
+			if err := os.WriteFile(filepath.Join(string(d), name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Free(false); (err == nil) != (tc.says == "") || err != nil && (!strings.Contains(err.Error(), tc.says) || term.ExitCode(err) != term.ExitUsage) {
+			t.Errorf("%v: %v, want %q", tc.files, err, tc.says)
+		}
+		if err := d.Free(true); (err != nil) != tc.also {
+			t.Errorf("%v: with overwrite %v", tc.files, err)
+		}
+	}
+}
+
 func TestWriteFileLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"strconv"
 
 	"capgnn/gpu"
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -215,27 +217,33 @@ func (m *Metrics) append(epoch int, line any) error {
 	return nil
 }
 
-// open opens the file, if it is not open, behind its last line before epoch.
+// open opens the file, if it is not open, behind its last line before epoch. It is a new file, with the lines before epoch, since
+// the name may be a link to somebody else's.
 func (m *Metrics) open(epoch int) error {
 	if m.f != nil {
 		return nil
 	}
-	f, err := regular.OpenFile(m.Path, os.O_RDWR|os.O_CREATE, 0o644)
+	err := atomicfile.Write(m.Path, func(w io.Writer) error {
+		old, err := regular.Open(m.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer old.Close()
+		keep, err := lengthBefore(old, epoch)
+		if err == nil {
+			_, err = io.Copy(w, io.NewSectionReader(old, 0, keep))
+		}
+		return err
+	})
+	if err == nil {
+		m.f, err = regular.OpenFile(m.Path, os.O_WRONLY|os.O_APPEND, 0)
+	}
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}
-	keep, err := lengthBefore(f, epoch)
-	if err == nil {
-		err = f.Truncate(keep)
-	}
-	if err == nil {
-		_, err = f.Seek(keep, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return fmt.Errorf("write metrics %s: %w", m.Path, err)
-	}
-	m.f = f
 	return nil
 }
 

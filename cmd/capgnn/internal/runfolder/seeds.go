@@ -261,10 +261,11 @@ func (d SeedsDir) Describe() (runs []report.Run, together []report.Fact, err err
 	return runs, together, nil
 }
 
-// Free refuses a folder that holds runs of several seeds, or a run.
-func (d SeedsDir) Free() error {
+// Free refuses a folder that holds runs of several seeds, or what Dir.Free refuses.
+func (d SeedsDir) Free(overwrite bool) error {
+	err := Dir(d).Free(overwrite) // first: runs that have begun meanwhile are some
 	if d.HoldsSeeds() {
 		return term.Usagef("--run-dir %s already holds runs of several seeds: continue them with --resume %s or choose another folder", d, d)
 	}
-	return Dir(d).Free()
+	return err
 }

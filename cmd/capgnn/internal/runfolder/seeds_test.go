@@ -57,14 +57,14 @@ func TestSeedsFile(t *testing.T) {
 	cfg := Default()
 	cfg.Dataset, cfg.Epochs = "x", 7
 	text, err := FormatConfig(&cfg)
-	if err != nil || d.HoldsSeeds() || d.Free() != nil {
+	if err != nil || d.HoldsSeeds() || d.Free(false) != nil {
 		t.Fatal(err, d.HoldsSeeds())
 	}
 	if err := d.Write(&Seeds{[]uint64{4, math.MaxUint64}, string(text)}); err != nil {
 		t.Fatal(err)
 	}
 	what, got, err := d.Read()
-	if err != nil || !reflect.DeepEqual(what.Seeds, []uint64{4, math.MaxUint64}) || !reflect.DeepEqual(*got, cfg) || d.Free() == nil {
+	if err != nil || !reflect.DeepEqual(what.Seeds, []uint64{4, math.MaxUint64}) || !reflect.DeepEqual(*got, cfg) || d.Free(false) == nil {
 		t.Errorf("%v, %v, %+v", err, what, got)
 	}
 	for _, bad := range []string{"", "{", `{"seeds":[],"config":""}`, `{"seeds":[1],"config":"nonsense: 1"}`, `{"seeds":[-1]}`} {

@@ -53,6 +53,9 @@ func (t *Run) writeSettings() error {
 	if t.Resume || !t.leads() {
 		return nil
 	}
+	if err := t.stays(); err != nil {
+		return err
+	}
 	if t.Plan != nil {
 		if err := rapa.WritePlan(t.Dir.Plan(), t.Plan); err != nil {
 			return err

@@ -33,7 +33,12 @@ func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
 func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
 	metrics, events := t.files()
-	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
+	opt, err := t.options(func(s pipeline.EpochStats) error {
+		if err := t.stays(); err != nil {
+			return err
+		}
+		return errors.Join(metrics.Append(s), events.Append(s))
+	})
 	if err == nil {
 		opt.Init, err = t.loadInitial(opt.Model)
 	}

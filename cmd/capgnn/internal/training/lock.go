@@ -2,14 +2,17 @@ package training
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
+	"capgnn/internal/regular"
 )
 
 // LockRunDir makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
@@ -25,10 +28,13 @@ func (t *Run) LockRunDir() error {
 		return nil
 	}
 	t.Dir, t.madeDir = runfolder.Dir(t.RunPath), !term.Exists(t.RunPath)
+	if err := t.Dir.Free(t.Overwrite); err != nil { // before its lock is written
+		return err
+	}
 	if err := t.lockDir("--run-dir"); err != nil {
 		return err
 	}
-	return t.Dir.Free()
+	return t.Dir.Free(true) // another process may have had it
 }
 
 // lockNewRunDir makes the folder of a run for which none was named.
@@ -59,25 +65,62 @@ func (t *Run) lockDir(flag string) (err error) {
 		return term.Usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, t.Dir, held.By)
 	case errors.Is(err, lockfile.ErrUnsupported):
 		t.Console.Note("note: %s: %v: make sure that no other process uses this folder", t.Dir, err)
-		return nil
+		t.folder, err = os.OpenRoot(string(t.Dir))
+		return err
 	case err != nil:
 		return term.Usagef("%s %s: %w", flag, t.Dir, err)
 	}
 	if t.madeDir { // removed when this process ends before it holds a run
 		_, t.settled, err = atomicfile.Unfinished(func() (string, error) { return string(t.Dir), nil })
 	}
+	if err == nil {
+		t.folder, err = os.OpenRoot(string(t.Dir))
+	}
+	if err == nil {
+		err = term.AsUsage(regular.CheckFolder(t.Dir.Checkpoints()))
+	}
+	if err != nil {
+		return err
+	}
 	atomicfile.Sweep(string(t.Dir))
 	atomicfile.Sweep(t.Dir.Checkpoints())
-	return err
+	return nil
+}
+
+// vanished stands in the error of a run whose folder is not there any more.
+const vanished = "was removed or replaced during the run"
+
+// stays reports a run folder that has been removed, or is another one by now.
+func (t *Run) stays() error {
+	if t.folder == nil {
+		return nil
+	}
+	was, err := t.folder.Stat(".")
+	if is, err2 := os.Stat(string(t.Dir)); err != nil || err2 != nil || !os.SameFile(was, is) {
+		return fmt.Errorf("run folder %s %s, so nothing more can be written to it: train again, or --resume it where it lies now", t.Dir, vanished)
+	}
+	return nil
+}
+
+// keepBest writes the weights of the best evaluation so far.
+func (t *Run) keepBest(epoch int, w *gnn.Weights) error {
+	if err := t.stays(); err != nil {
+		return err
+	}
+	return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
 }
 
 // UnlockRunDir unlocks the run's folder, and removes it if this process has made it and written no run into it.
 func (t *Run) UnlockRunDir() {
 	t.lock.Release()
+	gone := t.stays()
+	if t.folder != nil {
+		t.folder.Close()
+	}
 	if t.settled != nil {
 		t.settled()
 	}
-	if t.madeDir && !t.Dir.HoldsRun() {
+	if t.madeDir && gone == nil && !t.Dir.HoldsRun() {
 		// Not empty or not there: then it stays as it is.
 		_ = os.Remove(string(t.Dir))
 	}

@@ -78,9 +78,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 		t.bar.At(int64(s.Epoch+1), epochDetail(s, val))
 		return record(s)
 	}
-	opt.OnBest = func(epoch int, w *gnn.Weights) error {
-		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
-	}
+	opt.OnBest = t.keepBest
 	t.here(&opt, t.Devices)
 	return opt, nil
 }

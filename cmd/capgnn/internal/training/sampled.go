@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/minibatch"
@@ -98,7 +98,7 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.OnTrain = t.tracing()
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		watch.epoch(s)
-		if err := t.Data.Unchanged(); err != nil {
+		if err := cmp.Or(t.stays(), t.Data.Unchanged()); err != nil {
 			return err
 		}
 		if err := metrics.AppendSampled(s); err != nil {
@@ -106,9 +106,7 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 		}
 		return events.AppendSampled(s)
 	}
-	opt.OnBest = func(epoch int, w *gnn.Weights) error {
-		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
-	}
+	opt.OnBest = t.keepBest
 	var err error
 	opt.Init, err = t.loadInitial(opt.Model)
 	if err := t.agree(whole, err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"time"
 	"unicode/utf8"
@@ -32,13 +33,15 @@ const (
 
 // Run is one run on its way: what is set at the start, and what each step adds.
 type Run struct {
-	Console  *term.Console
-	Command  string // that the user called, for errors; "" inside another one
-	Config   runfolder.Config
-	RunPath  string // --run-dir, "" = a new folder below ./runs
-	PlanFile string // a plan that may fit, looked at before the cache; "" = none
-	Resume   bool
-	Trace    *int // the epoch of which a trace is written; nil: none
+	Console *term.Console
+	Command string // that the user called, for errors; "" inside another one
+	Config  runfolder.Config
+	RunPath string // --run-dir, "" = a new folder below ./runs
+	// Overwrite says that RunPath may hold files that no run has written.
+	Overwrite bool
+	PlanFile  string // a plan that may fit, looked at before the cache; "" = none
+	Resume    bool
+	Trace     *int // the epoch of which a trace is written; nil: none
 	// Anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
 	// Bare that there is nothing to learn from.
 	Anonymous, cutting, Bare bool
@@ -65,6 +68,7 @@ type Run struct {
 	Dir        runfolder.Dir            // set beforehand when resuming
 	madeDir    bool                     // by this run
 	lock       *lockfile.Lock
+	folder     *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
 	written    bool                // the folder holds the run
 	traced     bool                // the epoch of Trace has been trained
 	sets       *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
@@ -177,11 +181,12 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	t.bar = t.Console.Begin("train", job.total, job.unit, 0)
 	result, err := job.run(ctx)
 	t.bar.End()
-	if t.leads() { // a run without an epoch has an empty file
+	gone := t.stays()
+	if t.leads() && gone == nil { // a run without an epoch has an empty file
 		err = errors.Join(err, job.metrics.Close(), job.events.Close())
 	}
-	if err != nil {
-		return nil, t.failed(cmp.Or(t.Data.Unchanged(), t.Explain(err)))
+	if err := cmp.Or(gone, err); err != nil {
+		return nil, t.failed(cmp.Or(gone, t.Data.Unchanged(), t.Explain(err)))
 	}
 	if result.Stopped == StoppedBySignal {
 		if t.leads() {
