@@ -66,8 +66,8 @@ func (g *Group) host(ctx context.Context, trust *tls.Config) error {
 	return no
 }
 
-// listenAddr is where rank 0 listens. An address is taken as it is. A name is listened for at all addresses, since a machine may know its
-// own name as a loopback address (Debian: 127.0.1.1); without a secret at its loopback address, if it has one.
+// listenAddr is where rank 0 listens. An address is taken as it is, a name as narrow; without a secret it is its loopback address, if it
+// has one.
 func listenAddr(ctx context.Context, master string, secret bool) (string, error) {
 	host, port, err := net.SplitHostPort(master)
 	if err != nil {
@@ -76,10 +76,11 @@ func listenAddr(ctx context.Context, master string, secret bool) (string, error)
 	if ip := net.ParseIP(host); ip != nil || host == "" || host == "localhost" {
 		return master, nil
 	}
-	if secret {
-		return net.JoinHostPort("", port), nil
-	}
 	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if secret {
+		mine, _ := net.InterfaceAddrs() // what is not known is none
+		return net.JoinHostPort(narrow(ips, mine), port), nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("find the address of rank 0: %w", err)
 	}
@@ -89,6 +90,22 @@ func listenAddr(ctx context.Context, master string, secret bool) (string, error)
 		}
 	}
 	return "", errNoSecret(master)
+}
+
+// narrow returns the address of a name, if it has one of this machine that others reach. "", for all addresses, if it has none, since a
+// machine may know its own name as a loopback address (Debian: 127.0.1.1) or as that of a gate before it; and if it has several, of which
+// others may reach one.
+func narrow(name []net.IPAddr, mine []net.Addr) (found string) {
+	for _, ip := range name {
+		if ip.IP.IsLoopback() || !slices.ContainsFunc(mine, func(a net.Addr) bool { n, ok := a.(*net.IPNet); return ok && n.IP.Equal(ip.IP) }) {
+			continue
+		}
+		if found != "" && found != ip.String() {
+			return ""
+		}
+		found = ip.String()
+	}
+	return found
 }
 
 // missing are the ranks that have not joined.

@@ -101,6 +101,24 @@ func TestRefusedProtocol(t *testing.T) {
 	}
 }
 
+// Rank 0 listens at the address of its name, if that is one of its machine, and at all if others may know it by another.
+func TestListenNarrowly(t *testing.T) {
+	mine := []net.Addr{&net.IPNet{IP: net.ParseIP("127.0.0.1")}, &net.IPNet{IP: net.ParseIP("127.0.1.1")}, &net.IPNet{IP: net.ParseIP("10.0.0.1")},
+		&net.IPNet{IP: net.ParseIP("10.0.0.2")}, &net.IPNet{IP: net.ParseIP("2001:db8::1")}, &net.UnixAddr{}}
+	for name, want := range map[string]string{
+		"": "", "127.0.1.1": "", "127.0.1.1 10.0.0.1": "10.0.0.1", "10.0.0.2": "10.0.0.2", "2001:db8::1": "2001:db8::1", "10.0.0.1 10.0.0.1": "10.0.0.1",
+		"10.0.0.9": "", "10.0.0.9 10.0.0.1": "10.0.0.1", "10.0.0.1 10.0.0.2": "", "10.0.0.1 2001:db8::1": "",
+	} {
+		var ips []net.IPAddr
+		for ip := range strings.FieldsSeq(name) {
+			ips = append(ips, net.IPAddr{IP: net.ParseIP(ip)})
+		}
+		if got := narrow(ips, mine); got != want {
+			t.Errorf("%s: listens at %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestMissingRanksAreNamed(t *testing.T) {
 	checkLeaks(t)
 	var mu sync.Mutex
