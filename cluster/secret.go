@@ -13,6 +13,10 @@ const (
 	MaxSecret = 4096
 )
 
+// minTriples is how many different triples of steps from a byte to the next a secret has at least. A random one of MinSecret bytes has
+// nearly as many as bytes: hexadecimal digits 27 and more. What repeats a word of n letters has n, what counts has one or a few.
+const minTriples = 20
+
 // Secret returns the secret that a text holds: all of it but blanks and line ends around it, as editors and shells add those.
 // Whoever has it may join a run and reads all that travels.
 func Secret(text []byte) ([]byte, error) {
@@ -26,8 +30,19 @@ func Secret(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("has more than %d bytes", MaxSecret)
 	case bytes.IndexByte(s, 0) >= 0 || bytes.IndexByte(s, '\n') >= 0:
 		return nil, errors.New("is not one line of text")
+	case triples(s) < minTriples:
+		return nil, errors.New("is too easy to guess, as it repeats or counts")
 	}
 	return s, nil
+}
+
+// triples returns how many different triples of steps from a byte to the next a text has.
+func triples(s []byte) int {
+	seen := map[[3]byte]bool{}
+	for i := range len(s) - 3 {
+		seen[[3]byte{s[i+1] - s[i], s[i+2] - s[i+1], s[i+3] - s[i+2]}] = true
+	}
+	return len(seen)
 }
 
 // CheckSecretMode reports a file of a secret that others than its owner may read or change.

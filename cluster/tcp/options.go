@@ -16,7 +16,8 @@ import (
 type Options struct {
 	Rank, Ranks int    // this rank, of how many
 	Master      string // host:port of rank 0, the same at all ranks
-	// Secret is what all ranks know and nobody else does, at least 32 bytes. Without one every address has to be loopback.
+	// Secret is what all ranks know and nobody else does, at least 32 bytes. Without one every address has to be loopback, where any user of
+	// the machine may join.
 	Secret []byte
 	// Plain sends rows without encryption, with a checksum, after a handshake that proves membership. Everything else stays TLS.
 	Plain       bool

@@ -77,7 +77,7 @@ func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
 func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "PATH="+s.path("bin"), "HOME="+s.dir, "XDG_CACHE_HOME="+s.path("cache"), "XDG_DATA_HOME="+s.path("data"))
+	cmd.Env = append(os.Environ(), "PATH="+s.path("bin"), "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_CACHE_HOME="+s.path("cache"), "XDG_DATA_HOME="+s.path("data"))
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -25,7 +26,7 @@ type badRanks struct {
 
 // Whatever is wrong with ranks, each ends with one line that says so and the right exit code.
 func TestRanksRefuseBadInput(t *testing.T) {
-	secrets := []string{"CAPGNN_SECRET=" + strings.Repeat("a", 32), "CAPGNN_SECRET=" + strings.Repeat("b", 32)}
+	secrets := []string{"CAPGNN_SECRET=" + string(ranks.NewSecret()), "CAPGNN_SECRET=" + string(ranks.NewSecret())}
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Skipf("no loopback address: %v", err)
@@ -47,6 +48,12 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "other option", own: map[int][]string{1: {"--lr", "0.02"}}, want: []string{"--lr of rank 1 (host "}},
 		{name: "other transport", own: map[int][]string{1: {"--transport", "tcp-plain"}}, want: []string{" is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
 		{name: "wrong secret", args: []string{"--join-timeout", soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
+		{name: "weak secret", env: map[int][]string{0: {"CAPGNN_SECRET=" + strings.Repeat("password", 4)}, 1: {"CAPGNN_SECRET=" + strings.Repeat("x", 40)}}, want: []string{"CAPGNN_SECRET: is too easy to guess"}},
+		{name: "another user", args: []string{"--join-timeout", soon}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
+			if err := os.Mkdir(s.path("other"), 0o700); err != nil {
+				s.t.Fatal(err)
+			}
+		}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "short secret", args: []string{"--secret-file", "short"}, want: []string{"--secret-file: short has 5 bytes"}},
 		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or drop it"}},
 		{name: "open secret", args: []string{"--secret-file", "open"}, want: []string{"--secret-file: open "}},

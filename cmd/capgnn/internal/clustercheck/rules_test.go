@@ -17,6 +17,7 @@ import (
 
 	"capgnn/cluster"
 	"capgnn/cluster/tcp"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -92,10 +93,10 @@ func TestSecret(t *testing.T) {
 	if s, err := findSecret("", env("HOME="+dir+"/b"), cluster.Place{Rank: 1, Ranks: 2, Master: "127.0.0.1:29500"}); err != nil || !s.Made {
 		t.Errorf("on loopback: %+v, %v", s, err)
 	}
-	if s, err := findSecret("", env(home, "CAPGNN_SECRET="+strings.Repeat("x", 40)), far); err != nil || s.String() != "in the variable CAPGNN_SECRET" {
+	if s, err := findSecret("", env(home, "CAPGNN_SECRET="+string(ranks.NewSecret())), far); err != nil || s.String() != "in the variable CAPGNN_SECRET" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := findSecret(filepath.Join(dir, "new"), env("CAPGNN_SECRET="+strings.Repeat("x", 40)), cluster.Place{}); err != nil || !s.Made || !strings.HasSuffix(s.String(), "new (mode 0600), made now") {
+	if s, err := findSecret(filepath.Join(dir, "new"), env("CAPGNN_SECRET="+string(ranks.NewSecret())), cluster.Place{}); err != nil || !s.Made || !strings.HasSuffix(s.String(), "new (mode 0600), made now") {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if err := os.Chmod(path, 0o644); err != nil {

@@ -47,7 +47,16 @@ func TestMain(m *testing.M) {
 		fmt.Println(l.Run())
 		return
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "capgnn-ranks-*")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir) // of this user's secret, too
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // printVersion does what `capgnn version --json` does on the machine that the fake ssh names.

@@ -50,18 +50,18 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	if err != nil {
 		return nil, term.AsUsage(err)
 	}
-	o := tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Secret: s.Secret, Plain: s.Plain, Host: f.Host, Facts: text, JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout}
+	o := tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Plain: s.Plain, Host: f.Host, Facts: text, JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout}
 	if s.MPI {
 		if m.carrier, err = carry(ctx, k, &s); err != nil {
 			return nil, err
 		}
 		o.Carry = m.carrier.Conn
 	}
-	if err := s.trusted(ctx); err != nil {
+	if err := s.trust(ctx); err != nil {
 		return nil, err
 	}
 	note := func(line string) { k.Note("%s", line) }
-	o.Master, o.Compare, o.OnWait, o.Waits = s.Master, Compare(note), note, m.waitsFor
+	o.Secret, o.Master, o.Compare, o.OnWait, o.Waits = s.Secret, s.Master, Compare(note), note, m.waitsFor
 	m.Group, err = tcp.Join(ctx, o)
 	var refused *tcp.Refused
 	switch {

@@ -53,34 +53,46 @@ func TestLostWhileRanksJoin(t *testing.T) {
 		t.Skipf("no loopback address: %v", err)
 	}
 	master := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	ended := make(chan error, 1)
-	go func() {
-		s := Settings{Place: cluster.Place{Ranks: 2, Master: master}, JoinTimeout: 20 * time.Second, PeerTimeout: 5 * time.Second}
-		_, err := Join(t.Context(), &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, s, cluster.Facts{})
-		ended <- err
-	}()
-	c, err := net.Dial("tcp", master)
-	for ; err != nil; c, err = net.Dial("tcp", master) {
-		time.Sleep(5 * time.Millisecond)
-	}
-	defer c.Close()
-	var hello [cluster.HelloBytes]byte
-	cluster.Hello{Protocol: cluster.Protocol, Role: cluster.Control, Rank: 1, Ranks: 2}.Put(&hello)
-	text, err := cluster.Facts{Protocol: cluster.Protocol, Version: term.ReadBuildInfo().Source(), Ranks: 2, Rank: 1, Host: "h", Devices: 1}.Encode()
+	line, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = fmt.Appendf(nil, `{"host":"h","addr":"%s","facts":%s}`, c.LocalAddr(), text)
-	var head [cluster.HeaderBytes]byte
-	cluster.Header{Kind: cluster.Join, Length: uint32(len(text))}.Put(&head)
-	cluster.PutSum(&head, text)
-	c.Write(slices.Concat(hello[:], head[:], text))
-	if _, err := io.ReadFull(c, head[:]); err != nil { // the answer: it has joined
+	defer line.Close()
+	join := func(rank int, master string) <-chan error {
+		ended := make(chan error, 1)
+		go func() { // the test waits for its end
+			s := Settings{Place: cluster.Place{Rank: rank, Ranks: 2, Master: master}, JoinTimeout: 20 * time.Second, PeerTimeout: 5 * time.Second}
+			_, err := Join(t.Context(), &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, s, cluster.Facts{})
+			ended <- err
+		}()
+		return ended
+	}
+	first, second := join(0, master), join(1, line.Addr().String())
+	here, err := line.Accept() // the control connection of rank 1, which this line carries on
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
-	if err := <-ended; term.ExitCode(err) != term.ExitLost || !strings.HasPrefix(err.Error(), "rank 1 (host h) was lost while ranks joined: ") {
-		t.Errorf("%v (exit code %d), want a loss", err, term.ExitCode(err))
+	there, err := net.Dial("tcp", master)
+	for ; err != nil; there, err = net.Dial("tcp", master) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	go func() { _, _ = io.Copy(there, here) }() // both end when the line is cut
+	go func() { _, _ = io.Copy(here, there) }()
+	data, err := line.Accept() // rank 1 has been told that it has joined
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []net.Conn{there, here, data} {
+		c.Close()
+	}
+	for rank, ended := range []<-chan error{first, second} {
+		want := fmt.Sprintf("rank %d (host %s) was lost while ranks joined: ", 1-rank, thisHost())
+		if rank == 1 {
+			want = "rank 0 was lost while ranks joined: "
+		}
+		if err := <-ended; term.ExitCode(err) != term.ExitLost || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("rank %d: %v (exit code %d), want a loss", rank, err, term.ExitCode(err))
+		}
 	}
 }
 

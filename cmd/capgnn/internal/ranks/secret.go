@@ -78,6 +78,24 @@ func MakeSecret(path string) (secret []byte, made bool, err error) {
 	return secret, made, named("make a secret", err)
 }
 
+// ownSecret returns the secret of this user's processes on this machine, made at the first call: in a folder that nobody else may
+// enter, below that of temporary files, since a home may be another one, or none, in a container and where machines share it.
+func ownSecret() ([]byte, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("capgnn-%d", os.Geteuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, named("make a secret", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, named("make a secret", err)
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !owned(info) {
+		return nil, fmt.Errorf("make a secret: %s is no folder of this user alone: remove it, or give the ranks a secret; %s", dir, makesSecret)
+	}
+	secret, _, err := MakeSecret(filepath.Join(dir, "secret"))
+	return secret, err
+}
+
 // writeSecret links a file that is complete to path, which fails where there is one by now.
 func writeSecret(path string) (made bool, err error) {
 	dir := filepath.Dir(path)

@@ -2,6 +2,9 @@ package ranks
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +32,7 @@ func TestSecretIsFound(t *testing.T) {
 		}
 		return path
 	}
-	long := func(c string) string { return strings.Repeat(c, 40) }
+	long := func(c string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(c))) }
 	file := write("file", long("f")+"\n")
 	write("xdg/capgnn/secret", long("x"))
 	write("home/.config/capgnn/secret", long("h"))
@@ -134,5 +137,64 @@ func TestMakeSecret(t *testing.T) {
 	}
 	if a, b := NewSecret(), NewSecret(); bytes.Equal(a, b) {
 		t.Errorf("%q twice", a)
+	}
+}
+
+// Processes of a user share a secret in a folder of theirs alone; a folder that somebody else may have made is refused.
+func TestOwnSecret(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	first, err := ownSecret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := ownSecret(); err != nil || !bytes.Equal(first, second) {
+		t.Errorf("%q and %q, %v", first, second, err)
+	}
+	own := filepath.Join(dir, fmt.Sprintf("capgnn-%d", os.Geteuid()))
+	for name, make := range map[string]func() error{
+		"open": func() error { return os.Chmod(own, 0o755) },
+		"link": func() error {
+			return errors.Join(os.Rename(own, own+"-moved"), os.Chmod(own+"-moved", 0o700), os.Symlink(own+"-moved", own))
+		},
+		"file": func() error { return errors.Join(os.Remove(own), os.WriteFile(own, nil, 0o600)) },
+		"others": func() error {
+			return errors.Join(os.Remove(own), os.Mkdir(own, 0o700), os.Chown(own, os.Geteuid()+1, -1))
+		},
+	} {
+		_ = os.RemoveAll(own)
+		t.Run(name, func(t *testing.T) {
+			if _, err := ownSecret(); err != nil {
+				t.Fatal(err)
+			}
+			if name != "link" {
+				_ = os.Remove(filepath.Join(own, "secret"))
+			}
+			if err := make(); errors.Is(err, os.ErrPermission) {
+				t.Skipf("a folder of another user needs root: %v", err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ownSecret(); err == nil || !strings.Contains(err.Error(), own+" is no folder of this user alone") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Without a secret ranks of this machine get one, and meet at one address of it, whatever they call it.
+func TestTrust(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for master, want := range map[string]string{"127.0.0.1:7": "127.0.0.1:7", "localhost:7": "127.0.0.1:7", "[::1]:7": "[::1]:7"} {
+		s := Settings{Place: cluster.Place{Ranks: 2, Master: master}}
+		if err := s.trust(t.Context()); err != nil || s.Master != want || len(s.Secret) < cluster.MinSecret {
+			t.Errorf("%s: %s, %d bytes of secret, %v", master, s.Master, len(s.Secret), err)
+		}
+	}
+	for _, master := range []string{"192.0.2.1:7", "nowhere.invalid:7"} {
+		s := Settings{Place: cluster.Place{Ranks: 2, Master: master}}
+		if err := s.trust(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no secret") || s.Secret != nil {
+			t.Errorf("%s: %v", master, err)
+		}
 	}
 }

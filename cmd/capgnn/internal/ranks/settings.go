@@ -1,11 +1,13 @@
 package ranks
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,23 +101,23 @@ func (s *Settings) transport(how string) error {
 	return nil
 }
 
-// trusted refuses to reach other machines without a secret. A name that is not known yet is looked up again while ranks join.
-func (s *Settings) trusted(ctx context.Context) error {
+// trust refuses to reach other machines without a secret. On this one it takes the loopback address of Master, so that all ranks take
+// the same one, and a secret that only processes of this user know: others reach loopback addresses, too.
+func (s *Settings) trust(ctx context.Context) error {
 	if s.Secret != nil {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(s.Master)
+	host, port, err := net.SplitHostPort(s.Master)
 	if err != nil {
 		return term.AsUsage(err)
 	}
-	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
-	if err != nil {
-		return nil
-	}
-	for _, a := range found {
-		if a.IP.IsLoopback() {
-			return nil
-		}
+	found, _ := net.DefaultResolver.LookupIPAddr(ctx, host) // what is not known is not this machine
+	own := slices.DeleteFunc(found, func(a net.IPAddr) bool { return !a.IP.IsLoopback() })
+	if len(own) > 0 {
+		first := slices.MinFunc(own, func(a, b net.IPAddr) int { return bytes.Compare(a.IP.To16(), b.IP.To16()) })
+		s.Master = net.JoinHostPort(first.IP.String(), port)
+		s.Secret, err = ownSecret()
+		return term.AsUsage(err)
 	}
 	return term.Usagef("join rank 0 at %s: there is no secret, which ranks of several machines need: %s; copy its file to all of them", s.Master, makesSecret)
 }
