@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,6 +24,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		devices.Release()
 	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
+		if errors.Is(out.err, syscall.EPIPE) { // who reads has seen enough
+			return term.ExitUnread
+		}
 		err = fmt.Errorf("write to standard output: %w: the output is incomplete", cause(out.err))
 	}
 	if err != nil {

@@ -51,7 +51,7 @@ func TestSignals(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for k := range moments {
-			sig := []os.Signal{os.Interrupt, syscall.SIGTERM}[r.IntN(2)]
+			sig := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}[r.IntN(3)]
 			after := 20*time.Millisecond + time.Duration(r.ExpFloat64()*float64(mean))
 			t.Run(fmt.Sprintf("%s/%d", name, k), func(t *testing.T) { s.signalled(t, sig, after, commands[name]) })
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -21,7 +22,7 @@ func readerGone(t *testing.T) *os.File {
 	return w
 }
 
-// Notes that nobody reads do not end a training; results that cannot be printed are a failure, which is said.
+// Notes that nobody reads do not end a training. Results that cannot be printed are a failure, which is said, unless their reader has gone.
 func TestClosedStreams(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
@@ -43,18 +44,23 @@ func TestClosedStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	for name, out := range map[string]*os.File{"a pipe that nobody reads": readerGone(t), "a full disk": full} {
-		var errs bytes.Buffer
-		cmd := s.command("data", "list", "--quiet")
-		cmd.Stdout, cmd.Stderr = out, &errs
-		err := cmd.Run()
-		if cmd.ProcessState.ExitCode() != term.ExitFailure || !strings.HasPrefix(errs.String(), "capgnn: write to standard output: ") || strings.Count(errs.String(), "\n") != 1 {
-			t.Errorf("%s: %v, %q", name, err, errs.String())
+	for _, args := range [][]string{{"data", "list", "--quiet"}, {"train", "--help"}, {"help"}} {
+		for out, want := range map[*os.File]struct {
+			code int
+			says string
+		}{readerGone(t): {term.ExitUnread, ""}, full: {term.ExitFailure, "capgnn: write to standard output: no space left on device: the output is incomplete\n"}} {
+			var errs bytes.Buffer
+			cmd := s.command(args...)
+			cmd.Stdout, cmd.Stderr = out, &errs
+			err := cmd.Run()
+			if cmd.ProcessState.ExitCode() != want.code || errs.String() != want.says {
+				t.Errorf("%v into %s: %v, %q", args, out.Name(), err, errs.String())
+			}
 		}
 	}
 	lost := s.command(append(args, "--quiet", "--run-dir", "lost")...)
 	lost.Stdout = readerGone(t)
-	finished("lost", lost.Run(), term.ExitFailure, lost)
+	finished("lost", lost.Run(), term.ExitUnread, lost)
 }
 
 // A control character in a name moves no cursor, and a long name leaves room for what to do.
@@ -69,5 +75,22 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("capgnn %.60q: exit code %d, %d characters: %q", args, code, len([]rune(line)), stderr)
 			}
 		}
+	}
+}
+
+// A program that nohup has started goes on when its terminal is closed.
+func TestIgnoredHangUp(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"train", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "200", "--run-dir", "run", "--quiet"}
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, program}, args...)...)
+	cmd.Dir, cmd.Env = s.dir, s.command().Env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForEpochs(t, cmd, s.path("run"), 1)
+	cmd.Process.Signal(syscall.SIGHUP)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -203,14 +203,14 @@ func waitForEpochs(t *testing.T, cmd *exec.Cmd, dir string, epochs int) {
 	t.Fatal("no epochs within 30 s")
 }
 
-// Ctrl-C finishes the epoch, writes a checkpoint and exits with 130.
+// Ctrl-C finishes the epoch, writes a checkpoint and exits with 130; so does a terminal that is closed, which its shell says, too.
 func TestInterruptAndResume(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	settings := func(epochs int) []string {
 		return []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", fmt.Sprint(epochs), "--checkpoint-every", "0"}
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		dir, epochs := "run-"+sig.String(), 400
 		for !s.interrupted(sig, dir, settings(epochs)) { // this process was not scheduled while the run took place
 			if epochs *= 2; epochs > 10_000 {
@@ -241,6 +241,9 @@ func (s *sandbox) interrupted(sig os.Signal, dir string, settings []string) bool
 	}
 	waitForEpochs(s.t, cmd, s.path(dir), 20)
 	cmd.Process.Signal(sig)
+	if sig == syscall.SIGHUP {
+		cmd.Process.Signal(sig)
+	}
 	cmd.Wait()
 	line := strings.TrimSuffix(stderr.String(), "\n")
 	code := cmd.ProcessState.ExitCode()

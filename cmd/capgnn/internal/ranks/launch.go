@@ -169,8 +169,11 @@ func (w *watch) patience() time.Duration {
 	return patience
 }
 
-// signal passes the first signal on, and kills at the second.
+// signal passes the first signal on, and kills at the second, unless the shell and its terminal both say that they are gone.
 func (w *watch) signal(s os.Signal) {
+	if w.interrupted && s == syscall.SIGHUP {
+		return
+	}
 	if w.interrupted {
 		w.asked = true
 		w.tell(syscall.SIGKILL)

@@ -112,7 +112,7 @@ func play(word string) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case "listen":
-		signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
+		signal.Notify(heard, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	case "obey": // ends with 130 at the first interruption
 		play("listen")
 		fmt.Println("ready")
@@ -280,12 +280,13 @@ func TestFaults(t *testing.T) {
 func TestInterruptions(t *testing.T) {
 	for _, tc := range []struct {
 		name, part string
-		signals    int
+		signals    []os.Signal
 		code       int
 		line       string
 	}{
-		{"once", "obey", 1, term.ExitInterrupted, "interrupted, 0 more"},
-		{"twice", "hang", 2, term.ExitInterrupted, "was killed at the second interruption"},
+		{"hung up by shell and terminal", "obey", []os.Signal{syscall.SIGHUP, syscall.SIGHUP}, term.ExitInterrupted, "interrupted, 0 more"},
+		{"once", "obey", []os.Signal{os.Interrupt}, term.ExitInterrupted, "interrupted, 0 more"},
+		{"twice", "hang", []os.Signal{os.Interrupt, os.Interrupt}, term.ExitInterrupted, "was killed at the second interruption"},
 	} {
 		everywhere(t, 2, func(t *testing.T, hosts string) {
 			l, out, stderr := launch(t, 2, hosts, tc.part)
@@ -295,8 +296,8 @@ func TestInterruptions(t *testing.T) {
 				for strings.Count(out.String(), "ready") < 2 {
 					time.Sleep(5 * time.Millisecond)
 				}
-				for range tc.signals {
-					signals <- os.Interrupt
+				for _, s := range tc.signals {
+					signals <- s
 				}
 			}()
 			err := l.Run()

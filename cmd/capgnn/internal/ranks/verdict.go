@@ -70,7 +70,7 @@ func endOf(state *os.ProcessState, remote bool, said string) (code int, line str
 func killed(s syscall.Signal) (code int, line string) {
 	line = fmt.Sprintf("was ended by a signal (%v)", s)
 	switch s {
-	case syscall.SIGINT, syscall.SIGTERM:
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
 		return term.ExitInterrupted, line
 	case syscall.SIGKILL:
 		line = "was killed: if nobody did, its machine ran out of memory"

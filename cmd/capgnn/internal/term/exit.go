@@ -19,7 +19,8 @@ const (
 	ExitUsage       = 2   // wrong usage or input, also a device that is not there at the start
 	ExitDoesNotFit  = 3   // memory
 	ExitLost        = 4   // a device or peer was lost during a run: it failed, or did not answer in time
-	ExitInterrupted = 130 // Ctrl-C or SIGTERM, after a checkpoint
+	ExitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP, after a checkpoint
+	ExitUnread      = 141 // the reader of standard output has gone: what shells say of programs that SIGPIPE ends
 )
 
 // usageError is wrong usage or wrong input: exit code 2.

@@ -19,10 +19,20 @@ const grace = time.Second
 // attended counts the commands of this process that handle signals themselves. It is of the process, as signals are.
 var attended atomic.Int32
 
-// ObeySignals ends the process with exit code 130 at Ctrl-C or SIGTERM, unless a command takes care of that.
+// endings are the signals that end a program: Ctrl-C, SIGTERM, and SIGHUP of a terminal that is closed, unless it was ignored when
+// the program began, as nohup has it.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
+
+// ObeySignals ends the process with exit code 130 at one of endings, unless a command takes care of that.
 func ObeySignals() {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endings()...)
 	go func() { // lives as long as the process
 		for range signals {
 			if attended.Load() == 0 {
@@ -46,7 +56,7 @@ func WriteSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignal
 // Interruptions returns the signals that end a program, for a command that does with them what it likes until stop is called.
 func Interruptions() (_ <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endings()...)
 	attended.Add(1)
 	return signals, func() {
 		signal.Stop(signals)
@@ -54,7 +64,7 @@ func Interruptions() (_ <-chan os.Signal, stop func()) {
 	}
 }
 
-// Interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
+// Interruptible returns a context that ends at the first of endings, so that what is under way can be finished; the
 // second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
 // it stops, such as "after this epoch". The caller calls stop when it is done.
 func Interruptible(ctx context.Context, k *Console, when string) (_ context.Context, stop func()) {
@@ -76,16 +86,21 @@ func InterruptibleFor(ctx context.Context, k *Console, when string, patience tim
 		late := time.After(patience)
 		cancel()
 		k.Note("stopping %s; interrupt again to stop at once", k.stopText(when))
-		select {
-		case <-done:
-			return
-		case <-signals:
-			k.leave()
-		case <-late:
-			k.leave()
-			fmt.Fprintln(k.Err, ErrorLine(&InterruptedError{k.interruptText()}))
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if s == syscall.SIGHUP { // the shell sends it, and then the terminal once more
+					continue
+				}
+				k.leave()
+			case <-late:
+				k.leave()
+				fmt.Fprintln(k.Err, ErrorLine(&InterruptedError{k.interruptText()}))
+			}
+			stopAtOnce()
 		}
-		stopAtOnce()
 	}()
 	return ctx, func() {
 		leave()
