@@ -146,6 +146,11 @@ func overSubcommands(name string) cli.ActionFunc {
 // withoutArguments refuses positional arguments of a command that takes none, since they would swallow the flags after them.
 func withoutArguments(name string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
+		for _, f := range c.Command.Flags { // those that may stand without a value take none from the next word
+			if alone, ok := f.(*cli.GenericFlag); ok && strings.Contains(c.Args().First(), "=") && fmt.Sprint(c.Generic(alone.Name)) == "true" {
+				return term.Usagef("%s: --%s takes its value behind an equals sign: say --%s=%s", name, alone.Name, alone.Name, c.Args().First())
+			}
+		}
 		if c.Args().Present() {
 			return term.Usagef("%s: unexpected argument %q: every setting is a flag, see `capgnn %s --help`",
 				name, c.Args().First(), name)

@@ -43,6 +43,8 @@ func TestWrongUsage(t *testing.T) {
 		{"man --help", []string{"man", "--json"}},
 		{"completion --help", []string{"completion", "bash", "--json"}},
 		{"unexpected argument", with("more")},
+		{"--isolated takes its value behind an equals sign: say --isolated=chunks=8", with("--isolated", "chunks=8")},
+		{"unexpected argument", with("--isolated=chunks=8", "targets=both")},
 		{"--dataset", []string{"train"}},
 		{"nowhere", []string{"train", "--dataset", "nowhere"}},
 		{"junk.npz", []string{"train", "--dataset", "junk.npz"}},

@@ -45,7 +45,7 @@ func parseIsolated(text string) (*Isolated, error) {
 	for item := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || seen[key] {
-			return nil, fmt.Errorf("%q is not one KEY=VALUE of each key, such as chunks=8", item)
+			return nil, fmt.Errorf("%q is not one KEY=VALUE of each key: %s", item, isolatedHow())
 		}
 		seen[key] = true
 		if err := i.set(key, value); err != nil {
@@ -57,6 +57,15 @@ func parseIsolated(text string) (*Isolated, error) {
 
 // isolatedKeys are what --isolated takes.
 var isolatedKeys = []string{"chunks", "phases", "targets", "correction", "layers"}
+
+// isolatedLayers are the values of layers.
+var isolatedLayers = []string{"inner", "all"}
+
+// isolatedHow lists the keys with what they take, and an example.
+func isolatedHow() string {
+	return fmt.Sprintf("chunks (2 to %d), phases (1 to %d), targets (%s), correction (%s) and layers (%s), as in --%s=chunks=8,targets=both", maxParts, maxParts,
+		list(chunks.AllTargets), list(chunks.Corrections), strings.Join(isolatedLayers, ", "), isolated)
+}
 
 // set gives a key its value.
 func (i *Isolated) set(key, value string) error {
@@ -85,9 +94,9 @@ func (i *Isolated) set(key, value string) error {
 	case "correction":
 		err, i.Correction = among(Names(chunks.Corrections)), chunks.Correction(value)
 	case "layers":
-		err, i.AllLayers = among([]string{"inner", "all"}), value == "all"
+		err, i.AllLayers = among(isolatedLayers), value == "all"
 	default:
-		err = fmt.Errorf("%s is not one of its keys %s", term.Quoted(key, isolatedKeys), strings.Join(isolatedKeys, ", "))
+		err = fmt.Errorf("%s is not one of its keys: %s", term.Quoted(key, isolatedKeys), isolatedHow())
 	}
 	return err
 }

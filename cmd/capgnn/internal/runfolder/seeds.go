@@ -120,7 +120,7 @@ type Spread struct {
 	Runs      int      `json:"runs"`      // that have the number
 	Mean      *float64 `json:"mean"`      // null: none has
 	Deviation *float64 `json:"deviation"` // of the sample, with n − 1; null below two runs
-	// Interval is that in which the mean of all seeds lies with 95 % confidence, by Student's t; null below two runs.
+	// Interval is that in which the mean of all seeds lies with 95 % confidence, by Student's t, that of a score within [0, 1]; null below two runs.
 	Interval *[2]float64 `json:"interval"`
 	Min      *float64    `json:"min"`
 	Max      *float64    `json:"max"`
@@ -178,9 +178,16 @@ func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
 		}
 		return SpreadOf(values)
 	}
+	score := func(get func(r *Result) *float64) Spread { // which is in [0, 1]
+		spread := of(get)
+		if i := spread.Interval; i != nil {
+			i[0], i[1] = max(0, i[0]), min(1, i[1])
+		}
+		return spread
+	}
 	number := func(x float64) *float64 { return &x }
-	s.Train, s.Val = of(func(r *Result) *float64 { return r.Train }), of(func(r *Result) *float64 { return r.Val })
-	s.Test, s.Last = of(func(r *Result) *float64 { return r.Test }), of(func(r *Result) *float64 { return r.TestLast })
+	s.Train, s.Val = score(func(r *Result) *float64 { return r.Train }), score(func(r *Result) *float64 { return r.Val })
+	s.Test, s.Last = score(func(r *Result) *float64 { return r.Test }), score(func(r *Result) *float64 { return r.TestLast })
 	s.Loss = of(func(r *Result) *float64 { return number(float64(r.FinalLoss)) })
 	s.Best = of(func(r *Result) *float64 {
 		if r.BestEpoch == nil {

@@ -51,6 +51,19 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
+// Scores end at 0 and 1, and so do the intervals of their means; that of a loss does not.
+func TestIntervalsOfScores(t *testing.T) {
+	var results []*Result
+	for i := range 3 {
+		low, high := 0.01*float64(i), 1-0.01*float64(i)
+		results = append(results, &Result{Val: &low, Test: &high, FinalLoss: lossValue(i)})
+	}
+	s := SeedsDir("d").Summarise([]uint64{1, 2, 3}, results)
+	if s.Val.Interval[0] != 0 || !(s.Val.Interval[1] > *s.Val.Mean) || s.Test.Interval[1] != 1 || !(s.Test.Interval[0] < *s.Test.Mean) || !(s.Loss.Interval[0] < 0) {
+		t.Errorf("val %v, test %v, loss %v", *s.Val.Interval, *s.Test.Interval, *s.Loss.Interval)
+	}
+}
+
 // What a folder says of its runs is read back, and what is no such file ends in one line.
 func TestSeedsFile(t *testing.T) {
 	d := SeedsDir(t.TempDir())
