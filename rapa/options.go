@@ -63,7 +63,7 @@ type Options struct {
 	// Balance bounds inner vertices: no part holds more than ⌈Balance·target·n⌉. At least 1; 0 = 1.03.
 	Balance float64
 	// SoftBalance is wanted as the same bound on edges and on training vertices. Moves never worsen a part beyond it, but
-	// a graph may not allow it (one hub can hold more edges than a part should). At least 1; 0 = 1.10.
+	// a graph may not allow it (one hub can hold more edges than a part should). At least 1; 0 = SoftBalance.
 	SoftBalance float64
 	// Memory is what ByMemory bounds: part i on device i.
 	Memory Memory
@@ -86,6 +86,9 @@ type Options struct {
 	// Graph identifies the graph (a hash); in Key it then stands for the graph's arrays, which are not read. "" = it does not.
 	Graph string
 }
+
+// SoftBalance is the default of Options.SoftBalance.
+const SoftBalance = 1.10
 
 // maxParts bounds the number of parts; a part is a device.
 const maxParts = 1 << 12
@@ -133,7 +136,7 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 func (o *Options) resolveBalance() (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	o.Balance = orDefault(o.Balance, 1.03)
-	o.SoftBalance = orDefault(o.SoftBalance, 1.10)
+	o.SoftBalance = orDefault(o.SoftBalance, SoftBalance)
 	if !(o.Balance >= 1 && o.Balance <= maxBalance) {
 		bad("balance %g is not in [1, %d]", o.Balance, maxBalance)
 	}

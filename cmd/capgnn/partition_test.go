@@ -79,6 +79,33 @@ func TestPartitionCounts(t *testing.T) {
 	}
 }
 
+// A part that holds more edges than its share is noted: balancing by edges shares them out, but for those of a hub, which lie in one part.
+func TestPartitionNotesEdges(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	var dense, star strings.Builder
+	for v := range 400 { // every vertex below 100 has 20 neighbours there, the others one
+		for i := range 20 {
+			if v < 100 {
+				fmt.Fprintln(&dense, v, (v+1+3*i)%100)
+			}
+		}
+		fmt.Fprintln(&dense, v, (v+1)%400)
+		fmt.Fprintln(&star, v+1, 0)
+	}
+	s.writeFiles(".", map[string]string{"dense.txt": dense.String(), "star.txt": star.String()})
+	for _, tc := range []struct{ file, by, want string }{
+		{"dense.txt", "vertices", "times its share of edges: `--balance-by vertices,edges` shares edges out, too"},
+		{"dense.txt", "edges", ""},
+		{"star.txt", "vertices,edges", "a part holds 4.00 times its share of edges: all edges into a vertex lie in its part, and one has 400 of 400"},
+	} {
+		_, stderr, code := s.run("partition", "--dataset", tc.file, "--parts", "4", "--balance-by", tc.by)
+		if code != 0 || tc.want == "" && strings.Contains(stderr, "share of edges") || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%s by %s: exit code %d\n%s", tc.file, tc.by, code, stderr)
+		}
+	}
+}
+
 // countParts counts cut pairs, and halo vertices and in-edges of every part, the simple way.
 func countParts(g *graph.CSR, part []int32, parts int) (cut int64, halo, edges []int64) {
 	halo, edges = make([]int64, parts), make([]int64, parts)

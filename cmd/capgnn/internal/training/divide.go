@@ -3,6 +3,7 @@ package training
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
@@ -73,8 +74,33 @@ func (t *Run) Divide(ctx context.Context) error {
 	if err == nil {
 		t.Config.PlanKey = t.Plan.Key
 		t.Console.Note("partition: %s", planText(t.Plan))
+		t.noteEdges(balanceBy)
 	}
 	return err
+}
+
+// noteEdges says where parts hold more edges than their shares, by more than the partitioner allows where it balances them, and
+// why. Parts of uneven devices hold what takes as long.
+func (t *Run) noteEdges(balanceBy []rapa.Quantity) {
+	edges, share := int64(0), t.Plan.Balance.Edges
+	for _, part := range t.Plan.Parts {
+		edges += part.Edges
+	}
+	if t.uneven() || t.Config.Isolated.Value != nil || share <= rapa.SoftBalance+float64(t.Parts)/float64(edges) { // a bound is rounded up to a whole edge
+		return
+	}
+	why := "`--balance-by vertices,edges` shares edges out, too, and may cut more of them"
+	if slices.Contains(balanceBy, rapa.ByEdges) {
+		most := 0
+		for v := range t.Plan.Part {
+			most = max(most, len(t.Data.Problem.Graph.Row(v)))
+		}
+		why = "no better parts were found within the bounds on what else --balance-by names"
+		if float64(most*t.Parts) > rapa.SoftBalance*float64(edges) {
+			why = fmt.Sprintf("all edges into a vertex lie in its part, and one has %s of %s", term.Grouped(most), term.Grouped(int(edges)))
+		}
+	}
+	t.Console.Note("partition: a part holds %s times its share of edges: %s", number.Ratio.Text(share), why)
 }
 
 // balanceBy returns what parts share out. Memory is looked at where it is tight, once it is known what parts take (fit).
