@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -26,7 +27,7 @@ func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
 		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
 		&cli.BoolFlag{Name: "overwrite", Category: runfolder.GroupRun, Usage: "let --run-dir hold files that no run has written: those with names of a run's are replaced"},
-		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
+		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished; more --epochs than it had make it longer"},
 		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train one run for each seed of `LIST`, such as 1-10 or 1,3,7-9, in DIR/seed-N, and report mean, standard deviation and confidence interval"},
 		&cli.IntFlag{Name: traceFlag, Category: runfolder.GroupRun, Usage: "record what the queues of all devices do in epoch `N`, from 0, and write it to trace.json in the run folder, which reports draw; of several ranks rank 0 does so for its own devices", DefaultText: " "},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
@@ -168,6 +169,7 @@ func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
+	t.Config.BegunEpochs = 0 // this run begins with all of them
 	recorded := t.Config.Devices
 	if given, err = runfolder.ApplyFlags(c, &t.Config); err != nil {
 		return nil, err
@@ -181,7 +183,7 @@ func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 	return given, t.Config.MakeAbsolute(given)
 }
 
-// resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
+// resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them, but for more epochs.
 func resumedTraining(c *cli.Context, t *training.Run) error {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir", "overwrite"} {
@@ -202,7 +204,13 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	if name := c.String("dataset"); c.IsSet("dataset") && (shards.Is(name) || shards.Is(t.Config.DatasetPath)) { // the same data, which are compared
 		t.Config.Dataset, t.Config.DatasetPath = name, ""
 	}
-	return refuseChanges(c, d, t.Config, t.Ranks != nil)
+	if err := refuseChanges(c, d, t.Config, t.Ranks != nil); err != nil {
+		return err
+	}
+	if epochs, err := strconv.Atoi(c.String("epochs")); err == nil && epochs > t.Config.Epochs {
+		t.Lengthen(epochs)
+	}
+	return nil
 }
 
 // refuseChanges reports flags beside --resume whose values differ from the run's. Several ranks may have other devices, and data elsewhere.
@@ -219,6 +227,9 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 	var changed, implied []string // what the user gave, and what follows from it
 	for _, o := range runfolder.Options {
 		if several && cluster.IsLocal(o.Name) {
+			continue
+		}
+		if o.Name == "epochs" && now.Epochs > was.Epochs { // the run goes on
 			continue
 		}
 		if o.Name == "devices" && o.Value(&now) != o.Value(&was) && sameDevices(now.Devices, was.Devices) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -22,10 +23,11 @@ import (
 
 // seedRuns are runs that differ in their seeds, one after another.
 type seedRuns struct {
-	dir   runfolder.SeedsDir
-	lock  *lockfile.Lock // of dir
-	seeds []uint64
-	begin func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
+	dir    runfolder.SeedsDir
+	lock   *lockfile.Lock // of dir
+	seeds  []uint64
+	epochs int                         // of each run that is resumed
+	begin  func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
 }
 
 // seedsWanted reports whether train is to train several seeds: new ones, or those of a folder.
@@ -140,25 +142,42 @@ func makeSeedsDir(named string, overwrite bool, dataset, model string) (runfolde
 	return d, nil
 }
 
-// resumedSeeds reads what a folder says of its runs. Flags beside --resume have nothing to say.
-func resumedSeeds(c *cli.Context) (*seedRuns, error) {
+// resumedSeeds reads what a folder says of its runs. Flags beside --resume may only make them longer.
+func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
 	d := runfolder.SeedsDir(filepath.Clean(c.String("resume")))
-	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames()...)
-	for _, name := range given {
-		if c.IsSet(name) {
-			return nil, term.Usagef("--resume %s takes everything from its runs: drop --%s", d, name)
-		}
-	}
 	lock, err := lockSeeds(d)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			lock.Release()
+		}
+	}()
 	what, cfg, err := d.Read()
 	if err != nil {
-		lock.Release()
 		return nil, term.Usagef("--resume: %w", err)
 	}
-	return &seedRuns{dir: d, lock: lock, seeds: what.Seeds, begin: func(t *training.Run) error {
+	was := cfg.Epochs
+	if epochs, err := strconv.Atoi(c.String("epochs")); err == nil && epochs > was {
+		cfg.Epochs = epochs
+	}
+	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames()...)
+	for _, name := range given {
+		if c.IsSet(name) && !(name == "epochs" && cfg.Epochs > was) {
+			return nil, term.Usagef("--resume %s takes everything from its runs: drop --%s", d, name)
+		}
+	}
+	if cfg.Epochs > was {
+		config, err := runfolder.FormatConfig(cfg)
+		if err := errors.Join(err, cfg.Validate()); err != nil {
+			return nil, term.Usagef("--resume %s: %w", d, err)
+		}
+		if err := d.Write(&runfolder.Seeds{Seeds: what.Seeds, Config: string(config)}); err != nil {
+			return nil, err
+		}
+	}
+	return &seedRuns{dir: d, lock: lock, seeds: what.Seeds, epochs: cfg.Epochs, begin: func(t *training.Run) error {
 		t.Config = *cfg
 		return nil
 	}}, nil
@@ -170,14 +189,16 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 	if err := regular.CheckFolder(string(d)); err != nil { // a link would lead to somebody else's run
 		return nil, term.AsUsage(err)
 	}
-	if r, err := d.ReadResult(); r != nil || err != nil {
-		return r, err
-	}
 	t := &training.Run{Console: k, Command: "train", Config: runfolder.Default()}
 	if d.HoldsRun() {
 		t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 		if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
 			return nil, err
+		}
+		if t.Config.Epochs < s.epochs {
+			t.Lengthen(s.epochs)
+		} else if r, err := d.ReadResult(); r != nil || err != nil {
+			return r, err
 		}
 	} else {
 		if err := s.begin(t); err != nil {

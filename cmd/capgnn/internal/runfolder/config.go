@@ -50,6 +50,7 @@ type Config struct {
 	Init         string // weights to start from; "" = drawn from Seed
 
 	Epochs         int
+	BegunEpochs    int // those with which a run began that --resume has made longer; 0 = no run has
 	LR             float64
 	Schedule       Text[fit.Schedule] // of LR
 	Optimizer      string
@@ -230,6 +231,7 @@ func (c *Config) checkParts(p *problems) {
 // checkCounts looks at epochs and parts.
 func (c *Config) checkCounts(p *problems) {
 	p.within("epochs", c.Epochs, 0, MaxEpochs)
+	p.within(begunEpochs, c.BegunEpochs, 0, c.Epochs)
 	p.within("eval-every", c.EvalEvery, 0, MaxEpochs)
 	p.within("patience", c.Patience, 0, MaxEpochs)
 	p.within("checkpoint-every", c.CheckpointEvery.Epochs, 0, MaxEpochs)

@@ -137,6 +137,14 @@ func (d Dir) WriteResult(r *Result) error {
 	return term.WriteFile(d.result(), append(data, '\n'))
 }
 
+// Unfinish takes that mark from a run that goes on.
+func (d Dir) Unfinish() error {
+	if err := os.Remove(d.result()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove result: %w", err)
+	}
+	return nil
+}
+
 // maxResultBytes bounds result.json, which has 2 KiB and about 100 bytes for each device.
 const maxResultBytes = 1 << 20
 

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -281,7 +282,7 @@ func (c *Config) exactEpochs() int {
 	if n := c.ExactEpochs.Value; n >= 0 {
 		return n
 	}
-	return c.Epochs / 10
+	return cmp.Or(c.BegunEpochs, c.Epochs) / 10
 }
 
 // HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.

@@ -34,6 +34,9 @@ const (
 	bestByLoss     = "loss"
 )
 
+// begunEpochs are the epochs of a run before --resume made it longer.
+const begunEpochs = "begun-epochs"
+
 // clipNorm limits the norm of the gradient.
 const clipNorm = "clip-norm"
 
@@ -88,6 +91,7 @@ var Options = []Option{
 	{Name: dropFeaturesOption, Group: GroupModel, usage: dropFeaturesUsage, field: func(c *Config) any { return &c.DropFeatures }, before: false, quiet: true},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size the default is 30", field: func(c *Config) any { return &c.Epochs }},
+	{Name: begunEpochs, field: func(c *Config) any { return &c.BegunEpochs }, FileOnly: true, before: 0, quiet: true},
 	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
 	{Name: scheduleOption, Group: GroupTraining, usage: scheduleUsage, field: func(c *Config) any { return readBy(&c.Schedule, parseSchedule) }, before: "", quiet: true},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},

@@ -51,7 +51,7 @@ func (t *Run) metadata(epoch int) map[string]string {
 // run must find as they were.
 func (t *Run) writeSettings() error {
 	if t.Resume || !t.leads() {
-		return nil
+		return t.writeLonger()
 	}
 	if err := t.stays(); err != nil {
 		return err

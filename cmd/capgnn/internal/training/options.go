@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -144,6 +145,7 @@ func describeRung(r *pipeline.Rung) string {
 func (t *Run) identity() string {
 	cfg := t.Config
 	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", runfolder.Cadence{}, "", ""
+	cfg.Epochs, cfg.BegunEpochs = cmp.Or(cfg.BegunEpochs, cfg.Epochs), 0
 	if t.Resume && t.place != nil { // other devices may continue a run
 		cfg.Devices = t.place.began
 	}

@@ -41,6 +41,7 @@ type Run struct {
 	Overwrite bool
 	PlanFile  string // a plan that may fit, looked at before the cache; "" = none
 	Resume    bool
+	Longer    bool // a run that is resumed goes on behind its last epoch (Lengthen)
 	Trace     *int // the epoch of which a trace is written; nil: none
 	// Anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
 	// Bare that there is nothing to learn from.
@@ -199,7 +200,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 
 // Finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
 func (t *Run) Finished() (*runfolder.Result, error) {
-	if !t.Resume {
+	if !t.Resume || t.Longer {
 		return nil, nil
 	}
 	result, err := t.Dir.ReadResult()

@@ -1,0 +1,47 @@
+package training
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"capgnn/internal/fit"
+	"capgnn/internal/number"
+)
+
+// Lengthen has a run that is resumed go on to so many epochs, more than it was to have, and notes why its weights are not those of a run
+// that had so many from the start, where they are not.
+func (t *Run) Lengthen(epochs int) {
+	c := &t.Config
+	was, of := c.Epochs, c.HaloCache().ExactEpochs
+	s := &c.Schedule.Value
+	var unlike []string
+	say := func(format string, a ...any) { unlike = append(unlike, fmt.Sprintf(format, a...)) }
+	if s.Kind == fit.Cosine || s.Kind == fit.Step && s.Every == 0 {
+		say("--schedule %s went over %d epochs so far", s.Kind, was)
+	}
+	if of > 0 && c.ExactEpochs.Value < 0 {
+		say("--exact-epochs auto was %s", number.Counted(of, "epoch"))
+	}
+	if c.Isolated.Value != nil {
+		say("isolated parts took turns over %d epochs so far", was)
+	}
+	if result, err := t.Dir.ReadResult(); err == nil && result != nil && (c.EvalEvery == 0 || was%c.EvalEvery != 0) {
+		say("one evaluation more, behind epoch %d, counts for the best weights, --patience and plateaus", was)
+	}
+	c.BegunEpochs, c.Epochs, t.Longer = cmp.Or(c.BegunEpochs, was), epochs, true
+	if unlike != nil {
+		t.Console.Note("note: %s goes on from %d to %d epochs, not as a run of %d from the start would: %s", t.Dir, was, epochs, epochs, strings.Join(unlike, "; "))
+	}
+}
+
+// writeLonger makes the folder that of a run of more epochs, which is not finished.
+func (t *Run) writeLonger() error {
+	if !t.Longer || !t.leads() {
+		return nil
+	}
+	if err := t.Dir.Unfinish(); err != nil {
+		return err
+	}
+	return t.writeConfig()
+}
