@@ -36,6 +36,8 @@ type fake struct {
 	peer  bool
 	slow  float64 // that it says of itself; 0 = 1
 	fail  string  // operation that faults
+	// other returns how long other work keeps an operation that takes so many seconds; nil: there is none.
+	other func(op string, seconds float64) float64
 
 	used, high gpu.Bytes
 	ops        []string
@@ -93,6 +95,9 @@ func (q *fakeQueue) run(op string, seconds float64) {
 		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: "profile", Op: op, Err: errors.New("broken")}
 	}
 	q.dev.ops = append(q.dev.ops, op)
+	if q.dev.other != nil {
+		seconds += q.dev.other(op, seconds)
+	}
 	q.dev.clock.pass(seconds)
 }
 

@@ -39,7 +39,10 @@ type Options struct {
 	// Progress is called from the goroutine of Measure, with the share of the time that is behind it, which does not fall; nil =
 	// nobody asks.
 	Progress func(stage string, done float64)
-	Now      func() time.Time // nil = time.Now; devices on a virtual clock bring theirs
+	// Load returns what the machine's processors have done until now: how long other programs kept them busy, and how long they ran in all, in any unit; nil =
+	// nobody knows.
+	Load func() (others, all float64)
+	Now  func() time.Time // nil = time.Now; devices on a virtual clock bring theirs
 }
 
 func (o Options) resolve() Options {
@@ -72,6 +75,9 @@ func (o Options) resolve() Options {
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}
+	if o.Load == nil {
+		o.Load = func() (float64, float64) { return 0, 0 }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -98,8 +104,17 @@ func Measure(ctx context.Context, devices []gpu.Device, opt Options) (p *Profile
 		return nil, fmt.Errorf("profile: %w", err)
 	}
 	p.Entries = entries(p.N)
-	if err := m.run(ctx, slices.Concat(m.tableTasks(p.N), m.pairTasks(p.N), m.operationTasks())); err != nil {
+	before, of := m.Load()
+	operations := m.operationTasks()
+	if err := m.run(ctx, slices.Concat(m.tableTasks(p.N), m.pairTasks(p.N), operations)); err != nil {
 		return nil, err
+	}
+	if err := m.again(ctx, operations); err != nil {
+		return nil, err
+	}
+	if busy, all := m.Load(); all > of {
+		share := min(1, max(0, busy-before)/(all-of))
+		p.Load = &share
 	}
 	m.fill(p)
 	if err := p.validate(); err != nil {

@@ -21,6 +21,8 @@ type Profile struct {
 	Time    time.Time `json:"time"`             // when the measurement began
 	N       int       `json:"n"`                // rows and columns of every dense operand
 	Quick   bool      `json:"quick,omitempty"`  // few runs of small matrices: good enough to start with
+	// Load is the share of the machine's processors that other programs kept busy meanwhile; nil: not known.
+	Load *float64 `json:"load,omitempty"`
 	// Entries is the number of entries of the sparse operand: round(0.004·N²).
 	Entries int             `json:"entries"`
 	Devices []DeviceProfile `json:"devices"`
@@ -118,6 +120,9 @@ func (p *Profile) validate() error {
 	text("driver", p.Driver)
 	if p.N < 1 || p.N > 1<<17 || p.Entries < 1 || p.Entries > p.N*p.N {
 		bad("n %d or entries %d is out of range", p.N, p.Entries)
+	}
+	if p.Load != nil && !(*p.Load >= 0 && *p.Load <= 1) {
+		bad("load %g is not in [0, 1]", *p.Load)
 	}
 	if len(p.Devices) < 1 || len(p.Devices) > maxDevices {
 		bad("%d devices are not in [1, %d]", len(p.Devices), maxDevices)

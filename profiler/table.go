@@ -54,8 +54,25 @@ func (p *Profile) Table() string {
 	for _, line := range p.Implausible() {
 		fmt.Fprintf(&b, "implausible: %s\n", line)
 	}
+	for _, line := range p.Falls() {
+		fmt.Fprintf(&b, "implausible: %s: measure again while nothing else runs\n", line)
+	}
+	if p.Load != nil {
+		fmt.Fprintf(&b, "%s\n", p.LoadText())
+	}
 	return b.String()
 }
+
+// LoadText says how busy the machine was, "" where that is not known.
+func (p *Profile) LoadText() string {
+	if p.Load == nil {
+		return ""
+	}
+	return fmt.Sprintf("other programs kept %s of the machine's processors busy while it was measured", number.Share.Text(*p.Load))
+}
+
+// Busy reports whether other programs did so much that times say little.
+func (p *Profile) Busy() bool { return p.Load != nil && *p.Load > 0.1 }
 
 // cell is the time in milliseconds, to a microsecond where it is short.
 func (t Timing) cell() string {

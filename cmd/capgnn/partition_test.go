@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -330,5 +331,20 @@ func TestPlanSubsets(t *testing.T) {
 	}
 	if len(seen) != 5 || len(m.Subsets) != 5 {
 		t.Errorf("choices %v", seen)
+	}
+	rate := map[string]float64{} // of one device, over the fastest
+	for _, c := range m.Subsets {
+		if len(c.Devices) == 1 {
+			rate[c.Devices[0]] = c.Speedup
+		}
+	}
+	for _, c := range m.Subsets {
+		sum := 0.0
+		for _, d := range c.Devices {
+			sum += rate[d]
+		}
+		if math.Abs(c.Sum-sum) > 1e-9 || c.Doubtful() {
+			t.Errorf("%v: %g times as fast as the fastest, one by one %g, said to be %g", c.Devices, c.Speedup, sum, c.Sum)
+		}
 	}
 }

@@ -55,10 +55,13 @@ func planAction(c *cli.Context) error {
 	}
 	m, err := t.PlanMemory(ctx)
 	t.Console.EndStages()
+	if len(t.Specs) == 1 && t.Profile == nil && t.Config.Profile == "" && !t.Specs[0].Simulated() { // which nothing had to be known of
+		t.Profile = devices.Kept(k, t.Devices)
+	}
 	if err := errors.Join(err, devices.CloseAll(t.Devices)); err != nil {
 		return t.BeforeTraining(err)
 	}
-	if len(t.Specs) > 1 || t.Specs[0].Simulated() || t.Config.Profile != "" {
+	if len(t.Specs) > 1 || t.Specs[0].Simulated() || t.Config.Profile != "" || t.Profile != nil {
 		if m.Subsets, err = t.Subsets(ctx); err != nil {
 			return t.BeforeTraining(err)
 		}

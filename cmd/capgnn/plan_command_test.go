@@ -7,6 +7,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/profiler"
 )
 
 // What plan says a run takes is what the run takes, on every device.
@@ -86,7 +87,38 @@ func TestPlanAnswersFirst(t *testing.T) {
 	if more := s.must(append(args, "--buffers")...); !strings.HasPrefix(more, text) || !strings.Contains(more, buffer) {
 		t.Errorf("with --buffers:\n%s", more)
 	}
+
+	for speedup, want := range map[float64]bool{1.33: false, 2.34: true} { // of a device and one of a third of its speed
+		var b strings.Builder
+		m := &training.MemoryPlan{Subsets: []training.Subset{{Devices: []string{"cpu:0", "cpu:1"}, EpochS: 1, Fits: true, Speedup: speedup, Sum: 4.0 / 3}, {Devices: []string{"cpu:0"}, EpochS: 2.34, Fits: true, Speedup: 1, Sum: 1}}}
+		if err := printPlan(m, &term.Console{Out: &b}, false); err != nil {
+			t.Fatal(err)
+		}
+		for _, says := range []string{"doubtful     more than their sum, 1.33: run `capgnn profile` on an idle machine\n", "more than the sum\n"} {
+			if strings.Contains(b.String(), says) != want {
+				t.Errorf("%g times as fast:\n%s", speedup, b.String())
+			}
+		}
+	}
 	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, "not predicted") || strings.Contains(one, "speed-up") {
 		t.Errorf("one device:\n%s", one)
+	}
+	s.measured("cpu:threads=1")
+	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, " predicted, ") {
+		t.Errorf("one device whose profile is in the cache:\n%s", one)
+	}
+	p, err := profiler.Read(s.path("cache/capgnn/profile.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for load, want := range map[float64]bool{0.05: false, 0.35: true} {
+		p.Load = &load
+		if err := p.Write(s.path("cache/capgnn/profile.json")); err != nil {
+			t.Fatal(err)
+		}
+		const says = "profile.json: other programs kept 35.0 % of the machine's processors busy while it was measured, so forecasts may be wrong"
+		if _, stderr, _ := s.run(append([]string{"plan"}, small("--devices", "cpu:threads=1")...)...); strings.Contains(stderr, says) != want {
+			t.Errorf("a profile measured under a load of %g:\n%s", load, stderr)
+		}
 	}
 }

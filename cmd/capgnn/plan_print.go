@@ -62,7 +62,7 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	case all != nil:
 		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
 	default:
-		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: name its profile with --profile")
+		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: run `capgnn profile`")
 	}
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
@@ -70,6 +70,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", devices.InWords(strings.Join(best.Devices, ",")), term.Duration(&best.EpochS), number.Ratio.Text(best.Speedup))
 		}
 		fmt.Fprintf(t, "best choice\t%s\n", text)
+		if best.Fits && best.Doubtful() {
+			fmt.Fprintf(t, "doubtful\tmore than their sum, %s: run `capgnn profile` on an idle machine\n", number.Ratio.Text(best.Sum))
+		}
 	}
 	if m.Staleness != nil {
 		fmt.Fprintf(t, "staleness\t%s\n", m.Staleness)
@@ -135,6 +138,8 @@ func subsetTable(w io.Writer, choices []training.Subset) error {
 		note := ""
 		if !s.Fits {
 			note = "does not fit"
+		} else if s.Doubtful() {
+			note = "more than the sum"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", devices.InWords(strings.Join(s.Devices, ",")), term.Duration(&s.EpochS), term.Duration(&s.CommS), term.Size(s.Bytes),
 			term.Size(s.Peak), term.Size(s.Budget), number.Ratio.Text(s.Speedup), note)

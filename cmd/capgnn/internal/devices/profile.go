@@ -89,6 +89,9 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
 	defer bar.End()
 	preparePinned(&opt)
+	if opt.Load == nil {
+		opt.Load = load
+	}
 	opt.Progress = func(stage string, done float64) {
 		bar.At(int64(term.ProgressSteps*done), term.Cut(stage, term.DetailColumns))
 	}
@@ -146,6 +149,12 @@ func profiled(devices []gpu.Device, file string) (*profiler.Profile, error) {
 	return p, nil
 }
 
+// Kept returns the profile of open devices that is in the cache, nil if there is none.
+func Kept(k *term.Console, devices []gpu.Device) *profiler.Profile {
+	p, _ := cachedProfile(k, devices)
+	return p
+}
+
 // cachedProfile returns a cached profile of the devices, nil if there is none, and where one made for them is to be cached,
 // "" if nowhere. The last one made by `capgnn profile` goes first.
 func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, own string) {
@@ -164,7 +173,11 @@ func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, 
 			continue
 		}
 		if rows, err := p.Match(devices); err == nil {
-			k.Note("profile: %s", path)
+			busy := ""
+			if p.Busy() {
+				busy = ": " + p.LoadText() + ", so forecasts may be wrong: measure again with `capgnn profile`"
+			}
+			k.Note("profile: %s%s", path, busy)
 			p.Devices = rows
 			return p, own
 		}

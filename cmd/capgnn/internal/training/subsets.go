@@ -26,7 +26,13 @@ type Subset struct {
 	Budget        gpu.Bytes `json:"budget"` // of that device
 	Fits          bool      `json:"fits"`
 	Speedup       float64   `json:"speedup"` // over the fastest of the devices alone, whether it fits or not
+	// Sum is what its devices do in the time in which the fastest of all does an epoch alone, each alone, in epochs; 0: not known.
+	Sum float64 `json:"sum,omitempty"`
 }
+
+// Doubtful reports whether a forecast promises more than the sum of what the devices do alone, by more than what is printed: parts take as long as the whole at
+// best, but for caches of processors that hold a part and not the whole.
+func (s *Subset) Doubtful() bool { return s.Sum > 0 && s.Speedup > 1.005*s.Sum }
 
 // maxSubsets bounds how many subsets are simulated, each with parts of its own.
 const maxSubsets = 64
@@ -52,20 +58,28 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 	bar := t.Console.Begin("forecast", int64(len(choices)), "choices", 0)
 	defer bar.End()
 	var out []Subset
-	alone := 0.0
+	alone, each := 0.0, map[int]float64{} // seconds of one device, by kind
 	for i, choice := range choices {
 		s, err := t.forecastOn(ctx, choice, profile)
 		if err != nil {
 			return nil, err
 		}
-		if len(choice) == 1 && (alone == 0 || s.EpochS < alone) {
-			alone = s.EpochS
+		if len(choice) == 1 {
+			each[kindOf(t.Specs, choice[0])] = s.EpochS
+			if alone == 0 || s.EpochS < alone {
+				alone = s.EpochS
+			}
 		}
 		out = append(out, s)
 		bar.At(int64(i+1), strings.Join(s.Devices, " "))
 	}
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS
+		for _, d := range choices[i] {
+			if took := each[kindOf(t.Specs, d)]; took > 0 {
+				out[i].Sum += alone / took
+			}
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Subset) int {
 		if a.Fits != b.Fits {
@@ -83,11 +97,18 @@ func b2i(b bool) int {
 	return 0
 }
 
+// kindOf returns the first device that is like device i.
+func kindOf(specs []devices.Spec, i int) int {
+	return slices.IndexFunc(specs, func(e devices.Spec) bool {
+		return devices.Alike([]devices.Spec{specs[i], e}) && specs[i].Memory == e.Memory
+	})
+}
+
 // chooseSome returns the indices of every choice of devices that differs from the others in what it has, smaller ones first.
 func chooseSome(specs []devices.Spec) [][]int {
-	kind := make([]int, len(specs)) // the first device that is like it
-	for i, d := range specs {
-		kind[i] = slices.IndexFunc(specs, func(e devices.Spec) bool { return devices.Alike([]devices.Spec{d, e}) && d.Memory == e.Memory })
+	kind := make([]int, len(specs))
+	for i := range specs {
+		kind[i] = kindOf(specs, i)
 	}
 	choices := [][]int{{}}
 	for i := range specs {
