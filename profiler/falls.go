@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"capgnn/internal/number"
 )
@@ -77,8 +78,11 @@ func (m *meter) again(ctx context.Context, tasks []task) error {
 			}
 			m.doing = t
 			m.show()
-			start := m.Now()
-			timings, err := t.measure(ctx, 0)
+			start, patience := m.Now(), time.Duration(0)
+			if m.budget > 0 {
+				patience = max(calibrationRound, time.Duration(t.cost*float64(time.Second)))
+			}
+			timings, err := t.measure(ctx, patience)
 			if err != nil {
 				return fmt.Errorf("profile %s: %w", t.stage, err)
 			}

@@ -33,6 +33,7 @@ var exitCodes = []struct {
 	{term.ExitDoesNotFit, "does not fit into memory"},
 	{term.ExitLost, "a device or another machine failed, or did not answer in time: `train --resume` continues the run"},
 	{term.ExitInterrupted, "interrupted, after a checkpoint"},
+	{term.ExitUnread, "the reader of standard output has gone"},
 }
 
 // manPage returns the manual page of the program, in the macros of man(7): what help and docs/commands.md say.
