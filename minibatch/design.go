@@ -85,10 +85,15 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	return d, err
 }
 
-// probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
+// probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are. Where they are all of it, it also samples some of
+// later epochs, for what steps take at most.
 func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
 	d.seen, d.work, d.away = make([]extent, r.parts), make([]Counts, r.parts), make([]gpu.Bytes, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
+	drawn := steps
+	if steps == r.steps { // steps of later epochs differ
+		drawn = min(probes, r.steps*max(1, o.Epochs))
+	}
 	d.epoch.Steps = steps
 	x := draft{group: new(group)}
 	most := make([]int, r.units) // roots, by unit
@@ -100,13 +105,13 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 			for unit := range most {
 				most[unit] = r.most(part, unit, merged)
 			}
-			for k := range steps * r.units {
+			for k := range drawn * r.units {
 				if err := ctx.Err(); err != nil {
 					return nil, 0, err
 				}
 				batch := r.steps * (k / r.units) / steps
 				x.unit = k % r.units
-				x.roots = r.first(batch, part, x.unit, merged, x.roots)
+				x.roots = r.merged(batch, part, x.unit, merged, x.roots)
 				s.Draw(&x.stack, uint32(batch), x.roots)
 				var e extent
 				e.of(&x.stack, g.sparse())
@@ -114,14 +119,16 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				if merged == 0 {
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
-					x.counts.Roots = int64(len(x.roots))
-					d.epoch.Add(&x.counts)
-					d.work[part].Add(&x.counts)
 					if x.unit == 0 || g.apart {
 						together = 0
 					}
 					together += x.counts.Bytes.Rows
 					d.away[part] = max(d.away[part], together)
+				}
+				if merged == 0 && batch < r.steps {
+					x.counts.Roots = int64(len(x.roots))
+					d.epoch.Add(&x.counts)
+					d.work[part].Add(&x.counts)
 					all = append(all, e.clone())
 				}
 				if n := most[x.unit]; n < fewRoots && 2*e.roots >= n { // of a smaller share of them too little is seen

@@ -3,7 +3,9 @@ package minibatch
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +71,37 @@ func draw(t *testing.T, k int) drawn {
 	s.NoGather = s.Place == Hop && r.IntN(2) == 0
 	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %+v, %v", k, m, p.Vertices(),
 		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Savings, o.Storage)}
+}
+
+// What devices take is within the plan's bounds, in small runs too, where it is of many small blocks. A buffer that grows was larger than any step that was sampled to see.
+func TestPlanBoundsDrawnRuns(t *testing.T) {
+	runs := 200
+	if testing.Short() {
+		runs = 30
+	}
+	for k := range runs {
+		d := draw(t, 1000+k)
+		if d.p.TrainingVertices() == 0 {
+			continue
+		}
+		plan, err := Plan(t.Context(), d.p, d.o)
+		if err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+		var grown strings.Builder
+		d.o.Log = slog.New(slog.NewTextHandler(&grown, nil))
+		d.o.EvalEvery = 1
+		r := trained(t, d.p, d.o)
+		bound := make([]gpu.Bytes, len(plan.Parts))
+		for _, part := range plan.Parts {
+			bound[part.Home] += Bound(part.Uses)
+		}
+		for i, part := range plan.Parts {
+			if r.PeakDevice[i] > bound[part.Home] {
+				t.Errorf("%s: part %d took %d bytes, planned %d: %+v\n%s", d.name, i, r.PeakDevice[i], bound[part.Home], part.Uses, grown.String())
+			}
+		}
+	}
 }
 
 // Any run gives the same bits with other threads, samplers, slots and row caches, and when it is interrupted anywhere and resumed; and the gradient of a

@@ -29,7 +29,8 @@ type Memory struct {
 
 // PartMemory is what a part takes of its device.
 type PartMemory struct {
-	Device string    // "": it is another process's, of which the Share alone is known
+	Device string    // "": it is another process's, of which the Share alone is known. Several may have one name
+	Home   int       // the first part on the same device
 	Budget gpu.Bytes // of the device, which its parts share
 	Uses   []Use
 	Share  Share // of an epoch, by the steps that were sampled
@@ -71,13 +72,13 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 		return nil, err
 	}
 	m := &Memory{Steps: r.steps}
-	x := newSizing(p, &o, &d)
+	x, home := newSizing(p, &o, &d), homesOf(o.Devices)
 	for part, dev := range o.Devices {
 		if dev == nil {
-			m.Parts = append(m.Parts, PartMemory{Share: d.share(part)})
+			m.Parts = append(m.Parts, PartMemory{Home: home[part], Share: d.share(part)})
 			continue
 		}
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
 		if kept := d.residents[part]; kept != nil {
 			m.Parts[part].Resident = kept.rows
 		}
@@ -93,9 +94,9 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 
 // Fits reports whether every device has room for its parts.
 func (m *Memory) Fits() bool {
-	taken := map[string]gpu.Bytes{}
+	taken := make([]gpu.Bytes, len(m.Parts))
 	for _, p := range m.Parts {
-		if taken[p.Device] += Bound(p.Uses); taken[p.Device] > p.Budget {
+		if taken[p.Home] += Bound(p.Uses); taken[p.Home] > p.Budget {
 			return false
 		}
 	}
@@ -162,7 +163,7 @@ func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 }
 
 // mostOfHost is what evaluation takes of the host's memory at most for a part. A GPU's memory is there for nothing else.
-const mostOfHost = 2 << 30
+const mostOfHost = 128 << 20
 
 // chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
@@ -184,24 +185,29 @@ func (x *sizing) chunk(steps int) gpu.Bytes {
 	return max(1, least)
 }
 
-// part returns what a part takes of its device for training.
+// granule is what devices round blocks up to, at most.
+const granule = 512
+
+// blockOf returns what a block of n bytes takes of a device at most.
+func blockOf(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }
+
+// part returns what a part takes of its device for training, block by block as the device rounds them.
 func (x *sizing) part(part, steps int) []Use {
 	ample, seen := x.layout(part)
-	n := 4 * gpu.Bytes(len(x.weights.Flat))
-	owner := gpu.Bytes(0)
-	x.division.NewOwner(func(size gpu.Bytes, _ string) gpu.Buffer {
-		owner += size
-		return nil
-	}, nil, x.o.Optimizer, part-x.o.own().Lo)
+	n := blockOf(4 * gpu.Bytes(len(x.weights.Flat)))
+	var owner, weighed gpu.Bytes
+	into := func(sum *gpu.Bytes) func(gpu.Bytes, string) gpu.Buffer {
+		return func(size gpu.Bytes, _ string) gpu.Buffer {
+			*sum += blockOf(size)
+			return nil
+		}
+	}
+	x.division.NewOwner(into(&owner), nil, x.o.Optimizer, part-x.o.own().Lo)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
 	units := gpu.Bytes(x.d.roots.units)
-	uses := []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
-		{"weights, gradients and optimiser", 2*n + owner + 8*units*gpu.Bytes(min(steps, longest)), 0}}
-	var weighed gpu.Bytes
-	x.o.Criterion.On(func(size gpu.Bytes, _ string) gpu.Buffer {
-		weighed += size
-		return nil
-	}, nil, nil, x.p.Classes, x.o.lossRows(x.d.roots.total))
+	uses := []Use{{"inputs", 2 * blockOf(ample.size), 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
+		{"weights, gradients and optimiser", 2*n + owner + blockOf(8*units*gpu.Bytes(min(steps, longest))), 0}}
+	x.o.Criterion.On(into(&weighed), nil, nil, x.p.Classes, x.o.lossRows(x.d.roots.total))
 	if weighed > 0 {
 		uses = append(uses, Use{"class weights and smoothed labels", weighed, 0})
 	}
@@ -209,7 +215,7 @@ func (x *sizing) part(part, steps int) []Use {
 		uses = append(uses, Use{"carried gradients", 2 * n, 0})
 	}
 	if part < len(x.d.residents) && x.d.residents[part] != nil {
-		uses = append(uses, Use{"resident rows", x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model.Kind)), 0})
+		uses = append(uses, Use{"resident rows", blockOf(x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model.Kind))), 0})
 	}
 	return uses
 }
@@ -237,7 +243,7 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 	none := gnn.Bind(x.o.Model, x.weights, gpu.Vec{Len: len(x.weights.Flat)})
 	gnn.NewPass(x.o.Model, x.d.plan, e.layers(x.d.aims), x.d.input(), none, none, ws)
 	for _, s := range ws.Slabs() {
-		n += s.Size
+		n += blockOf(s.Size)
 	}
 	return n
 }

@@ -72,6 +72,35 @@ func TestBatchThatFits(t *testing.T) {
 	trained(t, p, o)
 }
 
+// What fits is asked of every device by itself, whatever it is called, and of the parts of one device together.
+func TestFitsByDevice(t *testing.T) {
+	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	for _, one := range []bool{false, true} {
+		both := make([]gpu.Device, 2)
+		for i := range both {
+			d, err := host.Open(host.Spec{Name: "cpu:threads=1", Threads: 1, Memory: 1 << 30})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			both[i] = d
+		}
+		if one {
+			both[1] = both[0]
+		}
+		plan, err := Plan(t.Context(), p, small(m, both, homes(p.Vertices(), 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range plan.Parts {
+			plan.Parts[i].Budget = max(Bound(plan.Parts[0].Uses), Bound(plan.Parts[1].Uses)) * 3 / 2
+		}
+		if plan.Fits() == one {
+			t.Errorf("one device: %t, fits %t: %+v", one, plan.Fits(), plan.Parts)
+		}
+	}
+}
+
 // A step that is larger than everything that was seen before makes its buffers larger, and changes no bit.
 func TestBuffersGrow(t *testing.T) {
 	for _, kind := range kinds(t) {

@@ -162,11 +162,11 @@ func (r *roots) of(t, part, unit int, into []graph.NodeID) []graph.NodeID {
 	return r.from(r.order(t/r.steps), t%r.steps, part, unit, into)
 }
 
-// first is of in the first epoch, if that dropped some time steps.
-func (r *roots) first(batch, part, unit, merged int, into []graph.NodeID) []graph.NodeID {
+// merged is of, if the epoch dropped so many time steps.
+func (r *roots) merged(t, part, unit, merged int, into []graph.NodeID) []graph.NodeID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.from(r.orderOf(0, merged), batch, part, unit, into)
+	return r.from(r.orderOf(t/r.steps, merged), t%r.steps, part, unit, into)
 }
 
 // from is of in an order.

@@ -24,6 +24,7 @@ type Trace struct {
 type TraceLane struct {
 	Device, Queue string
 	Spans         []TraceSpan
+	number        int // of the device: several may have one name
 }
 
 // TraceSpan is an operation, in seconds from the beginning.
@@ -81,7 +82,7 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 		case e.Ph == "M" && e.Name == "thread_name":
 			if _, seen := at[queue]; !seen {
 				at[queue] = len(t.Lanes)
-				t.Lanes = append(t.Lanes, TraceLane{Device: devices[e.PID], Queue: e.Args.Name})
+				t.Lanes = append(t.Lanes, TraceLane{Device: devices[e.PID], Queue: e.Args.Name, number: e.PID})
 			}
 		case e.Ph == "X":
 			s := TraceSpan{e.Cat, e.Ts / 1e6, (e.Ts + e.Dur) / 1e6}
@@ -149,15 +150,15 @@ func (r *Run) traceSection() (section, bool) {
 // draw draws the lanes.
 func (t *Trace) draw() *timeline {
 	out := &timeline{ID: "timeline", Title: "Queues over time", Note: "Operations that are too short to be seen alone share a place, which has the colour of the kind that takes most of it. Queues of one device work at the same time."}
-	device, seen := "", map[string]bool{}
+	seen := map[string]bool{}
 	for k, lane := range t.Lanes {
 		if k == maxLanes {
 			out.Note += fmt.Sprintf(" The first %d of %d queues are drawn.", maxLanes, len(t.Lanes))
 			break
 		}
 		l := timelineLane{Name: lane.Queue}
-		if k == 0 || lane.Device != device {
-			l.Head, device = cmp.Or(lane.Device, "device"), lane.Device
+		if k == 0 || lane.number != t.Lanes[k-1].number {
+			l.Head = cmp.Or(lane.Device, "device")
 		}
 		times, numbers := map[string]float64{}, map[string]int{}
 		busy := 0.0
