@@ -11,9 +11,11 @@ import (
 func systemRoom() (room, error) {
 	r, err := linuxRoom(os.DirFS("/"))
 	if err == nil {
-		var space syscall.Rlimit
-		if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < math.MaxInt64 {
-			r.within(int64(space.Cur), addressSpaceInUse())
+		for resource, key := range map[int]string{syscall.RLIMIT_AS: "VmSize:", syscall.RLIMIT_DATA: "VmData:"} {
+			var l syscall.Rlimit
+			if syscall.Getrlimit(resource, &l) == nil && l.Cur < math.MaxInt64 {
+				r.within(int64(l.Cur), ofStatus(key)+heapStep)
+			}
 		}
 		return r, nil
 	}
@@ -25,25 +27,21 @@ func systemRoom() (room, error) {
 	return room{free: int64(s.Freeram+s.Bufferram) * unit, total: int64(s.Totalram) * unit}, nil
 }
 
-// addressSpaceInUse returns VmSize in bytes, 0 if it is not known.
-func addressSpaceInUse() int64 {
+// heapStep is what the Go runtime maps at once when its heap grows.
+const heapStep = 64 << 20
+
+// ofStatus returns an entry of /proc/self/status in bytes, 0 if it is not known.
+func ofStatus(key string) int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
-	used, _ := field(status, "VmSize:")
-	return used
+	n, _ := field(status, key)
+	return n
 }
 
 // systemAnonymous reads RssAnon.
-func systemAnonymous() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	n, _ := field(status, "RssAnon:")
-	return n
-}
+func systemAnonymous() int64 { return ofStatus("RssAnon:") }
 
 // systemPeak reads VmHWM, or asks getrusage(2) where /proc is not mounted.
 func systemPeak() (int64, error) {

@@ -12,21 +12,29 @@ type HostUse struct {
 	Bound gpu.Bytes
 }
 
-// PhasedMemory returns what a process takes whose isolated parts take turns, beside the problem and its devices; nil: parts do not. Tables count where they lie in
-// memory, not in files. real are the devices that those of the trainer, one for each worker, stand for.
-func (t *Trainer) PhasedMemory(real []gpu.Device) ([]HostUse, error) {
+// leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
+const leastGarbage = 8 << 20
+
+// ProcessMemory returns what a process takes beside the problem and its devices, and but for parts that take turns, beside what placing takes. Tables count where they
+// lie in memory, not in files. real are the devices that those of the trainer, one for each worker, stand for.
+func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, error) {
 	s := t.isolation
 	if !t.o.phased() {
-		return nil, nil
+		cache, staging := t.HostMemory()
+		uses := []HostUse{{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}, {"products of CPU devices", t.scratch(real)}, {"cache, and rows on their way", cache + staging},
+			{"not yet collected", leastGarbage}}
+		if s != nil {
+			uses = append(uses, t.hostPairs())
+		}
+		if s != nil && t.o.Model.Kind.Precomputes() {
+			uses = append(uses, HostUse{"aggregated features", 4 * gpu.Bytes(len(s.place)) * gpu.Bytes(t.o.Model.In)})
+		}
+		return uses, nil
 	}
 	n := gpu.Bytes(len(s.place))
 	numbers := 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf)) + 4*n + n + 8*gpu.Bytes(len(s.between)*len(s.between))
-	var pairs, staged gpu.Bytes
-	for _, w := range t.workers {
-		pairs += 2 * w.hold.most.hostBytes(s, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
-		staged += 2 * uploadBytes
-	}
-	heap := []HostUse{{"numbers by vertex", numbers}, {"pairs of two phases", pairs}, {"rows on their way to devices", staged},
+	staged := 2 * uploadBytes * gpu.Bytes(len(t.workers))
+	heap := []HostUse{{"numbers by vertex", numbers}, t.hostPairs(), {"rows on their way to devices", staged},
 		{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}, {"products of CPU devices", t.scratch(real)}}
 	var tables gpu.Bytes
 	if t.exact != nil {
@@ -41,6 +49,15 @@ func (t *Trainer) PhasedMemory(real []gpu.Device) ([]HostUse, error) {
 		garbage.Bound += u.Bound
 	}
 	return append(heap, garbage, HostUse{"tables of rows", tables}), nil
+}
+
+// hostPairs returns what pairs take on the host.
+func (t *Trainer) hostPairs() HostUse {
+	u := HostUse{Name: "pairs of two phases"}
+	for _, w := range t.workers {
+		u.Bound += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
+	}
+	return u
 }
 
 // hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of their neighbourhoods rows see, and what layer 0 reads
@@ -73,12 +90,18 @@ func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
 		if !ok {
 			continue
 		}
+		var rows int
+		if w.hold != nil {
+			rows = w.hold.most.rows
+		} else {
+			rows = len(w.part.Inner)
+		}
 		for l := range t.o.Model.Layers {
 			in, out := t.o.Model.Width(l)
-			most[real[i]] = max(most[real[i]], dev.Scratch(w.hold.most.rows, in, out))
+			most[real[i]] = max(most[real[i]], dev.Scratch(rows, in, out))
 		}
 		if m := &t.o.Model; m.Jumping {
-			most[real[i]] = max(most[real[i]], dev.Scratch(w.hold.most.rows, m.Hidden, m.Out))
+			most[real[i]] = max(most[real[i]], dev.Scratch(rows, m.Hidden, m.Out))
 		}
 	}
 	for _, b := range most {

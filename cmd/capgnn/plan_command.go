@@ -54,6 +54,10 @@ func planAction(c *cli.Context) error {
 		return devices.CloseAfter(t.BeforeTraining(err), t.Devices)
 	}
 	m, err := t.PlanMemory(ctx)
+	var misfit error
+	if err == nil {
+		misfit = t.FitMemory(ctx, m)
+	}
 	t.Console.EndStages()
 	if len(t.Specs) == 1 && t.Profile == nil && t.Config.Profile == "" && !t.Specs[0].Simulated() { // which nothing had to be known of
 		t.Profile = devices.Kept(k, t.Devices)
@@ -71,5 +75,5 @@ func planAction(c *cli.Context) error {
 			}
 		}
 	}
-	return errors.Join(printPlan(m, k, c.Bool("buffers")), m.Fit())
+	return errors.Join(printPlan(m, k, c.Bool("buffers")), misfit)
 }

@@ -42,7 +42,7 @@ func planMachines(ctx context.Context, t *training.Run) error {
 	}
 	if p.Best == 0 {
 		all := p.Counts[len(p.Counts)-1]
-		return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --hidden, or --storage bf16")
+		return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --hidden")
 	}
 	return nil
 }

@@ -54,6 +54,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 			lacking = append(lacking, fmt.Sprintf("%s lacks %s", d.Device, term.Size(d.Peak-d.Budget)))
 		}
 	}
+	if !m.Room.Fits() {
+		lacking = append(lacking, "the host lacks "+term.Size(m.Room.Need-m.Room.May))
+	}
 	if lacking != nil {
 		verdict = "no, it does not fit: " + strings.Join(lacking, ", ")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
@@ -33,9 +34,10 @@ type MemoryPlan struct {
 	Staleness *runfolder.StaleForecast `json:"staleness"`
 	// Encoding says on which links encoded rows pay; null: nothing goes from device to device, or it was not asked.
 	Encoding *EncodedRows `json:"encoding"`
-	// Process is what the process takes beside devices: of a run in phases, whose graph may be larger than memory. null: it was not asked.
-	Process *Amount `json:"process,omitempty"`
-	ages    bool    // rows of other parts may be of an earlier epoch
+	// Process is what the process takes beside devices; null: these are simulated.
+	Process *Amount   `json:"process,omitempty"`
+	Room    *HostRoom `json:"room"` // null: devices are simulated
+	ages    bool      // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
@@ -66,10 +68,13 @@ type plannedBlock struct {
 // PlanMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
 func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if t.Config.Phased() {
-		t.own = ownMemory()
+		t.measureOwn()
 	}
 	if err := t.lay(); err != nil {
 		return nil, term.AsUsage(err)
+	}
+	if !t.Config.Phased() && !t.Specs[0].Simulated() {
+		t.measureOwn()
 	}
 	m, err := t.settleHere(ctx)
 	if err == nil && m.replaced {
@@ -112,12 +117,8 @@ const cacheTries = 6
 // accountTight puts a run on ledgers that did not fit the devices as it was. If it would without caches, these shrink;
 // otherwise all that is needed counts.
 func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*MemoryPlan, *jaca.Plan, error) {
-	bare := opt
-	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
-		bare.Cache.Local = jaca.Rows(0)
-	}
-	m, caches, err := t.account(ctx, bare, false)
-	if err != nil || m.Fit() != nil {
+	m, caches, err := t.account(ctx, bare(opt), false)
+	if err != nil || m.lacking() != nil {
 		return m, nil, err
 	}
 	for range cacheTries {
@@ -128,6 +129,14 @@ func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.O
 		}
 	}
 	return m, caches, nil
+}
+
+// bare is options without caches that take what memory leaves.
+func bare(opt pipeline.Options) pipeline.Options {
+	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
+		opt.Cache.Local = jaca.Rows(0)
+	}
+	return opt
 }
 
 // account puts the run on ledgers: with the budgets of the devices, or without an end.
@@ -144,19 +153,25 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 	}
 	opt.Layout = t.layout
 	t.here(&opt, books)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, nil, err
 	}
+	runtime.ReadMemStats(&after)
 	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
-	if t.Config.Phased() {
-		uses, err := trainer.PhasedMemory(t.onWorkers())
+	if t.may > 0 {
+		uses, err := trainer.ProcessMemory(t.onWorkers())
 		if err != nil {
 			return nil, nil, errors.Join(err, trainer.Close())
 		}
 		m.Process = &Amount{}
 		m.Process.add(t.own)
+		if !t.Config.Phased() {
+			m.Process.add(MemUse{Name: "placing parts", Bound: gpu.Bytes(after.TotalAlloc - before.TotalAlloc)})
+		}
 		for _, u := range uses {
 			m.Process.add(MemUse{Name: u.Name, Bound: u.Bound})
 		}
@@ -165,6 +180,9 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 		d := DeviceMemory{Device: t.ownSpecs()[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
+	}
+	if m.Process != nil {
+		m.Room = t.hostRoom(m.Process.Bound, func(device int) gpu.Bytes { return m.Devices[device].Peak })
 	}
 	caches := trainer.Caches()
 	if caches != nil {
@@ -216,21 +234,31 @@ func (t *Run) preflight(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.Fit()
+	return t.FitMemory(ctx, m)
 }
 
-// Fit returns a *FitError if a device is too small, naming what takes most.
-func (m *MemoryPlan) Fit() error {
-	for _, d := range m.Devices {
-		if d.Fits {
-			continue
-		}
-		largest := d.Buffers[0]
-		return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
-			largest.Name, term.Size(largest.Bytes)),
-			Remedy: fmt.Sprintf("give it %s more (mem=), use more --parts on more devices, a smaller --hidden, or --storage bf16", term.Size(d.Peak-d.Budget))}
+// lacking returns a device that is too small, nil if there is none.
+func (m *MemoryPlan) lacking() *DeviceMemory {
+	i := slices.IndexFunc(m.Devices, func(d DeviceMemory) bool { return !d.Fits })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &m.Devices[i]
+}
+
+// FitMemory returns a *FitError if a device or the host is too small, naming what takes most and what fits.
+func (t *Run) FitMemory(ctx context.Context, m *MemoryPlan) error {
+	d := m.lacking()
+	switch {
+	case d == nil && m.Room.Fits():
+		return nil
+	case d == nil:
+		return m.Room.misfit(t.advice(ctx))
+	}
+	largest := d.Buffers[0]
+	return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
+		largest.Name, term.Size(largest.Bytes)),
+		Remedy: fmt.Sprintf("give it %s more (mem=), use more devices%s", term.Size(d.Peak-d.Budget), t.advice(ctx))}
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.

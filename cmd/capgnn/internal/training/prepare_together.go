@@ -266,13 +266,9 @@ func (t *Run) comparePlans(ctx context.Context) error {
 // settleTogether is settleSlots of several ranks: if a device of one of them is too small for the caches, those of all shrink.
 func (t *Run) settleTogether(ctx context.Context) (*MemoryPlan, error) {
 	opt := t.ProblemOptions()
-	bare := opt
-	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
-		bare.Cache.Local = jaca.Rows(0)
-	}
-	m, _, err := t.account(ctx, bare, false)
+	m, _, err := t.account(ctx, bare(opt), false)
 	if err == nil {
-		err = m.Fit()
+		err = t.FitMemory(ctx, m)
 	}
 	if err := t.Ranks.Agree(ctx, err); err != nil {
 		return nil, err

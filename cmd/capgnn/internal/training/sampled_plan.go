@@ -26,8 +26,12 @@ type SampledPlan struct {
 	Fits      bool         `json:"fits"`
 	Parts     []PartMemory `json:"parts"`
 	Host      Amount       `json:"host"` // of the process
+	Room      *HostRoom    `json:"room"` // null: devices are simulated
 	Epoch     SampledEpoch `json:"epoch"`
 	Rows      *RowsPlan    `json:"rows"` // null where nothing is fetched
+
+	lacks *PartMemory // whose device is too small; nil: none is
+	need  gpu.Bytes   // of that device
 }
 
 // PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
@@ -67,7 +71,12 @@ type SampledEpoch struct {
 
 // PlanSampled says what the run would take on its open devices.
 func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
-	own := ownMemory()
+	t.measureOwn()
+	return t.planSampled(ctx)
+}
+
+// planSampled is PlanSampled, of a process that is known.
+func (t *Run) planSampled(ctx context.Context) (*SampledPlan, error) {
 	m, err := minibatch.Plan(ctx, t.Data.Problem, t.sampledOptions())
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
@@ -78,9 +87,19 @@ func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
 	for part, memory := range m.Parts {
 		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, memory.Resident, amountOf(memory.Uses)})
 	}
-	p.Fits = m.Fits()
-	p.Host.Bound += own.Bound
-	p.Host.Uses = append([]MemUse{own}, p.Host.Uses...)
+	p.Host.Bound += t.own.Bound
+	p.Host.Uses = append([]MemUse{t.own}, p.Host.Uses...)
+	taken := make([]gpu.Bytes, len(t.Specs))
+	for part := range p.Parts {
+		taken[t.deviceOf(part)] += p.Parts[part].Bound
+	}
+	for part := range p.Parts {
+		if n := taken[t.deviceOf(part)]; p.lacks == nil && n > p.Parts[part].Budget {
+			p.lacks, p.need = &p.Parts[part], n
+		}
+	}
+	p.Room = t.hostRoom(p.Host.Bound, func(device int) gpu.Bytes { return taken[t.firstDevice()+device] })
+	p.Fits = p.lacks == nil && p.Room.Fits()
 	return p, nil
 }
 
@@ -145,34 +164,18 @@ func sharesOf(parts []PartMemory, of func(*PartMemory) float64) string {
 	return strings.Join(text, ", ")
 }
 
-// FitSampled returns a *FitError if a device is too small, with a batch that fits.
+// FitSampled returns a *FitError if a device or the host is too small, with what fits.
 func (t *Run) FitSampled(ctx context.Context, p *SampledPlan) error {
-	if p.Fits {
+	m := p.lacks
+	switch {
+	case p.Fits:
 		return nil
+	case m == nil:
+		return p.Room.misfit(t.advice(ctx))
 	}
-	part, need := t.lacking(p)
-	opt := t.sampledOptions()
-	opt.Sampling.BatchSize /= 2
-	fits, err := minibatch.Fitting(ctx, t.Data.Problem, opt)
-	if err != nil {
-		return err
-	}
-	m := &p.Parts[part]
 	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
-	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(need), term.Size(m.Budget),
-		largest.Name, term.Size(largest.Bound)), Remedy: fittingBatch(fits)}
-}
-
-// lacking returns the first part whose device is too small, and what its parts take. There is one.
-func (t *Run) lacking(p *SampledPlan) (part int, need gpu.Bytes) {
-	all := make([]gpu.Bytes, len(t.Specs))
-	for part := range p.Parts {
-		all[t.deviceOf(part)] += p.Parts[part].Bound
-	}
-	for all[t.deviceOf(part)] <= p.Parts[part].Budget {
-		part++
-	}
-	return part, all[t.deviceOf(part)]
+	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(p.need), term.Size(m.Budget),
+		largest.Name, term.Size(largest.Bound)), Remedy: fmt.Sprintf("give it %s more (mem=), use more devices%s", term.Size(p.need-m.Budget), t.advice(ctx))}
 }
 
 // fittingBatch says what to do where steps do not fit; 0: no batch does.

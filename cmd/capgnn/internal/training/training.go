@@ -47,6 +47,8 @@ type Run struct {
 	// Bare that there is nothing to learn from.
 	Anonymous, cutting, Bare bool
 
+	Free func() (free, total int64, err error) // of the host; nil: hostmem.Free
+
 	Ranks *ranks.Members // the processes that train together; nil: this one alone
 	Own   Own            // with Ranks: what is said for this one
 	Given []string       // names of the flags beside --config
@@ -61,7 +63,8 @@ type Run struct {
 	arranged   arrangement
 	Devices    []gpu.Device // of this process
 	layout     *pipeline.Layout
-	own        MemUse                   // of a run in phases, what the process had before it was cut
+	own        MemUse                   // what the process had when memory was planned; of a run in phases, before it was cut
+	may        gpu.Bytes                // what it may have in all; 0: not asked
 	shares     []float64                // of the roots of a step of sampled training, by part; nil: equal ones
 	sampled    *minibatch.Totals        // what steps have done, once a run has trained on samples
 	Aging      *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast

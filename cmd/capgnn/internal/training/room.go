@@ -1,0 +1,122 @@
+package training
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// HostRoom is what a run takes of the host's memory, with its CPU devices, and what this process may have. Amounts are in bytes.
+type HostRoom struct {
+	Need    gpu.Bytes `json:"need"`
+	Devices gpu.Bytes `json:"devices"` // of Need, what CPU devices take
+	May     gpu.Bytes `json:"may"`     // by the machine, control groups and ulimit
+}
+
+// Fits reports whether the process may have what it needs.
+func (r *HostRoom) Fits() bool { return r == nil || r.Need <= r.May }
+
+// ample reports whether it fits with room for what differs from process to process.
+func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r.May }
+
+// misfit is the error of a run that does not fit.
+func (r *HostRoom) misfit(advice string) error {
+	return &term.FitError{Err: fmt.Errorf("the run needs up to %s of the host's memory, %s of it for CPU devices, and this process may have %s", term.Size(r.Need), term.Size(r.Devices), term.Size(r.May)),
+		Remedy: "give this process more memory (ulimit, container, machine)" + advice}
+}
+
+// hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil: devices are simulated,
+// or it was not asked.
+func (t *Run) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *HostRoom {
+	if t.Specs[0].Simulated() || t.may == 0 {
+		return nil
+	}
+	r := &HostRoom{Need: own, May: t.may}
+	for i, d := range t.Devices {
+		if d.Info().Kind == gpu.CPU {
+			r.Devices += taken(i)
+		}
+	}
+	r.Need += r.Devices
+	return r
+}
+
+// measureOwn sets what the process has now and what it may have in all: that, and its share of what is free.
+func (t *Run) measureOwn() {
+	t.own, t.may = ownMemory(), math.MaxInt64
+	free := t.Free
+	if free == nil {
+		free = hostmem.Free
+	}
+	left, _, err := free()
+	if err != nil {
+		return
+	}
+	if t.Ranks != nil {
+		_, here := t.Ranks.Local()
+		left /= int64(here)
+	}
+	t.may = gpu.Bytes(left + hostmem.Anonymous())
+}
+
+// leastTried is the smallest width of hidden layers that is advised.
+const leastTried = 8
+
+// advice names settings with which the run fits, each tried: first what changes the run least. Without one it says so of sampled runs.
+func (t *Run) advice(ctx context.Context) string {
+	if t.Ranks != nil && !t.Config.Sampled() { // all ranks would have to try
+		return ""
+	}
+	type setting struct{ flag, value string }
+	var all []setting
+	if t.Config.Sampled() {
+		for n := min(t.Config.BatchSize, t.Data.Problem.TrainingVertices()) / 2; n > 0; n /= 2 {
+			all = append(all, setting{"batch-size", strconv.Itoa(n)})
+		}
+	} else {
+		all = []setting{{"storage", "bf16"}, {"batch-size", "1024"}, {"batch-size", "128"}, {"batch-size", "16"}}
+	}
+	for n := t.Config.Hidden / 2; n >= leastTried; n /= 2 {
+		all = append(all, setting{"hidden", strconv.Itoa(n)})
+	}
+	for _, s := range all {
+		if o := t.with(s.flag, s.value); o != nil && o.fits(ctx) {
+			return fmt.Sprintf(", or give --%s %s, which fits", s.flag, s.value)
+		}
+	}
+	if t.Config.Sampled() {
+		return "; no --batch-size fits"
+	}
+	return ""
+}
+
+// with returns the run with one setting changed, nil where that does not go with the others or is as it was.
+func (t *Run) with(flag, value string) *Run {
+	o := *t
+	o.Config.Set(flag, value)
+	if flag == "storage" && t.Config.Storage == value || o.Config.Validate() != nil {
+		return nil
+	}
+	o.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
+	o.settleSampled()
+	return &o
+}
+
+// fits reports whether the run fits its devices and the host.
+func (t *Run) fits(ctx context.Context) bool {
+	if !t.Config.Sampled() {
+		m, _, err := t.account(ctx, bare(t.ProblemOptions()), false)
+		return err == nil && m.lacking() == nil && m.Room.ample()
+	}
+	if t.shares == nil && (t.alike() || t.Profile != nil) && t.settleShares(ctx) != nil {
+		return false
+	}
+	p, err := t.planSampled(ctx)
+	return err == nil && p.lacks == nil && p.Room.ample()
+}
