@@ -30,6 +30,7 @@ type design struct {
 	memory    int64       // of the host, by sampler; 0: not known
 	chunk     gpu.Bytes   // of evaluation, by part
 	reads     int         // columns of sparse features, for input
+	scored    []bool      // vertices that evaluation is of; nil: all
 	residents []*resident // by part; nil: its device keeps no rows
 
 	// Where rows of other parts are fetched:
@@ -44,7 +45,7 @@ const probes = 16
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
-	d := design{roots: r, sparse: o.sparse(p), reads: p.Features.Cols}
+	d := design{roots: r, sparse: o.sparse(p), reads: p.Features.Cols, scored: p.Scored()}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind.ScalesRows() {

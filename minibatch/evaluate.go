@@ -30,7 +30,7 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 
 // evaluation returns the options of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
-	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse && !o.Model.DropsFeatures(),
+	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse && !o.Model.DropsFeatures(),
 		Precomputed: o.Model.Kind.Precomputes() && !d.sparse && !o.Savings.NoPrecompute,
 		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
 }

@@ -22,12 +22,12 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	if err != nil {
 		return Bound{}, err
 	}
-	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes()}
+	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + gpu.Bytes(len(e.need.level))}
 	for i := range parts {
 		d := &parts[i]
 		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
 		if len(d.inner) > 0 {
-			b.Heap += 4*gpu.Bytes(len(d.inner)) + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
+			b.Heap += d.bytes() + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
 		}
 	}
 	return b, nil
@@ -52,14 +52,16 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
-	var ids, at, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
+	var ids, at, numbers, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
 	placed := e.places.row != nil
-	pieces := !placed && !consecutive(d.inner)
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
 		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
 		if ids = max(ids, 4*sources); placed && (t.given || t.layer > 0) {
 			at = max(at, 4*sources)
+		}
+		if t.given && t.some {
+			numbers = max(numbers, 4*rows)
 		}
 		if !t.given {
 			begin, indices = max(begin, 8*(rows+1)), max(indices, 4*gpu.Bytes(most.entries))
@@ -79,9 +81,9 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 		if t.dense && !direct {
 			dense = max(dense, 4*sources*gpu.Bytes(t.in))
 		}
-		if last := i == len(e.tasks)-1; last || pieces {
+		if last := i == len(e.tasks)-1; last || len(d.rows[i]) > 0 && !e.places.joined(d.rows[i]) {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}
-	return grown(ids) + at + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
+	return grown(ids) + at + numbers + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
 }

@@ -73,7 +73,7 @@ func (c cost) limits(all size, budget gpu.Bytes) size {
 	return out
 }
 
-// division is the vertices of a part in chunks of consecutive ones.
+// division is the vertices of a part that a task computes, in chunks of consecutive ones.
 type division struct {
 	begin []int // of each chunk, and the number of vertices at last
 	most  size

@@ -1,17 +1,18 @@
 // Package layered evaluates a model exactly on graphs that no device holds: layer by layer, each part its own vertices, in chunks.
 //
-// Its nouns: a chunk is some consecutive vertices of a part; a block is a chunk with all in-neighbours of its vertices; a table holds the output of a layer, a
+// Its nouns: a chunk is some consecutive ones of the vertices of a part that a layer computes; a block is a chunk with all in-neighbours of its vertices; a table holds the output of a layer, a
 // row for every vertex, or those of this process's parts and what they read; a task is one pass over all vertices, which computes a layer or ÂX; a division cuts a part into chunks for a task.
 //
 // # Contract
 //
-// Logits equal those of a forward pass over the whole graph, without dropout, to rounding. A layer reads the table of the layer before it and writes its own,
+// Logits equal those of a forward pass over the whole graph, without dropout, to rounding. Where those of some vertices are wanted (Options.Rows), a layer computes the rows that
+// these need, from the last layer backwards, and no others. A layer reads the table of the layer before it and writes its own,
 // so two tables exist at a time, shared by all parts of the process. They lie in memory if there is room and CPU devices may use as much, else in files that
 // vanish with the process (in TMPDIR). Layer 0 reads the features, dense or sparse, or ÂX, which is computed once, in the same way; rows of ÂX, and of the
 // features beside them, may lie on the devices (Keep).
 //
 // Bits are a function of the problem, the weights and the options. Entries of a block stay in the order of the graph's rows, so sums over neighbours depend on
-// neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. The order in which chunks are emitted does not depend on
+// neither chunks nor parts; the order of a layer's operations depends on how many chunks there are, and on how many rows are needed. The order in which chunks are emitted does not depend on
 // when they were computed.
 //
 // Each part takes at most Options.ChunkBytes of its device, or 256 MiB of a CPU device where the part is not one chunk, and the weights: for two inputs, one

@@ -15,12 +15,13 @@ import (
 	"capgnn/internal/meet"
 )
 
-// Evaluator computes the logits of all vertices, exactly.
+// Evaluator computes the logits of all vertices, or of those that are wanted, exactly.
 type Evaluator struct {
 	p       *learn.Problem
 	o       Options
 	plan    gnn.Plan
 	tasks   []task
+	need    *needed
 	scaling gnn.Scaling
 	workers []*worker
 	places  *places
@@ -41,7 +42,8 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	for i := range o.Devices {
 		least = min(least, o.pieceBytes(i))
 	}
-	e.plan, e.tasks = planTasks(p, &e.o, least)
+	e.need = neededOf(p, &o)
+	e.plan, e.tasks = planTasks(p, &e.o, e.need, least)
 	weights := gnn.NewWeights(o.Model)
 	params := gnn.Bind(o.Model, weights, gpu.Vec{Len: len(weights.Flat)})
 	inner := members(o.Part, len(o.Devices), p.Vertices())
@@ -51,9 +53,10 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 			inner[i] = nil
 		}
 	}
-	e.places = placesOf(p, &o, inner)
+	e.places = placesOf(p, &o, inner, e.need)
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
-		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), o.pieceBytes(i), params)
+		parts[i] = divideAll(p, &e.o, e.tasks, e.need.rows(e.tasks, inner[i]), o.chunkBytes(i), o.pieceBytes(i), params)
+		parts[i].inner = inner[i]
 	})
 	return e, parts, nil
 }
@@ -167,7 +170,7 @@ func (e *Evaluator) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Logits computes the logits of every vertex of this process's parts with these weights and hands them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted
+// Logits computes the logits of every vertex of this process's parts, or of those that are wanted, with these weights and hands them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted
 // once, in an order that is the same in every call; both slices are only lent. emit runs on the caller's goroutine; its error ends the evaluation.
 // Equal weights give equal bits. ctx is checked for every chunk.
 func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) error {
@@ -232,7 +235,7 @@ func (e *Evaluator) table(t *task) (*Table, error) {
 		*m = mem
 	}
 	row := t.out * t.outType.Size()
-	return &Table{Row: row, mem: (*m).Bytes()[:int64(e.places.rows)*int64(row)], places: e.places}, nil
+	return &Table{Row: row, layer: t.layer, mem: (*m).Bytes()[:int64(e.places.rows)*int64(row)], places: e.places}, nil
 }
 
 // tableBytes is the size of the table that even layers write (0), or odd ones (1).

@@ -100,8 +100,10 @@ func logits(t testing.TB, e *Evaluator, w *gnn.Weights) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := slices.Index(seen, false); v >= 0 {
-		t.Fatalf("vertex %d did not come", v)
+	for v, came := range seen {
+		if came != (e.o.Rows == nil || e.o.Rows[v]) {
+			t.Fatalf("vertex %d came: %t", v, came)
+		}
 	}
 	return out
 }
@@ -212,6 +214,38 @@ func TestLogitsEqualPredict(t *testing.T) {
 		for _, dev := range d.o.Devices {
 			dev.Close()
 		}
+	}
+}
+
+// Logits that are wanted have the bits that they have among all, where the order of operations is the same; no row that they do not need is computed.
+func TestWantedRows(t *testing.T) {
+	fewer := 0
+	for k := range 200 {
+		d := draw(t, k)
+		d.o.Choice.NoTransformFirst = true
+		want := evaluated(t, d.p, d.o, d.w)
+		d.o.Rows = make([]bool, d.p.Vertices())
+		for v := k % 9; v < len(d.o.Rows); v += 9 {
+			d.o.Rows[v] = true
+		}
+		got, classes := evaluated(t, d.p, d.o, d.w), d.o.Model.Out
+		for v, wanted := range d.o.Rows {
+			if wanted && !slices.Equal(got[v*classes:][:classes], want[v*classes:][:classes]) {
+				t.Fatalf("%s: other bits of vertex %d", d.names, v)
+			}
+		}
+		need := neededOf(d.p, &d.o)
+		for l := range d.o.Model.Layers {
+			if rows, _ := need.of(l); int(rows) < d.p.Vertices() {
+				fewer++
+			}
+		}
+		for _, dev := range d.o.Devices {
+			dev.Close()
+		}
+	}
+	if fewer < 200 {
+		t.Errorf("%d layers compute fewer rows", fewer)
 	}
 }
 

@@ -18,6 +18,8 @@ type Options struct {
 	Model   gnn.Config
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Part    []int32      // part of every vertex; nil: there is one part
+	// Rows are the vertices whose logits are wanted; nil: all. A layer computes the rows that these need, and no others; of ÂX all are made.
+	Rows []bool
 	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features that stay sparse.
 	Precomputed bool
 	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
@@ -145,6 +147,9 @@ func (o *Options) validate(p *learn.Problem) error {
 			bad("vertex %d: part %d is outside [0, %d)", v, part, len(o.Devices))
 			break
 		}
+	}
+	if len(o.Rows) != p.Vertices() && o.Rows != nil {
+		bad("%d entries of wanted rows for %d vertices", len(o.Rows), p.Vertices())
 	}
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)

@@ -1,6 +1,7 @@
 package layered
 
 import (
+	"cmp"
 	"slices"
 
 	"capgnn/gpu"
@@ -14,16 +15,17 @@ type places struct {
 	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
 	own    int     // rows of the process's own vertices
 	rows   int
-	others [][]graph.NodeID // by part: its vertices that are read here, ascending; their rows follow those of the parts before
+	others [][]graph.NodeID // by part: its vertices that are read here, those that more layers compute first, then ascending; their rows follow those of the parts before
+	need   *needed
 }
 
 // placesOf returns the places of the vertices; inner are those of every part, nil for parts of other processes.
-func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID) *places {
+func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID, need *needed) *places {
 	n := p.Vertices()
 	if !slices.Contains(o.Devices, nil) {
-		return &places{own: n, rows: n}
+		return &places{own: n, rows: n, need: need}
 	}
-	x := &places{row: slices.Repeat([]int32{-1}, n), others: make([][]graph.NodeID, len(inner))}
+	x := &places{row: slices.Repeat([]int32{-1}, n), others: make([][]graph.NodeID, len(inner)), need: need}
 	for _, list := range inner {
 		for _, v := range list {
 			x.row[v] = int32(x.own)
@@ -32,6 +34,9 @@ func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID) *places {
 	}
 	for _, list := range inner {
 		for _, v := range list {
+			if !need.has(1, v) { // it reads no table
+				continue
+			}
 			for _, u := range p.Graph.Row(int(v)) {
 				if x.row[u] == -1 {
 					x.row[u] = 0 // until its turn comes
@@ -42,7 +47,7 @@ func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID) *places {
 	}
 	x.rows = x.own
 	for _, list := range x.others {
-		slices.Sort(list)
+		slices.SortFunc(list, func(a, b graph.NodeID) int { return cmp.Or(need.compare(b, a), cmp.Compare(a, b)) })
 		for _, v := range list {
 			x.row[v] = int32(x.rows)
 			x.rows++
@@ -63,6 +68,19 @@ func (x *places) of(ids []graph.NodeID, into []int32) []int32 {
 	return into
 }
 
+// joined reports whether the rows of ids, which ascend and are of one part, lie one behind the other. There is one.
+func (x *places) joined(ids []graph.NodeID) bool {
+	return x.at(ids[len(ids)-1])-x.at(ids[0])+1 == len(ids)
+}
+
+// at returns the row of a vertex that has one.
+func (x *places) at(v graph.NodeID) int {
+	if x.row == nil {
+		return int(v)
+	}
+	return int(x.row[v])
+}
+
 // bytes is what places take of the heap.
 func (x *places) bytes() gpu.Bytes {
 	n := 4 * gpu.Bytes(len(x.row))
@@ -74,23 +92,23 @@ func (x *places) bytes() gpu.Bytes {
 
 // Table is the rows of a layer that this process has: of the vertices of its parts, and room for those of others that they read.
 type Table struct {
-	Row int // bytes of a row
-	mem []byte
+	Row   int // bytes of a row
+	layer int // that computes them
+	mem   []byte
 	*places
 }
 
 // Of returns the row of a vertex that has one.
 func (t *Table) Of(v graph.NodeID) []byte {
-	at := int(v)
-	if t.row != nil {
-		at = int(t.row[v])
-	}
-	return t.mem[at*t.Row:][:t.Row]
+	return t.mem[t.at(v)*t.Row:][:t.Row]
 }
 
-// Others returns the vertices of a part of another process whose rows are read here, ascending, and the memory of these rows.
+// Others returns the vertices of a part of another process whose rows are read here, and the memory of these rows.
 func (t *Table) Others(part int) ([]graph.NodeID, []byte) {
 	list := t.others[part]
+	if n := slices.IndexFunc(list, func(v graph.NodeID) bool { return !t.need.has(t.layer, v) }); n >= 0 {
+		list = list[:n]
+	}
 	if len(list) == 0 {
 		return nil, nil
 	}

@@ -46,6 +46,12 @@ func TestProcesses(t *testing.T) {
 			if d.o.ChunkBytes == 0 {
 				d.o.ChunkBytes = 1 << 20
 			}
+			if n%2 == 0 {
+				d.o.Rows = make([]bool, d.p.Vertices())
+				for v := range d.o.Rows {
+					d.o.Rows[v] = v%11 == 0
+				}
+			}
 			together(t, &d, 1+k%(parts-1))
 		}
 		for _, dev := range d.o.Devices {
@@ -60,7 +66,12 @@ func together(t *testing.T, d *drawn, first int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := logits(t, one, d.w)
+	want := map[graph.NodeID][]float32{}
+	for v, rows := graph.NodeID(0), logits(t, one, d.w); int(v) < d.p.Vertices(); v++ {
+		if d.o.Rows == nil || d.o.Rows[v] {
+			want[v] = rows[int(v)*width:][:width]
+		}
+	}
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +94,15 @@ func together(t *testing.T, d *drawn, first int) {
 			x.tables += gpu.Bytes(size)
 			return poisoned(name, size)
 		}
-		o.Complete = func(_ *meet.Hub, _ int, table *Table) error {
+		o.Complete = func(_ *meet.Hub, layer int, table *Table) error {
 			x.table = table
 			meeting.wait()
 			for part := range o.Devices {
 				ids, mem := table.Others(part)
 				for k, v := range ids {
+					if !other.table.need.has(layer, v) {
+						t.Errorf("%s: layer %d does not compute vertex %d, which is asked for", d.names, layer, v)
+					}
 					copy(mem[k*table.Row:], other.table.Of(v))
 				}
 			}
@@ -122,27 +136,30 @@ func together(t *testing.T, d *drawn, first int) {
 		})
 	}
 	all.Wait()
-	for v, part := range d.o.Part {
+	for v, row := range want {
 		of := &both[0]
-		if int(part) >= first {
+		if int(d.o.Part[v]) >= first {
 			of = &both[1]
 		}
-		if !slices.Equal(of.logits[graph.NodeID(v)], want[v*width:][:width]) {
-			t.Fatalf("%s: vertex %d has %v, in one process %v", d.names, v, of.logits[graph.NodeID(v)], want[v*width:][:width])
+		if !slices.Equal(of.logits[v], row) {
+			t.Fatalf("%s: vertex %d has %v, in one process %v", d.names, v, of.logits[v], row)
 		}
 	}
-	if got := len(both[0].logits) + len(both[1].logits); got != d.p.Vertices() {
-		t.Errorf("%s: %d vertices came", d.names, got)
+	if got := len(both[0].logits) + len(both[1].logits); got != len(want) {
+		t.Errorf("%s: %d vertices came, want %d", d.names, got, len(want))
 	}
 }
 
 // placedBytes counts the rows of tables by looking at every edge.
 func placedBytes(d *drawn, o *Options, mine graph.Range) (n gpu.Bytes) {
-	own, reads := 0, map[graph.NodeID]bool{}
+	own, reads, need := 0, map[graph.NodeID]bool{}, neededOf(d.p, o)
 	for v, part := range o.Part {
 		if mine.Has(int(part)) {
 			own++
 			reads[graph.NodeID(v)] = true
+			if !need.has(1, graph.NodeID(v)) {
+				continue
+			}
 			for _, u := range d.p.Graph.Row(v) {
 				reads[u] = true
 			}
@@ -151,7 +168,7 @@ func placedBytes(d *drawn, o *Options, mine graph.Range) (n gpu.Bytes) {
 	if o.Precomputed {
 		n = 4 * gpu.Bytes(own) * gpu.Bytes(o.Model.In)
 	}
-	plan, tasks := planTasks(d.p, o, o.ChunkBytes)
+	plan, tasks := planTasks(d.p, o, need, o.ChunkBytes)
 	wide := [2]int{}
 	for i := range tasks {
 		if t := &tasks[i]; t.layer >= 0 && t.layer < len(plan.Layers)-1 {

@@ -20,15 +20,16 @@ type task struct {
 	colScales bool // entries weigh by their source
 	rowScales bool // and by their row
 	weighted  bool // and by weights of their own
+	some      bool // it computes rows of some vertices of a part
 	pass      func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass
 }
 
 // planTasks returns what an evaluation consists of: ÂX if it is to be made, then the layers.
-func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task) {
+func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gnn.Plan, []task) {
 	sparse := p.Features.Sparse() && !o.Dense
 	plan := gnn.Plan{Input: gnn.Exchanged, Fused: !o.Choice.NoFuse, Storage: o.Choice.Storage}
 	for l := range o.Model.Layers {
-		plan.Layers = append(plan.Layers, orderOf(p, o, l, budget))
+		plan.Layers = append(plan.Layers, orderOf(p, o, need, l, budget))
 	}
 	if sparse {
 		plan.Layers[0] = gnn.LayerPlan{}
@@ -41,7 +42,7 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
 	}
 	for l := range o.Model.Layers {
-		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse}
+		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
 		t.roots = t.given && o.Model.Kind.ReadsOwn()
 		t.dense = l == 0 && dense && (!t.given || t.roots)
@@ -70,18 +71,19 @@ var aggregateFirst = gnn.LayerPlan{AggregateFirst: true, KeepAggregate: true, Ba
 // costGathered is what it takes to gather an element of a row, in multiply-adds of a dense product (gnn.Choose).
 const costGathered = 16
 
-// orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex is transformed once in every chunk that reads it: about as
-// often as chunks of this budget are many, and no more often than it has neighbours.
-func orderOf(p *learn.Problem, o *Options, l int, budget gpu.Bytes) gnn.LayerPlan {
+// orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex that is read is transformed once in every chunk that reads it: about as
+// often as chunks of this budget are many, and no more often than it is read.
+func orderOf(p *learn.Problem, o *Options, need *needed, l int, budget gpu.Bytes) gnn.LayerPlan {
 	if !o.Model.Chooses(l) {
 		return gnn.LayerPlan{}
 	}
 	in, out := o.Model.Width(l)
-	n, edges := float64(p.Vertices()), float64(p.Graph.Edges())
+	n, edges := need.of(l)
+	read := min(float64(p.Vertices()), n+edges)
 	chunks := 1 + n*float64(16*(in+out))/float64(max(1, budget))
-	gemm := float64(in) * float64(out) * n
-	transform := gemm*min(chunks, 1+edges/n) + costGathered*edges*float64(out)
-	if o.Choice.NoTransformFirst || gemm+costGathered*edges*float64(in) <= transform {
+	gemm := float64(in) * float64(out)
+	transform := gemm*read*min(chunks, (n+edges)/max(1, read)) + costGathered*edges*float64(out)
+	if o.Choice.NoTransformFirst || gemm*n+costGathered*edges*float64(in) <= transform {
 		return aggregateFirst
 	}
 	return gnn.LayerPlan{}
@@ -159,6 +161,9 @@ func (t *task) input(s size) (in input) {
 		if t.roots {
 			in[inX] = in[inAX]
 		}
+		if t.some {
+			in[inIndices] = 4 * gpu.Bytes(s.rows) // among rows that are kept
+		}
 		return in
 	}
 	if t.sparse {
@@ -181,25 +186,26 @@ func (t *task) input(s size) (in input) {
 
 // partition is how one part goes through every task, and what that takes.
 type partition struct {
-	inner     []graph.NodeID // ascending
-	divisions []division     // by task
-	chunks    gpu.Bytes      // of the device, for chunks
-	slots     int            // inputs
-	input     input          // the largest of any task
-	vertex    int            // that has a chunk beyond the budget, -1: none
+	inner     []graph.NodeID   // ascending
+	rows      [][]graph.NodeID // by task: those of inner that it computes
+	divisions []division       // by task
+	chunks    gpu.Bytes        // of the device, for chunks
+	slots     int              // inputs
+	input     input            // the largest of any task
+	vertex    int              // that has a chunk beyond the budget, -1: none
 }
 
 // divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into chunks for every task, so that they take no more
 // than a piece may where no single vertex does.
-func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
-	if fitsWhole(p, tasks, inner, budget, params) {
-		if d := divideFor(p, o, tasks, inner, budget, params, 1); d.chunks <= budget {
+func divideAll(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
+	if fitsWhole(p, tasks, rows, budget, params) {
+		if d := divideFor(p, o, tasks, rows, budget, params, 1); d.chunks <= budget {
 			return d
 		}
 	}
 	budget = piece
 	for limit, round := budget, 0; ; round++ {
-		d := divideFor(p, o, tasks, inner, limit, params, maxSlots)
+		d := divideFor(p, o, tasks, rows, limit, params, maxSlots)
 		if d.chunks <= budget || d.vertex >= 0 || round == maxRounds {
 			return d
 		}
@@ -211,20 +217,21 @@ func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID,
 const maxRounds = 6
 
 // fitsWhole reports whether the part may be one chunk in every task.
-func fitsWhole(p *learn.Problem, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) bool {
+func fitsWhole(p *learn.Problem, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params) bool {
 	for i := range tasks {
 		c, fixed := tasks[i].cost(params, 1)
-		if c.of(whole(p, inner, &tasks[i]))+fixed > budget {
+		if c.of(whole(p, rows[i], &tasks[i]))+fixed > budget {
 			return false
 		}
 	}
 	return true
 }
 
-func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
-	d := partition{inner: inner, vertex: -1, slots: slots}
+func divideFor(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
+	d := partition{rows: rows, vertex: -1, slots: slots}
 	ws, largest := gnn.NewWorkspace(true, gpu.Info{}), gpu.Bytes(0)
 	type shape struct {
+		rows   int // lists of as many are alike
 		limit  size
 		sparse bool
 	}
@@ -236,21 +243,21 @@ func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID,
 		if t.given { // larger chunks would not be computed faster, but take memory that other layers do not share
 			room /= 4
 		}
-		limit := c.limits(whole(p, inner, t), room)
+		limit := c.limits(whole(p, rows[i], t), room)
 		var of division
-		key := shape{limit, t.sparse}
+		key := shape{len(rows[i]), limit, t.sparse}
 		switch done, ok := made[key]; {
 		case t.given:
-			of = divideRows(inner, min(limit.rows, limit.sources))
+			of = divideRows(rows[i], min(limit.rows, limit.sources))
 		case ok:
 			of = done
 		default:
-			of = divide(p, inner, limit, c, t.sparse)
+			of = divide(p, rows[i], limit, c, t.sparse)
 			made[key] = of
 		}
 		d.divisions = append(d.divisions, of)
 		if took := c.of(of.most); of.worst >= 0 && took > largest {
-			largest, d.vertex = took, int(inner[of.worst])
+			largest, d.vertex = took, int(rows[i][of.worst])
 		}
 		d.take(t, of.most, params, ws)
 	}

@@ -2,6 +2,7 @@ package layered
 
 import (
 	"cmp"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -40,6 +41,7 @@ type slot struct {
 	values             sparseRows
 	dense              []float32 // rows of features that do not lie by vertex
 	n                  int       // rows of features that are read: those of ids, or of the chunk's own
+	numbers            []int32   // of the chunk's own rows among those that are kept, where they are not one behind the other
 	at                 []int32   // where the rows of ids lie in tables; nil: at their numbers
 	dev                [inputs]gpu.Buffer
 
@@ -129,34 +131,27 @@ type target struct {
 
 // toTable writes rows of so many bytes to their places in a table.
 func (w *worker) toTable(table []byte, row int) target {
-	place := w.e.places.row
+	places := w.e.places
 	return target{
 		place: func(ids []graph.NodeID) []byte {
-			lo := int(ids[0])
-			switch {
-			case place != nil: // vertices of a part lie one behind the other
-				lo = int(place[lo])
-			case !consecutive(ids):
+			if !places.joined(ids) {
 				return nil
 			}
-			return table[lo*row : (lo+len(ids))*row]
+			return table[places.at(ids[0])*row:][:len(ids)*row]
 		},
 		done: func(ids []graph.NodeID, rows []byte) error {
 			for i, v := range ids {
-				copy(table[int(v)*row:][:row], rows[i*row:])
+				copy(table[places.at(v)*row:][:row], rows[i*row:])
 			}
 			return nil
 		},
 	}
 }
 
-// consecutive reports whether ids, which ascend, are all vertices between the first and the last. There is one.
-func consecutive(ids []graph.NodeID) bool { return int(ids[len(ids)-1]-ids[0])+1 == len(ids) }
-
 // run goes through a task chunk by chunk: while the device computes one, the block of the next is made and uploaded.
 // When it returns, nothing of it is in use any more, unless the device does not answer.
 func (w *worker) run(t *task, index int, in rows, to target) (err error) {
-	d := &w.part.divisions[index]
+	d, rows := &w.part.divisions[index], w.part.rows[index]
 	if d.chunks() == 0 {
 		return nil
 	}
@@ -173,7 +168,7 @@ func (w *worker) run(t *task, index int, in rows, to target) (err error) {
 		if err := w.waits.Hub.Context().Err(); err != nil {
 			return err
 		}
-		w.fill(s, t, w.part.inner[d.begin[k]:d.begin[k+1]])
+		w.fill(s, t, rows[d.begin[k]:d.begin[k+1]])
 		w.upload(s, t, in, d.begin[k])
 		w.compute.Wait(w.copies.Record())
 		m, err := w.forward(s, t, index)
@@ -233,6 +228,9 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	if t.given || t.layer > 0 {
 		s.at = w.e.places.of(s.ids, s.at)
 	}
+	if t.given && t.some {
+		s.numbers = numbered(s.numbers, own, w.part.inner)
+	}
 	if t.weighted {
 		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
 	}
@@ -250,6 +248,19 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 		s.dense = resized(s.dense, s.n*t.in)
 		w.features(s.dense, s.ids[:s.n], t.in)
 	}
+}
+
+// numbered returns, in dst's place, the places in all of ids, which are some of them; both ascend.
+func numbered(dst []int32, ids, all []graph.NodeID) []int32 {
+	dst = resized(dst, len(ids))
+	at, _ := slices.BinarySearch(all, ids[0])
+	for i, v := range ids {
+		for all[at] != v {
+			at++
+		}
+		dst[i] = int32(at)
+	}
+	return dst
 }
 
 // features writes rows of features that do not lie by vertex. They are read in the order of the vertices, which is about that of a shard, so that no more than a piece of what is
@@ -292,8 +303,16 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 		if kept.Empty() {
 			return false
 		}
-		q.Copy(gpu.Matrix{Buf: s.dev[buf], Rows: s.rows, Cols: t.in, LD: t.in}, kept.RowRange(first, first+s.rows))
+		into := gpu.Matrix{Buf: s.dev[buf], Rows: s.rows, Cols: t.in, LD: t.in}
+		if t.some {
+			q.Gather(into, kept, gpu.Ints{Buf: s.dev[inIndices], Len: s.rows})
+		} else {
+			q.Copy(into, kept.RowRange(first, first+s.rows))
+		}
 		return true
+	}
+	if t.given && t.some && !(w.kept.AX.Empty() && w.kept.X.Empty()) {
+		send(inIndices, hostmem.Bytes(s.numbers))
 	}
 	if t.given {
 		if !near(inAX, w.kept.AX) {

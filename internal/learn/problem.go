@@ -185,6 +185,26 @@ func (p *Problem) TrainingVertices() int {
 	return n
 }
 
+// Scored returns which vertices scores are of: those of a split that have a label; nil: all. Of a problem in shards a process has only its own splits, so every vertex with a label may be one.
+func (p *Problem) Scored() []bool {
+	if p.inShards() || p.Shards != nil && p.Labels == nil {
+		return nil
+	}
+	out, all := make([]bool, p.Vertices()), true
+	for v := range out {
+		in := p.Shards != nil
+		for _, mask := range p.splits() {
+			in = in || len(mask) > 0 && mask[v]
+		}
+		out[v] = in && (p.Labels == nil || p.Labels[v] >= 0)
+		all = all && out[v]
+	}
+	if all {
+		return nil
+	}
+	return out
+}
+
 // TrainingByClass returns how many of the vertices that contribute to the loss each class has; nil for multi-label problems.
 func (p *Problem) TrainingByClass() []int {
 	if p.Labels == nil {
