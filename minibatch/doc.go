@@ -27,7 +27,7 @@
 // answerer); package reduce adds gradients along the ranks; behind each step all know whether another one follows (accord). What is summed over parts is gathered, so it is the same at every rank;
 // rank 0 writes. A rank that ends with an error ends all, by whoever called New. Grouping of parts into ranks changes nothing.
 //
-// When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a
+// When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation (package layered) is exact, unless estimates are asked for (EvalFanout). Every wait has a
 // deadline, and its error says who waited for whom.
 //
 // # Source

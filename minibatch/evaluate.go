@@ -28,14 +28,14 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 	return append(list, table{cols: cols, data: p.Features.Dense})
 }
 
-// evaluation returns the options of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
+// evaluation returns the options of evaluation.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse && !o.Model.DropsFeatures(),
-		Precomputed: o.Model.Kind.Precomputes() && !d.sparse && !o.Savings.NoPrecompute,
-		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
+		Precomputed: o.readsSums(p), Fanout: o.EvalFanout,
+		Choice: gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
 }
 
-// evaluate scores each split by exact logits, and returns the loss of validation. It ends with ctx, within a chunk.
+// evaluate scores each split by exact logits, or estimates, and returns the loss of validation. It ends with ctx, within a chunk.
 func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	w, err := t.hostWeights()
 	if err != nil {
@@ -62,7 +62,9 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 		return learn.Metrics{}, err
 	}
 	t.received() // what travels to evaluate counts for no epoch
-	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
+	m, err := together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
+	m.Estimated = t.o.EvalFanout != nil
+	return m, err
 }
 
 // bounds is what evaluation takes.

@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/minibatch/sample"
 	"capgnn/pipeline"
 )
 
@@ -60,5 +61,43 @@ func TestNoValidation(t *testing.T) {
 	o.EvalEvery = 1
 	if r := trained(t, p, o); r.BestEpoch != o.Epochs-1 || r.Last.Val != nil || r.Last.Train == nil {
 		t.Errorf("best epoch %d, %+v", r.BestEpoch, r.Last)
+	}
+}
+
+// Estimated scores say so and change no weight; those of samples that keep every neighbour are the exact ones.
+func TestEstimates(t *testing.T) {
+	for i, kind := range kinds(t) {
+		p, m := task{sparse: i%3 == 1}.make(t, kind)
+		part := homes(p.Vertices(), 2)
+		run := func(fanout ...int) *Result {
+			o := small(m, devices(t, 2, host.Spec{}), part)
+			o.Epochs, o.Optimizer.LR, o.EvalFanout = 1, 0.001, fanout
+			return trained(t, p, o)
+		}
+		exact, all, some := run(), run(sample.All, sample.All, sample.All), run(1, 1, sample.All)
+		if exact.Last.Estimated || !all.Last.Estimated || !some.Best.Estimated {
+			t.Errorf("%s: estimated: %t, %t, %t", kind, exact.Last.Estimated, all.Last.Estimated, some.Best.Estimated)
+		}
+		if all.WeightsSHA != exact.WeightsSHA || some.WeightsSHA != exact.WeightsSHA {
+			t.Errorf("%s: other weights where scores are estimated", kind)
+		}
+		loss := func(r *Result) float64 { return *r.Last.ValLoss }
+		if math.Abs(loss(all)-loss(exact)) > 1e-4*loss(exact) || loss(some) == loss(exact) {
+			t.Errorf("%s: losses of validation %v, %v of all neighbours, %v of one each", kind, loss(exact), loss(all), loss(some))
+		}
+	}
+}
+
+// Fan-outs of evaluation are one for each layer; where features are summed once, the last one is all.
+func TestEvalFanoutIsChecked(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, list := range [][]int{{2, 2}, {2, 2, 2}, {2, 0, sample.All}} {
+		o := small(m, devices(t, 1, host.Spec{}), nil)
+		if o.EvalFanout = list; o.Validate(p) == nil {
+			t.Errorf("%v is taken", list)
+		}
+		if o.Savings.NoPrecompute = true; len(list) == 3 && list[1] > 0 && o.Validate(p) != nil {
+			t.Errorf("%v is refused: %v", list, o.Validate(p))
+		}
 	}
 }

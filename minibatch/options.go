@@ -57,6 +57,7 @@ type Options struct {
 	Sampling   Sampling
 	Epochs     int          // ≥ 0
 	EvalEvery  int          // epochs between evaluations; 0 = only after the last epoch
+	EvalFanout []int        // scores are estimates: neighbours by hop that an evaluation reads, as Sampling.Fanout; nil: all, scores are exact
 	Patience   int          // evaluations without better weights before stopping; 0 = never stop
 	Metric     learn.Metric // what is scored, and by which validation score the best weights are chosen; "" = learn.Auto
 	BestByLoss bool         // the best weights are chosen by the loss of validation instead
@@ -216,6 +217,13 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
+	switch last := o.Model.Layers - 1; {
+	case o.EvalFanout == nil:
+	case len(o.EvalFanout) != o.Model.Layers || slices.Min(o.EvalFanout) < 1:
+		bad("fan-outs %v of evaluation: want %d, each at least 1", o.EvalFanout, o.Model.Layers)
+	case o.EvalFanout[last] != sample.All && o.readsSums(p):
+		bad("--eval-fanout: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
+	}
 	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
 		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)
 	}
@@ -223,6 +231,11 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
 	return errs
+}
+
+// readsSums reports whether evaluation reads ÂX. It does where that can be made, whatever training samples.
+func (o *Options) readsSums(p *learn.Problem) bool {
+	return o.Model.Kind.Precomputes() && !o.sparse(p) && !o.Savings.NoPrecompute
 }
 
 // sparse reports whether features are computed with as sparse rows. They are wherever they are dropped: what is dropped of dense rows would be something else

@@ -165,6 +165,9 @@ func TestRanksTrainAlike(t *testing.T) {
 			if k == 0 {
 				o.Optimizer.Clip = 0.1
 			}
+			if i%2 == 1 {
+				o.EvalFanout = []int{3, 2, sample.All}
+			}
 			want := map[int]*Result{}
 			for f, rules := range policies {
 				if cases++; !long.Wanted() && (f+i+k)%3 > 0 {

@@ -141,10 +141,14 @@ func (r *Run) title() string {
 // metric returns the name of the score.
 func (r *Run) metric() string {
 	if r.Result != nil && r.Result.Metric != "" {
+		name := r.Result.Metric
 		if r.Result.Positive != "" {
-			return r.Result.Metric + " of " + r.Result.Positive
+			name += " of " + r.Result.Positive
 		}
-		return r.Result.Metric
+		if r.Result.Estimated {
+			name += " (estimated)"
+		}
+		return name
 	}
 	return "score"
 }

@@ -74,6 +74,7 @@ type Result struct {
 	TestLast  *float64 `json:"test_last"`
 	BestEpoch *int     `json:"best_epoch"`
 	Metric    string   `json:"metric"`
+	Estimated bool     `json:"estimated"`   // scores are of samples of neighbours
 	Positive  string   `json:"positive"`    // class of which Metric is, of two
 	Several   bool     `json:"multi_label"` // by another metric than micro-f1
 	Classes   []string `json:"class_names"`

@@ -110,6 +110,9 @@ func (d *anyFlags) drawSampled(layers int) {
 		}
 		set("fanout", strings.Join(fanout, ","))
 	}
+	if d.IntN(4) == 0 { // the last one is all, which every model takes
+		set("eval-fanout", strings.Repeat("2,", layers-1)+"all")
+	}
 	for _, off := range []string{"no-precompute", "no-transform-first", "no-sparse", "no-fuse"} {
 		if d.IntN(6) == 0 {
 			set(off, true)

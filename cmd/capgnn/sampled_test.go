@@ -67,6 +67,30 @@ func TestSampledRun(t *testing.T) {
 	s.must("report", "run", "again", "--out", "both.html", "--quiet")
 }
 
+// Estimated scores are called so wherever they stand, and change no weight; evaluation behind the last epoch alone is one.
+func TestSampledEstimates(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	exact := s.train(sampledArgs("--epochs", "3", "--run-dir", "exact")...)
+	r := s.train(sampledArgs("--epochs", "3", "--run-dir", "run", "--eval-fanout", "1,1,all", "--eval-every", "0")...)
+	if !r.Estimated || exact.Estimated || r.SHA256 != exact.SHA256 {
+		t.Errorf("estimated %t, without %t; weights %s and %s", r.Estimated, exact.Estimated, r.SHA256, exact.SHA256)
+	}
+	for name, marks := range map[string]int{"run/metrics.jsonl": 1, "exact/metrics.jsonl": 0, "run/result.json": 1} {
+		if text, err := os.ReadFile(s.path(name)); err != nil || strings.Count(strings.ReplaceAll(string(text), ": ", ":"), `"estimated":true`) != marks {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	if page, err := os.ReadFile(s.path("run/report.html")); err != nil || !strings.Contains(string(page), "accuracy (estimated)") {
+		t.Errorf("the page does not say that scores are estimated, %v", err)
+	}
+	if text := s.must(append([]string{"train", "--quiet"}, sampledArgs("--epochs", "1", "--eval-fanout", "1,1,all")...)...); !strings.Contains(text, "accuracy, estimated ") {
+		t.Errorf("the result is\n%s", text)
+	}
+	s.fails(term.ExitUsage, []string{"--eval-fanout", "write all"}, append([]string{"train", "--quiet"}, sampledArgs("--eval-fanout", "1,1,5")...)...)
+}
+
 // Devices with memory of their own keep feature rows there: those that there is memory for, or as many as --gpu-cache says. That changes what is uploaded, and no bit.
 func TestSampledResidentRows(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"capgnn/graph"
-	"capgnn/internal/learn"
 )
 
 // block is the full one-hop block of a chunk: its vertices with all their in-neighbours.
@@ -19,12 +18,12 @@ type block struct {
 // blockRows is how many rows of a block one goroutine works on at once.
 const blockRows = 1 << 8
 
-// build makes the block of a chunk. Entries stay in the order of the graph's rows, so that a sum over them does not depend on the chunk. b's
+// build makes the block of a chunk of a layer. Entries stay in the order of the graph's rows, so that a sum over them does not depend on the chunk. b's
 // slices are used again.
 //
 // Method: a bit for every vertex that the chunk reads, with counts of the bits before it, in place of a table of all vertices: it is small enough to stay
 // in the processor's caches, and sources come out by id, so that their rows are read in the order of memory.
-func (x *indexer) build(p *learn.Problem, own []graph.NodeID, b *block) {
+func (x *indexer) build(need *needed, layer int, own []graph.NodeID, b *block) {
 	b.rows = len(own)
 	b.begin = resized(b.begin, len(own)+1)
 	b.begin[0] = 0
@@ -33,7 +32,7 @@ func (x *indexer) build(p *learn.Problem, own []graph.NodeID, b *block) {
 	}
 	graph.EachBlock(len(own), blockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			before, behind, loop := p.Loops.Split(p.Graph, own[i])
+			before, behind, loop := need.neighbours(layer, own[i])
 			x.mark(before)
 			x.mark(behind)
 			b.begin[i+1] = int64(len(before) + len(behind))
@@ -49,7 +48,7 @@ func (x *indexer) build(p *learn.Problem, own []graph.NodeID, b *block) {
 	b.indices = resized(b.indices, int(b.begin[len(own)]))
 	graph.EachBlock(len(own), blockRows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			before, behind, loop := p.Loops.Split(p.Graph, own[i])
+			before, behind, loop := need.neighbours(layer, own[i])
 			out := b.indices[b.begin[i]:b.begin[i+1]]
 			for k, u := range before {
 				out[k] = x.of(u)

@@ -22,7 +22,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	if err != nil {
 		return Bound{}, err
 	}
-	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + gpu.Bytes(len(e.need.level))}
+	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
 	for i := range parts {
 		d := &parts[i]
 		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
@@ -52,7 +52,7 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
-	var ids, at, numbers, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
+	var ids, at, numbers, ratios, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
 	placed := e.places.row != nil
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
@@ -72,6 +72,9 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 		if t.rowScales {
 			rowScale = max(rowScale, 4*rows)
 		}
+		if e.need.scaled(t.layer) {
+			ratios = max(ratios, 4*rows)
+		}
 		if t.colScales {
 			colScale = max(colScale, 4*sources)
 		}
@@ -85,5 +88,5 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}
-	return grown(ids) + at + numbers + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
+	return grown(ids) + at + numbers + ratios + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
 }

@@ -5,7 +5,6 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/learn"
 )
 
 // size is what there is of a chunk, or the most of it that there is in any chunk.
@@ -86,9 +85,9 @@ func (d *division) chunks() int { return len(d.begin) - 1 }
 // divide cuts the vertices of a part into chunks within limits; a vertex beyond them has a chunk of its own.
 //
 // Method: vertices are added to a chunk as long as it stays within the limits, with a bit for every source that it has.
-func divide(p *learn.Problem, inner []graph.NodeID, limit size, c cost, sparse bool) division {
+func divide(need *needed, layer int, inner []graph.NodeID, limit size, c cost, sparse bool) division {
 	d := division{begin: []int{0}, worst: -1}
-	n := newSeen(p.Vertices())
+	n := newSeen(need.p.Vertices())
 	var now size
 	var least gpu.Bytes
 	closeAt := func(i int) {
@@ -102,10 +101,10 @@ func divide(p *learn.Problem, inner []graph.NodeID, limit size, c cost, sparse b
 		n.clear()
 	}
 	for i, v := range inner {
-		grown := n.with(now, p, v, sparse)
+		grown := n.with(now, need, layer, v, sparse)
 		if now.rows > 0 && !grown.within(limit) {
 			closeAt(i)
-			grown = n.with(now, p, v, sparse)
+			grown = n.with(now, need, layer, v, sparse)
 		}
 		now = grown
 	}
@@ -141,8 +140,8 @@ func (s *seen) add(u graph.NodeID) bool {
 }
 
 // with returns the size of a chunk that v is added to, whose sources are in s, and adds v and its in-neighbours.
-func (s *seen) with(now size, p *learn.Problem, v graph.NodeID, sparse bool) size {
-	before, behind, loop := p.Loops.Split(p.Graph, v)
+func (s *seen) with(now size, need *needed, layer int, v graph.NodeID, sparse bool) size {
+	before, behind, loop := need.neighbours(layer, v)
 	now.rows++
 	now.entries += len(before) + len(behind)
 	if loop {
@@ -152,7 +151,7 @@ func (s *seen) with(now size, p *learn.Problem, v graph.NodeID, sparse bool) siz
 		if s.add(u) {
 			now.sources++
 			if sparse {
-				now.values += int(p.Features.Indptr[u+1] - p.Features.Indptr[u])
+				now.values += int(need.p.Features.Indptr[u+1] - need.p.Features.Indptr[u])
 			}
 		}
 	}
@@ -190,21 +189,21 @@ func members(part []int32, parts, vertices int) [][]graph.NodeID {
 }
 
 // whole returns the size of a part that is one chunk, or a bound of it: not all of its sources need differ.
-func whole(p *learn.Problem, inner []graph.NodeID, t *task) size {
+func whole(need *needed, inner []graph.NodeID, t *task) size {
 	s := size{rows: len(inner), sources: len(inner)}
 	if t.given {
 		return s
 	}
 	for _, v := range inner {
-		before, behind, loop := p.Loops.Split(p.Graph, v)
+		before, behind, loop := need.neighbours(t.layer, v)
 		s.entries += len(before) + len(behind)
 		if loop {
 			s.entries++
 		}
 	}
-	s.sources = min(p.Vertices(), s.entries+s.rows)
+	s.sources = min(need.p.Vertices(), s.entries+s.rows)
 	if t.sparse {
-		s.values = int(p.FeatureEntries())
+		s.values = int(need.p.FeatureEntries())
 	}
 	return s
 }

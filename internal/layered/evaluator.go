@@ -55,7 +55,7 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	}
 	e.places = placesOf(p, &o, inner, e.need)
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
-		parts[i] = divideAll(p, &e.o, e.tasks, e.need.rows(e.tasks, inner[i]), o.chunkBytes(i), o.pieceBytes(i), params)
+		parts[i] = divideAll(e.need, e.tasks, e.need.rows(e.tasks, inner[i]), o.chunkBytes(i), o.pieceBytes(i), params)
 		parts[i].inner = inner[i]
 	})
 	return e, parts, nil

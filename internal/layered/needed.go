@@ -2,22 +2,33 @@ package layered
 
 import (
 	"cmp"
+	"math"
+	"slices"
 
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
 )
 
-// needed says which rows each layer has to compute.
+// needed says which rows each layer has to compute, and what of which vertices it reads for them.
 type needed struct {
-	level []graph.Level // by vertex: the last layer that computes its row, -1: none does. nil: all compute all
-	count []int         // by layer: rows of all parts
-	edges []int64       // and their in-neighbours
+	p      *learn.Problem
+	level  []graph.Level   // by vertex: the last layer that computes its row, -1: none does. nil: all compute all
+	count  []int           // by layer: rows of all parts
+	edges  []int64         // and the in-neighbours that they read
+	blocks []*sample.Block // by layer: of a sample, whose indices are vertices; nil: every in-neighbour is read
+	number []int32         // by vertex: its row of the blocks that have it
+	taken  gpu.Bytes       // of the heap, by what a sample took
 }
 
 // neededOf returns the rows that those that are wanted need: the last layer computes these, each other one what the layer above it reads.
 func neededOf(p *learn.Problem, o *Options) *needed {
-	x := &needed{count: make([]int, o.Model.Layers), edges: make([]int64, o.Model.Layers)}
+	x := &needed{p: p, count: make([]int, o.Model.Layers), edges: make([]int64, o.Model.Layers), blocks: make([]*sample.Block, o.Model.Layers)}
+	if o.Fanout != nil {
+		x.draw(o)
+		return x
+	}
 	if o.Rows == nil {
 		for l := range x.count {
 			x.count[l], x.edges[l] = p.Vertices(), p.Graph.Edges()
@@ -32,6 +43,76 @@ func neededOf(p *learn.Problem, o *Options) *needed {
 		}
 	}
 	return x
+}
+
+// sampleStep is the step of training whose samples an evaluation would share: no run gets there.
+const sampleStep = math.MaxUint32
+
+// draw samples what the rows that are wanted read, as if they were the roots of a step.
+func (x *needed) draw(o *Options) {
+	var roots []graph.NodeID
+	for v := range graph.NodeID(x.p.Vertices()) {
+		if o.Rows == nil || o.Rows[v] {
+			roots = append(roots, v)
+		}
+	}
+	top := sample.Topology{Graph: x.p.Graph, Loops: x.p.Loops}
+	rules := sample.Rules{Seed: o.Model.Seed, Fanout: o.Fanout, AddLoops: x.p.Loops == graph.LoopsAdded}
+	if o.Precomputed {
+		rules.Fanout = rules.Fanout[:o.Model.Layers-1]
+	}
+	var s sample.Stack
+	sample.New(top, rules).Draw(&s, sampleStep, roots)
+	x.level, x.number = slices.Repeat([]graph.Level{-1}, x.p.Vertices()), make([]int32, x.p.Vertices())
+	for i, v := range s.IDs {
+		x.number[v] = int32(i)
+	}
+	most := 0
+	for l := range x.count {
+		x.count[l] = len(s.IDs)
+		if hop := o.Model.Layers - 1 - l; hop < len(s.Blocks) {
+			b := &s.Blocks[hop]
+			x.blocks[l], x.count[l], x.edges[l], most = b, b.Rows, int64(len(b.Indices)), max(most, len(b.Indices))
+			for e, c := range b.Indices {
+				b.Indices[e] = s.IDs[c]
+			}
+			x.taken += gpu.Bytes(8*cap(b.Begin) + 4*cap(b.Indices) + 4*cap(b.Ratio))
+		}
+		for _, v := range s.IDs[:x.count[l]] {
+			x.level[v] = graph.Level(l)
+		}
+	}
+	x.taken += 4*gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots)) + gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most))
+}
+
+// neighbours returns what the row of a vertex reads in a layer, as graph.Loops.Split does. A loop in a sample is an entry as others.
+func (x *needed) neighbours(l int, v graph.NodeID) (before, behind []graph.NodeID, loop bool) {
+	b := x.block(l)
+	if b == nil {
+		return x.p.Loops.Split(x.p.Graph, v)
+	}
+	at := x.number[v]
+	return b.Indices[b.Begin[at]:b.Begin[at+1]], nil, false
+}
+
+// block returns what is sampled for a layer (-1: ÂX); nil: nothing is.
+func (x *needed) block(l int) *sample.Block {
+	if l < 0 {
+		return nil
+	}
+	return x.blocks[l]
+}
+
+// scaled reports whether rows of a layer read fewer neighbours than there are.
+func (x *needed) scaled(l int) bool { return x.block(l) != nil && x.blocks[l].Ratio != nil }
+
+// ratios returns, in dst's place, by how much the sums of rows are multiplied for the neighbours that they do not read, where the layer is scaled.
+func (x *needed) ratios(dst []float32, l int, ids []graph.NodeID) []float32 {
+	dst = resized(dst, len(ids))
+	for i, v := range ids {
+		dst[i] = x.blocks[l].Ratio[x.number[v]]
+	}
+	return dst
 }
 
 // of returns how many rows a layer computes, and of how many in-neighbours.

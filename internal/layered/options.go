@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -20,6 +21,9 @@ type Options struct {
 	Part    []int32      // part of every vertex; nil: there is one part
 	// Rows are the vertices whose logits are wanted; nil: all. A layer computes the rows that these need, and no others; of ÂX all are made.
 	Rows []bool
+	// Fanout has a row read a sample of its in-neighbours, so that logits are estimates: how many, by hop, nearest the last layer first, as many as layers; nil: all. Which ones is a
+	// function of the model's seed, hop and vertex, equal in every evaluation. The last hop is exact with Precomputed, whatever is said of it.
+	Fanout []int
 	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features that stay sparse.
 	Precomputed bool
 	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
@@ -153,6 +157,9 @@ func (o *Options) validate(p *learn.Problem) error {
 	}
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Fanout != nil && (len(o.Fanout) != o.Model.Layers || slices.Min(o.Fanout) < 1) {
+		bad("fan-outs %v of evaluation for %d layers: want one each, at least 1", o.Fanout, o.Model.Layers)
 	}
 	if o.Precomputed && (!o.Model.Kind.Precomputes() || p.Features.Sparse() && !o.Dense) {
 		bad("aggregated features are neither for %s nor for sparse features", o.Model.Kind)

@@ -38,7 +38,7 @@ func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID, need *needed
 				continue
 			}
 			for _, u := range p.Graph.Row(int(v)) {
-				if x.row[u] == -1 {
+				if x.row[u] == -1 && need.has(0, u) {
 					x.row[u] = 0 // until its turn comes
 					x.others[o.Part[u]] = append(x.others[o.Part[u]], u)
 				}

@@ -5,6 +5,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
 )
 
 // task is one way over all vertices: a layer, or ÂX.
@@ -19,7 +20,8 @@ type task struct {
 	outType   gpu.DType
 	colScales bool // entries weigh by their source
 	rowScales bool // and by their row
-	weighted  bool // and by weights of their own
+	weighted  bool // and by values of their own
+	loops     bool // loops weigh as much as where every in-neighbour is read
 	some      bool // it computes rows of some vertices of a part
 	pass      func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass
 }
@@ -42,8 +44,10 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
 	}
 	for l := range o.Model.Layers {
-		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil}
+		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil || o.Fanout != nil}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
+		t.loops = need.scaled(l) && o.Model.Kind.Rescales() && p.Loops == graph.LoopsAdded
+		t.rowScales, t.weighted = t.rowScales || need.scaled(l) && o.Model.Kind.Rescales(), t.weighted || t.loops
 		t.roots = t.given && o.Model.Kind.ReadsOwn()
 		t.dense = l == 0 && dense && (!t.given || t.roots)
 		t.in, t.out = o.Model.RowWidth(l)
@@ -197,15 +201,15 @@ type partition struct {
 
 // divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into chunks for every task, so that they take no more
 // than a piece may where no single vertex does.
-func divideAll(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
-	if fitsWhole(p, tasks, rows, budget, params) {
-		if d := divideFor(p, o, tasks, rows, budget, params, 1); d.chunks <= budget {
+func divideAll(need *needed, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
+	if fitsWhole(need, tasks, rows, budget, params) {
+		if d := divideFor(need, tasks, rows, budget, params, 1); d.chunks <= budget {
 			return d
 		}
 	}
 	budget = piece
 	for limit, round := budget, 0; ; round++ {
-		d := divideFor(p, o, tasks, rows, limit, params, maxSlots)
+		d := divideFor(need, tasks, rows, limit, params, maxSlots)
 		if d.chunks <= budget || d.vertex >= 0 || round == maxRounds {
 			return d
 		}
@@ -217,21 +221,22 @@ func divideAll(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID
 const maxRounds = 6
 
 // fitsWhole reports whether the part may be one chunk in every task.
-func fitsWhole(p *learn.Problem, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params) bool {
+func fitsWhole(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params) bool {
 	for i := range tasks {
 		c, fixed := tasks[i].cost(params, 1)
-		if c.of(whole(p, rows[i], &tasks[i]))+fixed > budget {
+		if c.of(whole(need, rows[i], &tasks[i]))+fixed > budget {
 			return false
 		}
 	}
 	return true
 }
 
-func divideFor(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
+func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
 	d := partition{rows: rows, vertex: -1, slots: slots}
 	ws, largest := gnn.NewWorkspace(true, gpu.Info{}), gpu.Bytes(0)
 	type shape struct {
-		rows   int // lists of as many are alike
+		rows   int           // lists of as many are alike
+		drawn  *sample.Block // with what they read
 		limit  size
 		sparse bool
 	}
@@ -243,16 +248,16 @@ func divideFor(p *learn.Problem, o *Options, tasks []task, rows [][]graph.NodeID
 		if t.given { // larger chunks would not be computed faster, but take memory that other layers do not share
 			room /= 4
 		}
-		limit := c.limits(whole(p, rows[i], t), room)
+		limit := c.limits(whole(need, rows[i], t), room)
 		var of division
-		key := shape{len(rows[i]), limit, t.sparse}
+		key := shape{len(rows[i]), need.block(t.layer), limit, t.sparse}
 		switch done, ok := made[key]; {
 		case t.given:
 			of = divideRows(rows[i], min(limit.rows, limit.sources))
 		case ok:
 			of = done
 		default:
-			of = divide(p, rows[i], limit, c, t.sparse)
+			of = divide(need, t.layer, rows[i], limit, c, t.sparse)
 			made[key] = of
 		}
 		d.divisions = append(d.divisions, of)

@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 )
 
@@ -37,6 +38,7 @@ type worker struct {
 type slot struct {
 	block
 	rowScale, colScale []float32
+	ratios             []float32 // of rows that read a sample
 	weights            []float32 // of the block's entries
 	values             sparseRows
 	dense              []float32 // rows of features that do not lie by vertex
@@ -220,7 +222,7 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	if t.given {
 		s.rows, s.ids = len(own), append(s.ids[:0], own...)
 	} else {
-		w.indexer.build(p, own, &s.block)
+		w.indexer.build(w.e.need, t.layer, own, &s.block)
 	}
 	if s.n = len(s.ids); t.given {
 		s.n = s.rows
@@ -231,11 +233,16 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	if t.given && t.some {
 		s.numbers = numbered(s.numbers, own, w.part.inner)
 	}
+	var ratios []float32
+	if w.e.need.scaled(t.layer) {
+		s.ratios = w.e.need.ratios(s.ratios, t.layer, own)
+		ratios = s.ratios
+	}
 	if t.weighted {
-		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+		s.weigh(p, t)
 	}
 	if t.rowScales {
-		s.rowScale = w.e.scaling.BlockRows(s.rowScale[:0], s.ids[:s.rows], nil)
+		s.rowScale = w.e.scaling.BlockRows(s.rowScale[:0], s.ids[:s.rows], ratios)
 	}
 	if t.colScales {
 		s.colScale = w.e.scaling.BlockCols(s.colScale[:0], s.ids)
@@ -247,6 +254,28 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	case t.dense && !w.direct && !(t.given && !w.kept.X.Empty()):
 		s.dense = resized(s.dense, s.n*t.in)
 		w.features(s.dense, s.ids[:s.n], t.in)
+	}
+}
+
+// weigh gives the block's entries their values: what edges weigh, and what keeps the weight of loops in rows of a sample.
+func (s *slot) weigh(p *learn.Problem, t *task) {
+	if p.Weighted() {
+		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+	} else {
+		s.weights = resized(s.weights, len(s.indices))
+		for e := range s.weights {
+			s.weights[e] = 1
+		}
+	}
+	if !t.loops {
+		return
+	}
+	for r, ratio := range s.ratios {
+		for e := s.begin[r]; e < s.begin[r+1]; e++ {
+			if s.indices[e] == int32(r) {
+				s.weights[e] /= ratio
+			}
+		}
 	}
 }
 

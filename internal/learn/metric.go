@@ -268,7 +268,7 @@ func (j *Judge) Counted(all []Evidence) Metrics {
 		}
 		return t.Score(j.p.Targets != nil)
 	}
-	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), sum[validation].FiniteLoss(), j.p.byClass(sum[test], pairs)}
+	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), sum[validation].FiniteLoss(), j.p.byClass(sum[test], pairs), false}
 }
 
 // macroF1 returns the mean F1 of the classes that a vertex has or was given, of multi-label problems of all labels, in their order; nil if there is no vertex.

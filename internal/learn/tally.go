@@ -12,6 +12,7 @@ type Metrics struct {
 	Train, Val, Test *float64
 	ValLoss          *float64 `json:",omitempty"`
 	ByClass          *ByClass `json:",omitempty"` // of the test split; nil: it is empty, or there are more than MaxClasses
+	Estimated        bool     `json:",omitempty"` // of logits that read a sample of neighbours
 }
 
 // Better reports whether weights with metrics m take the place of the best ones so far: their score of validation is higher or, byLoss, their loss of validation is less. A

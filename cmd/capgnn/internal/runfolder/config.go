@@ -66,11 +66,12 @@ type Config struct {
 	Positive       string // the positive class of two, by name or number; "" = class 1
 	BestBy         string // what of validation chooses the best weights: bestByMetric or bestByLoss
 
-	BatchSize int                       // roots of a step over all parts, 0 = full batch
-	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
-	Isolated  Text[*Isolated]           // parts train without rows of each other; nil: they exchange them
-	Sampling  Text[Sampling]            // how steps are made
-	RowCache  Text[minibatch.CacheSize] // of each part, for rows of others
+	BatchSize  int                       // roots of a step over all parts, 0 = full batch
+	Fanout     Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
+	Isolated   Text[*Isolated]           // parts train without rows of each other; nil: they exchange them
+	Sampling   Text[Sampling]            // how steps are made
+	EvalFanout Text[[]int]               // in-neighbours that evaluation samples by layer, nearest the roots first; nil = it reads all
+	RowCache   Text[minibatch.CacheSize] // of each part, for rows of others
 
 	Devices      string // grammar of --devices
 	Parts        int    // 0 = one per device
@@ -133,7 +134,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", isolated: "", scheduleOption: "", classWeights: "", stalenessNet: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		fanOut: "", evalFanout: "", isolated: "", scheduleOption: "", classWeights: "", stalenessNet: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}

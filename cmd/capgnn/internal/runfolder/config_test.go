@@ -30,7 +30,7 @@ func unusual() Config {
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
 		"staleness": "8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
-		"fanout": "15,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25",
+		"fanout": "15,all", "eval-fanout": "9,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25",
 		"comm-net": "stale", "staleness-net": "9", "net": "1Gbit/s"} {
 		c.Set(name, text)
 	}

@@ -54,7 +54,7 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 	if !changed("order") {
 		c.Order = OrderAuto
 	}
-	for _, name := range []string{fanOut, sampling, rowCache, merged} {
+	for _, name := range []string{fanOut, evalFanout, sampling, rowCache, merged} {
 		if !changed(name) && !c.Sampled() {
 			defaults := Default()
 			c.Set(name, fmt.Sprint(defaults.valueOf(name)))

@@ -81,10 +81,11 @@ const maxPartsInMetrics = 32
 
 // metricsScores is there in epochs that evaluated; null = the split is empty.
 type metricsScores struct {
-	Train   *float64   `json:"train"`
-	Val     *float64   `json:"val"`
-	Test    *float64   `json:"test"`
-	ValLoss *lossValue `json:"val_loss"` // after the update; null also where it is not finite
+	Train     *float64   `json:"train"`
+	Val       *float64   `json:"val"`
+	Test      *float64   `json:"test"`
+	ValLoss   *lossValue `json:"val_loss"` // after the update; null also where it is not finite
+	Estimated bool       `json:"estimated,omitempty"`
 }
 
 // phaseTimes is the time of the devices' queues by phase, in seconds.
@@ -137,7 +138,7 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 		line.metricsHalo = m.halo(s)
 	}
 	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss)}
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss), s.Metrics.Estimated}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for p, u := range s.Parts {

@@ -39,6 +39,7 @@ type Result struct {
 	TestLast  *float64  `json:"test_last"`
 	BestEpoch *int      `json:"best_epoch"` // from 0 on
 	Metric    string    `json:"metric"`
+	Estimated bool      `json:"estimated,omitempty"`   // scores are of samples of neighbours
 	Positive  string    `json:"positive,omitempty"`    // class of which Metric is, of two
 	Several   bool      `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
 	Classes   []string  `json:"class_names"`           // null: only their numbers are known
@@ -116,7 +117,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	out := &Result{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytes: routeBytesOf(r.Usage), Refresh: r.Halo.Bytes.Refresh, Gradients: moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
+		Metric: r.MetricName, Estimated: r.Best.Estimated, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytes: routeBytesOf(r.Usage), Refresh: r.Halo.Bytes.Refresh, Gradients: moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
@@ -173,12 +174,15 @@ func (r *Result) Print(k *term.Console) error {
 	return r.table(k.Out)
 }
 
-// scoreName is what a score is called: the metric, and the positive class if it is of one.
-func scoreName(metric, positive string) string {
-	if positive == "" {
-		return metric
+// scoreName is what a score is called: the metric, the positive class if it is of one, and whether it is an estimate.
+func scoreName(metric, positive string, estimated bool) string {
+	if positive != "" {
+		metric += " of " + positive
 	}
-	return metric + " of " + positive
+	if estimated {
+		metric += ", estimated"
+	}
+	return metric
 }
 
 func (r *Result) table(w io.Writer) error {
@@ -196,7 +200,7 @@ func (r *Result) table(w io.Writer) error {
 	}
 	row("epochs", "%d%s", r.Epochs, best)
 	row("loss", "%s", number.Plain.Text(float64(r.FinalLoss)))
-	row(scoreName(r.Metric, r.Positive), "train %s  val %s  test %s  (test at the end %s)", term.Score(r.Train), term.Score(r.Val), term.Score(r.Test), term.Score(r.TestLast))
+	row(scoreName(r.Metric, r.Positive, r.Estimated), "train %s  val %s  test %s  (test at the end %s)", term.Score(r.Train), term.Score(r.Val), term.Score(r.Test), term.Score(r.TestLast))
 	simulated := ""
 	if r.Simulated {
 		simulated = "simulated: "

@@ -91,7 +91,7 @@ func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest, Pairs: trafficOf(s.Pairs)}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss)}
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss), s.Metrics.Estimated}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for _, u := range s.Parts {

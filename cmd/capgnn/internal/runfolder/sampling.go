@@ -15,11 +15,12 @@ import (
 
 // Names of options that only sampled training has.
 const (
-	batchSize = "batch-size"
-	fanOut    = "fanout"
-	sampling  = "sampling"
-	rowCache  = "row-cache"
-	merged    = "merged"
+	batchSize  = "batch-size"
+	fanOut     = "fanout"
+	evalFanout = "eval-fanout"
+	sampling   = "sampling"
+	rowCache   = "row-cache"
+	merged     = "merged"
 )
 
 // Sampled training where nothing is said.
@@ -100,6 +101,9 @@ func (c *Config) checkSampling(p *problems) {
 	if err := c.Fanout.err; err != nil {
 		p.add("--%s: %w", fanOut, err)
 	}
+	if err := c.EvalFanout.err; err != nil {
+		p.add("--%s: %w", evalFanout, err)
+	}
 	if err := c.Sampling.err; err != nil {
 		p.add("--%s: %w", sampling, err)
 	}
@@ -115,8 +119,13 @@ func (c *Config) checkSampling(p *problems) {
 		}
 		return
 	}
-	if n := len(c.Fanout.Value); n > 0 && n != c.Layers {
-		p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", fanOut, c.Fanout, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+	for _, list := range []struct {
+		name string
+		Text[[]int]
+	}{{fanOut, c.Fanout}, {evalFanout, c.EvalFanout}} {
+		if n := len(list.Value); n > 0 && n != c.Layers {
+			p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", list.name, list.Text, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+		}
 	}
 	if s := &c.Sampling.Value; c.RowCache.Value != (minibatch.CacheSize{}) && s.Fetch.Kind == rowcache.Demand && c.Sampling.err == nil {
 		p.add("--%s %s: fetch=demand keeps no rows: drop it, or choose another fetch in --%s", rowCache, c.RowCache, sampling)

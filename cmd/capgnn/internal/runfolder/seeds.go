@@ -148,27 +148,28 @@ func SpreadOf(values []float64) Spread {
 
 // Summary is what `train --seeds --json` prints as its last line and summary.json holds.
 type Summary struct {
-	Dataset string   `json:"dataset"`
-	Model   string   `json:"model"`
-	Metric  string   `json:"metric"`
-	Of      string   `json:"positive,omitempty"` // class of which Metric is, of two
-	Seeds   []uint64 `json:"seeds"`
-	Train   Spread   `json:"train"` // of the results' keys
-	Val     Spread   `json:"val"`
-	Test    Spread   `json:"test"`
-	Last    Spread   `json:"test_last"`
-	Loss    Spread   `json:"final_loss"`
-	Best    Spread   `json:"best_epoch"`
-	Epochs  Spread   `json:"epochs"`
-	EpochS  Spread   `json:"epoch_s"` // median epochs
-	Runs    []string `json:"runs"`    // folders
-	Dir     string   `json:"dir"`
+	Dataset   string   `json:"dataset"`
+	Model     string   `json:"model"`
+	Metric    string   `json:"metric"`
+	Of        string   `json:"positive,omitempty"`  // class of which Metric is, of two
+	Estimated bool     `json:"estimated,omitempty"` // scores are of samples of neighbours
+	Seeds     []uint64 `json:"seeds"`
+	Train     Spread   `json:"train"` // of the results' keys
+	Val       Spread   `json:"val"`
+	Test      Spread   `json:"test"`
+	Last      Spread   `json:"test_last"`
+	Loss      Spread   `json:"final_loss"`
+	Best      Spread   `json:"best_epoch"`
+	Epochs    Spread   `json:"epochs"`
+	EpochS    Spread   `json:"epoch_s"` // median epochs
+	Runs      []string `json:"runs"`    // folders
+	Dir       string   `json:"dir"`
 }
 
 // Summarise returns that of the results of runs, by seed.
 func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
 	first := results[0]
-	s := &Summary{Dataset: first.Dataset, Model: first.Model, Metric: first.Metric, Of: first.Positive, Seeds: seeds, Dir: string(d)}
+	s := &Summary{Dataset: first.Dataset, Model: first.Model, Metric: first.Metric, Of: first.Positive, Estimated: first.Estimated, Seeds: seeds, Dir: string(d)}
 	of := func(get func(r *Result) *float64) Spread {
 		var values []float64
 		for _, r := range results {
@@ -216,7 +217,7 @@ func (s Spread) text(seeds int) string {
 
 // facts are the lines about all runs.
 func (s *Summary) facts() []report.Fact {
-	score := scoreName(s.Metric, s.Of)
+	score := scoreName(s.Metric, s.Of, s.Estimated)
 	return []report.Fact{{Name: "validation " + score, Text: s.Val.text(len(s.Seeds))}, {Name: "test " + score, Text: s.Test.text(len(s.Seeds))}, {Name: "test at the end", Text: s.Last.text(len(s.Seeds))},
 		{Name: "deviations", Text: "of single runs; intervals have 95 % confidence"}}
 }
