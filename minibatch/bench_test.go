@@ -102,7 +102,12 @@ func BenchmarkEvaluation(b *testing.B) {
 	}
 	need := t.exact
 	for epoch := range b.N {
-		timed("epoch", func() error { return t.run(b.Context(), epoch, t.roots.steps) })
+		timed("epoch", func() (err error) {
+			for err == nil && t.state.Batch < t.roots.steps { // a stretch ends after some time
+				err = t.run(b.Context(), epoch, t.roots.steps)
+			}
+			return err
+		})
 		t.state.Batch = 0
 		for _, what := range []string{"all", "need", "estimate"} {
 			t.exact = need

@@ -41,7 +41,7 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	}
 	d := design{sparse: o.sparse(p)}
 	d.settle(p, &o)
-	if o.Sampling.Merged == nil { // nobody knows what will be merged
+	if o.Sampling.Merged == nil { // steps are counted as those of the first epoch
 		o.Sampling.NoMerge = true
 	}
 	r := newRoots(p, &o)

@@ -59,6 +59,13 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if err != nil {
 		return d, err
 	}
+	if !r.merging.Decided && !o.Sampling.MeasureMerge {
+		kept, err := d.fewest(ctx, p, o, r)
+		if err != nil {
+			return d, err
+		}
+		r.merge(merging{Decided: true, Kept: kept, most: r.merging.most})
+	}
 	var sparse *learn.Features
 	if d.sparse {
 		sparse = &p.Features

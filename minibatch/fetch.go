@@ -27,6 +27,7 @@ type fetcher struct {
 	rules   rowcache.Rules
 	service service
 	across  *crossing // of a simulation of several machines; nil: this is none
+	linked  []bool    // by part: its rows cross links that the host emulates; nil: none do
 	charged bool      // rows take the time of links on the device's clock (Trainer.charge), none of the host's
 	scout   *scout    // nil: the policy does not look ahead
 	turns   int       // of a step
@@ -192,7 +193,7 @@ func (x *fetching) sort(g *stage) {
 func (f *fetcher) count(x *fetching) *Counts {
 	for u := range x.units {
 		c := &x.units[u].counts
-		c.Rows.Fetched, c.Requests, c.Bytes = 0, 0, Traffic{}
+		c.Rows.Fetched, c.Requests, c.Bytes, x.units[u].linked = 0, 0, Traffic{}, 0
 	}
 	c := &x.units[0].counts
 	for k := range x.decision.Fetch {
@@ -202,7 +203,10 @@ func (f *fetcher) count(x *fetching) *Counts {
 		} else {
 			c.Rows.Fetched++
 		}
-		c.Bytes.Rows += gpu.Bytes(f.g.rowSize(row.ID))
+		size := gpu.Bytes(f.g.rowSize(row.ID))
+		if c.Bytes.Rows += size; f.linked != nil && f.linked[f.g.home[row.ID]] {
+			x.units[0].linked += size + idBytes
+		}
 	}
 	c.Bytes.IDs = idBytes * gpu.Bytes(len(x.decision.Fetch))
 	c.Rows.Hit = int64(len(x.ids)) - c.Rows.Fetched

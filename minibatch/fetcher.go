@@ -75,6 +75,12 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	}
 	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.index], row: t.design.row,
 		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != "" && t.o.Sampling.Fetch.Kind != rowcache.Demand}
+	if near.queue != nil {
+		f.linked = make([]bool, len(t.o.Devices))
+		for part, dev := range t.o.Devices {
+			f.linked[part] = dev != nil && dev != w.dev
+		}
+	}
 	if g.apart {
 		f.turns = g.roots.units
 	}

@@ -278,7 +278,7 @@ func TestMeasuredMerging(t *testing.T) {
 	p, m := task{}.make(t, gnn.SAGE)
 	for _, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid}, {Kind: rowcache.Massive, Delta: 4}} {
 		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
-		o.Sampling.Place, o.Sampling.Fetch, o.Sampling.RowCache, o.Epochs = Hop, rules, CacheSize{Unit: CacheRows, N: 20}, 6
+		o.Sampling.Place, o.Sampling.Fetch, o.Sampling.RowCache, o.Epochs, o.Sampling.MeasureMerge = Hop, rules, CacheSize{Unit: CacheRows, N: 20}, 6, true
 		o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), 2, true, "id"
 		var steps []int
 		var rows []Rows
@@ -310,6 +310,53 @@ func TestMeasuredMerging(t *testing.T) {
 			t.Errorf("%+v: %v time steps and %d rows by measurement, %v and %d when they are repeated; equal bits %t", rules, measured, want.Rows.Read, steps, got.Rows.Read,
 				got.WeightsSHA == want.WeightsSHA)
 		}
+	}
+}
+
+// As many time steps are dropped as move the fewest bytes: none where a model is small beside the rows that its roots read, all where it is large. Nothing that changes no bit decides.
+func TestMergingByCounts(t *testing.T) {
+	for hidden, want := range map[int]int{4: 0, 512: 2} {
+		for i, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: 9}, {Kind: rowcache.Rapid, Pull: true}} {
+			p, m := task{cols: 200}.make(t, gnn.SAGE)
+			var near []graph.Edge // vertices lie on a line, and parts are its pieces
+			part := make([]int32, p.Vertices())
+			for v := range part {
+				part[v] = int32(3 * v / len(part))
+				for d := range min(v, 4) {
+					near = append(near, graph.Edge{From: graph.NodeID(v - d - 1), To: graph.NodeID(v)})
+				}
+			}
+			g, err := graph.FromEdges(len(part), near)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Graph = g
+			m.Layers, m.Hidden = 2, hidden
+			o := small(m, devices(t, 3, []host.Spec{{}, linked, {Slow: 3}}[i]), part)
+			o.Sampling.Place, o.Sampling.Fetch, o.Sampling.NoGather, o.Sampling.Fanout, o.Epochs = Hop, rules, i == 1, fanouts(4, 3), 0
+			if r := trained(t, p, o); *r.Merged != want {
+				t.Errorf("hidden %d, %+v: %d time steps are dropped, want %d", hidden, rules, *r.Merged, want)
+			}
+		}
+	}
+}
+
+// Bytes that cross links count in the epoch whose steps read them, however far ahead they come: what devices exchange is rows, their ids, and gradients.
+func TestLinkedBytes(t *testing.T) {
+	for i, place := range []Place{Home, Hop} {
+		p, m := task{}.make(t, gnn.SAGE)
+		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
+		o.Sampling.Place, o.Sampling.Prefetch, o.EvalEvery = place, 9, 1
+		if o.Sampling.BatchSize = 20; i == 0 {
+			o.Sampling.Fetch, o.Sampling.RowCache = rowcache.Rules{Kind: rowcache.Planned, Lookahead: 9}, CacheSize{CacheRows, 40}
+		}
+		o.OnEpoch = func(e EpochStats) error {
+			if b := &e.Bytes; e.Usage.Peer != b.Rows+b.IDs+e.Gradients.Peer+b.Carried || b.Rows == 0 {
+				t.Errorf("%v, epoch %d: %d bytes between devices, of %+v", place, e.Epoch, e.Usage.Peer, *b)
+			}
+			return nil
+		}
+		trained(t, p, o)
 	}
 }
 

@@ -1,10 +1,17 @@
 package minibatch
 
-import "time"
+import (
+	"context"
+	"math"
+	"time"
 
-// merging says how many time steps of Hop each epoch drops (HopGNN, section 5.3): none in the first epoch, one more in each epoch behind it while that made epochs
-// faster. The first epoch that took no less time than the one before ends the search, and from then on as many are dropped as in the one before. It is in
-// checkpoints.
+	"capgnn/gnn"
+	"capgnn/internal/learn"
+)
+
+// merging says how many time steps of Hop each epoch drops: none in the first epoch, one more in each epoch behind it, up to one more than are dropped for good. How many these are
+// is decided before the first epoch, by counts (design.fewest), or by the times of epochs (HopGNN, section 5.3): the first one that took no less time than the one before ends the
+// search. It is in checkpoints.
 type merging struct {
 	Decided bool
 	Kept    int           // time steps that are dropped for good; with Decided
@@ -23,6 +30,38 @@ func newMerging(s *Sampling, parts int) merging {
 	}
 	return m
 }
+
+// fewest returns how many time steps a step of Hop drops where it moves the fewest bytes between parts: rows, as the first epoch's steps read them without a cache, and sums of gradients
+// that models bring along. It looks at some steps, and at nothing that changes no bit: caches, links, or whether rows are gathered.
+func (d *design) fewest(ctx context.Context, p *learn.Problem, o *Options, r *roots) (best int, err error) {
+	s, steps, least := d.sampler(p), min(mergeProbes, r.steps), int64(math.MaxInt64)
+	x := draft{group: new(group)}
+	for merged := range r.merging.most + 1 {
+		moved := 4 * gnn.FlatLen(o.Model) * int64(steps*r.parts*(r.units-1-merged))
+		for part := range r.parts {
+			g := d.stageOf(p, o, part)
+			g.apart = false
+			for k := range steps * r.units {
+				if err := ctx.Err(); err != nil {
+					return 0, err
+				}
+				batch := r.steps * (k / r.units) / steps
+				x.unit, x.counts = k%r.units, Counts{}
+				x.roots = r.first(batch, part, x.unit, merged, x.roots)
+				s.Draw(&x.stack, uint32(batch), x.roots)
+				g.count(&x)
+				moved += int64(x.counts.Bytes.Rows + x.counts.Bytes.IDs)
+			}
+		}
+		if moved < least {
+			best, least = merged, moved
+		}
+	}
+	return best, nil
+}
+
+// mergeProbes is how many steps fewest looks at.
+const mergeProbes = 4
 
 // of returns how many time steps an epoch drops. It is a function of the outcome: who knows that repeats the search too.
 func (m *merging) of(epoch int) int {

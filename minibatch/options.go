@@ -28,10 +28,12 @@ type Sampling struct {
 
 	Place   Place
 	NoMerge bool // with Hop: time steps stay as many as parts
-	// Merged is with Hop how many time steps an earlier run dropped for good (Result.Merged): this one drops the same ones in the same epochs. nil: times of epochs
-	// decide, so that a rerun may have other bits.
-	Merged   *int
-	NoGather bool // with Hop: rows are fetched for each unit of a step, not once for all
+	// Merged is with Hop how many time steps an earlier run dropped for good (Result.Merged): this one drops the same ones in the same epochs. nil: as many as move the fewest bytes
+	// between parts.
+	Merged *int
+	// MeasureMerge has times of epochs decide, without Merged, so that a rerun may have other bits.
+	MeasureMerge bool
+	NoGather     bool // with Hop: rows are fetched for each unit of a step, not once for all
 	// Fetch says how rows of other parts come, RowCache how many of them each part keeps. Results depend on neither.
 	Fetch    rowcache.Rules
 	RowCache CacheSize

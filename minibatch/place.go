@@ -23,7 +23,7 @@ func (s *Sampling) checkPlace() (errs []error) {
 	if s.Place < Batch || s.Place > Hop {
 		errs = append(errs, fmt.Errorf("place %d of roots is unknown", s.Place))
 	}
-	if s.Place != Hop && (s.NoMerge || s.NoGather || s.Merged != nil) {
+	if s.Place != Hop && (s.NoMerge || s.NoGather || s.MeasureMerge || s.Merged != nil) {
 		errs = append(errs, errors.New("merging and gathering: there is nothing to merge or gather where roots are computed in the order of the batch, or at home"))
 	}
 	if s.Merged != nil && (s.NoMerge || *s.Merged < 0) {

@@ -38,14 +38,14 @@ func (x *MachinePair) Bytes() gpu.Bytes { return x.Rows + x.Requests + x.Gradien
 
 // Simulate predicts the first epochs of a run, as many as asked for and the run has, on devices that share a clock (package gpu/sim) and compute nothing: the trainer's own code samples, decides which
 // rows are fetched, and enqueues the steps. Nothing is kept, written, evaluated or scored. Of machines, each has a trainer of its own, and the options are those of all parts; nil: there is one. A part that
-// does not fit its device is a *gpu.OutOfMemory. With Hop no time step is dropped unless Sampling.Merged says so.
+// does not fit its device is a *gpu.OutOfMemory. With Hop no time step is dropped where times are to decide.
 func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over *machines.Cluster) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
 	}
 	o.Init, o.CheckpointDir, o.Resume, o.Ranks = nil, "", false, nil
-	if o.Sampling.Place == Hop && o.Sampling.Merged == nil { // nobody knows what will be merged
+	if o.Sampling.MeasureMerge && o.Sampling.Merged == nil { // nobody knows what will be merged
 		o.Sampling.NoMerge = true
 	}
 	m := &simulation{options: []Options{o}, trainers: make([]*Trainer, 1)}

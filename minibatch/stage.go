@@ -24,6 +24,7 @@ type draft struct {
 	layout  layout
 	mem     *hostmem.Pinned
 	counts  Counts
+	linked  gpu.Bytes // of rows and ids: what crosses links that the host emulates
 	kept    []int32 // with stage.whole: by vertex of another part, the slot that keeps its row
 	missing []int32 // with stage.resident: which of the ids, ascending, have rows that the device does not keep
 }

@@ -76,7 +76,7 @@ func (s *stretch) follow(batch int) bool {
 
 // runPart runs a stretch on one part, and waits for it.
 func (t *Trainer) runPart(w *worker, s *stretch) error {
-	w.counts = Counts{}
+	w.counts, w.linked = Counts{}, 0
 	done := s.from
 	w.compute.Fill(gpu.Matrix{Buf: w.loss.Buf, Rows: 1, Cols: 2 * w.loss.Len, LD: 2 * w.loss.Len}, 0) // steps without roots leave it so
 	if w.weighing != nil {
@@ -119,6 +119,7 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	w.counts.Time.Wait += waited
 	for u := range slot.units {
 		w.counts.Add(&slot.units[u].counts)
+		w.linked += slot.units[u].linked
 	}
 	t.charge(w, slot)
 	units := left(slot.units)

@@ -33,6 +33,7 @@ func (t meter) count(before usages, steps int) []partSteps {
 	for i, w := range t.workers {
 		x, work := &own[i], w.counts
 		x.Loss = w.losses(steps * t.roots.units)
+		rows := now.rows[i].Sub(before.rows[i])
 		x.Usage, x.Gradients, x.Carried = now.all[i].Sub(before.all[i]), now.gradients[i].Sub(before.gradients[i]), now.carried[i].Sub(before.carried[i])
 		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time
 		for phase, d := range compute.Time {
@@ -42,7 +43,10 @@ func (t meter) count(before usages, steps int) []partSteps {
 		}
 		work.Time.Compute += x.Computed
 		work.Time.Upload += upload[gpu.PhaseTransfer] + upload[gpu.PhasePick]
-		work.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
+		if w.fetcher != nil && w.fetcher.linked != nil { // its queue is some steps ahead, as many as there was time for
+			x.Usage.Peer += w.linked - rows.Peer
+		}
+		work.Time.Fetch += rows.Time[gpu.PhaseTransfer]
 		work.Time.Wait += compute.Time[gpu.PhaseWait]
 		x.Work = work
 	}

@@ -44,6 +44,7 @@ type worker struct {
 	bufs   []gpu.Buffer
 	failed error // of alloc
 	counts Counts
+	linked gpu.Bytes // what the units' rows and ids have taken of links that the host emulates
 }
 
 // alloc returns memory of the worker's device, nil after an error.

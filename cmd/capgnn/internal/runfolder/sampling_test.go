@@ -81,7 +81,7 @@ func TestSampledSettings(t *testing.T) {
 		{`--sampling: delta=0: want a number of steps from 1 to 1048576`, []string{"sampling", "massivegnn,delta=0"}},
 		{`--sampling: delta=all: want a number of steps`, []string{"sampling", "massivegnn,delta=all"}},
 		{`--sampling: delta=8: for fetch=massive only`, []string{"sampling", "hopgnn,delta=8"}},
-		{`--sampling: merge=maybe: want off or on`, []string{"sampling", "hopgnn,merge=maybe"}},
+		{`--sampling: merge=maybe: want off, on or measured`, []string{"sampling", "hopgnn,merge=maybe"}},
 		{`--sampling: merge=off: for place=hop only: drop it`, []string{"sampling", "default,merge=off"}},
 		{`--sampling: gather=off: for place=hop only`, []string{"sampling", "hopgnn,gather=off,place=home"}},
 		{`--row-cache: "many" is no size: give rows (20000), a share of the rows of other parts that an epoch reads (15%), memory (2GiB) or auto`, []string{"row-cache", "many"}},

@@ -19,6 +19,7 @@ type Sampling struct {
 	Local     bool   // every part draws roots from its own training vertices; else those of a step are drawn over all parts
 	Place     minibatch.Place
 	NoMerge   bool // with Hop: time steps stay as many as parts
+	Measured  bool // with Hop: times decide how many are dropped
 	NoGather  bool // with Hop: rows are fetched for each unit of a step
 	AutoFetch bool // Fetch is planned where rows of other parts cross links or there is a row cache, else demand
 	Fetch     rowcache.Rules
@@ -38,7 +39,7 @@ const (
 // samplingUsage is the help of --sampling.
 const samplingUsage = "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems). " +
 	"Keys: roots=global (drawn over all parts) or local (each part draws from its own training vertices); " +
-	"place, where a root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or hop (as HopGNN: at home, in several time steps, between which gradients travel; merge=off keeps all of these, gather=off fetches rows for each); " +
+	"place, where a root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or hop (as HopGNN: at home, in several time steps, between which gradients travel; merge=off keeps all of these, merge=on drops as many as move the fewest bytes, merge=measured as many as make epochs faster, so that a run is not repeated but by its config.yaml; gather=off fetches rows for each); " +
 	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (the cache keeps the rows that an epoch reads most; pull=on), massive (the cache keeps rows by scores; f, gamma, delta), or auto = planned over links and with --row-cache, else demand; " +
 	"prefetch=STEPS, how many mini-batches are sampled ahead"
 
@@ -94,7 +95,7 @@ type samplingKey struct {
 var samplingKeys = []samplingKey{
 	choice("roots", []string{"global", "local"}, func(s *Sampling, i int) { s.Local = i == 1 }, func(s *Sampling) int { return indexOf(s.Local) }),
 	choice("place", []string{"batch", "home", "hop"}, func(s *Sampling, i int) { s.Place = minibatch.Place(i) }, func(s *Sampling) int { return int(s.Place) }),
-	onOff("merge", func(s *Sampling) *bool { return &s.NoMerge }, true).only("place=hop", (*Sampling).hops),
+	choice("merge", []string{"off", "on", "measured"}, func(s *Sampling, i int) { s.NoMerge, s.Measured = i == 0, i == 2 }, (*Sampling).merge).only("place=hop", (*Sampling).hops),
 	onOff("gather", func(s *Sampling) *bool { return &s.NoGather }, true).only("place=hop", (*Sampling).hops),
 	choice("fetch", []string{"demand", "planned", "rapid", "massive", "auto"}, (*Sampling).setFetch, (*Sampling).fetch),
 	steps("lookahead", maxSteps, true, func(s *Sampling) *int { return &s.Fetch.Lookahead }).only("fetch=planned", fetches(rowcache.Planned)),
@@ -115,6 +116,17 @@ func (s *Sampling) hops() bool { return s.Place == minibatch.Hop }
 
 func fetches(kind rowcache.Kind) func(*Sampling) bool {
 	return func(s *Sampling) bool { return s.Fetch.Kind == kind }
+}
+
+// merge is the number of the value of that key.
+func (s *Sampling) merge() int {
+	switch {
+	case s.NoMerge:
+		return 0
+	case s.Measured:
+		return 2
+	}
+	return 1
 }
 
 func (s *Sampling) fetch() int {

@@ -56,7 +56,7 @@ func (t *Run) planRows(ctx context.Context, opt minibatch.Options, machineOf []i
 	for _, place := range places {
 		o := opt
 		if o.Sampling.Place = place; place != opt.Sampling.Place {
-			o.Sampling.NoMerge, o.Sampling.NoGather, o.Sampling.Merged = false, false, nil
+			o.Sampling.NoMerge, o.Sampling.MeasureMerge, o.Sampling.NoGather, o.Sampling.Merged = false, false, false, nil
 		}
 		counts, err := trace(o).Count(ctx, 1, []minibatch.Way{{Slots: make([]int, t.Parts)}})
 		if err != nil {
