@@ -13,7 +13,7 @@ import (
 // Bounds says what evaluations take of the process: the memory of tables to the byte, and of the heap at least what slots have.
 func TestBoundsOfTheProcess(t *testing.T) {
 	for _, kind := range gnn.Kinds {
-		for _, parts := range []int{1, 2} {
+		for _, parts := range []int{1, 2, 3} {
 			p, m, w := plain(t, kind)
 			o := Options{Model: m, Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind.Precomputes()}
 			for v := range o.Part {
@@ -24,6 +24,15 @@ func TestBoundsOfTheProcess(t *testing.T) {
 				tables += gpu.Bytes(size)
 				return poisoned(name, size)
 			}
+			if parts > 1 {
+				o.Rows = make([]bool, p.Vertices())
+				for v := range o.Rows {
+					o.Rows[v] = v%3 == 0
+				}
+			}
+			if parts > 2 {
+				o.Fanout = slices.Repeat([]int{3}, o.Model.Layers)
+			}
 			b, err := Bounds(p, o)
 			if err != nil {
 				t.Fatal(err)
@@ -33,12 +42,12 @@ func TestBoundsOfTheProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			logits(t, e, w)
-			heap := gpu.Bytes(0)
+			heap := e.need.taken + gpu.Bytes(len(e.need.level))
 			for _, x := range e.workers {
-				heap += 4*gpu.Bytes(cap(x.part.inner)) + gpu.Bytes(len(x.indexer.words))*gpu.Bytes(unsafe.Sizeof(word{}))
+				heap += x.part.bytes() + gpu.Bytes(len(x.indexer.words))*gpu.Bytes(unsafe.Sizeof(word{}))
 				for i := range x.slots {
 					s := &x.slots[i]
-					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
+					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.numbers)+cap(s.ratios)+cap(s.weights)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
 				}
 			}
 			if err := e.Close(); err != nil {
