@@ -47,7 +47,7 @@ func (d *design) fewest(ctx context.Context, p *learn.Problem, o *Options, r *ro
 				}
 				batch := r.steps * (k / r.units) / steps
 				x.unit, x.counts = k%r.units, Counts{}
-				x.roots = r.first(batch, part, x.unit, merged, x.roots)
+				x.roots = r.merged(batch, part, x.unit, merged, x.roots)
 				s.Draw(&x.stack, uint32(batch), x.roots)
 				g.count(&x)
 				moved += int64(x.counts.Bytes.Rows + x.counts.Bytes.IDs)
