@@ -174,15 +174,20 @@ def to_numpy(array: Any, key: str) -> np.ndarray:
             raise ValueError(f"{key}: {str(e).splitlines()[0]}") from e
     if np.ma.is_masked(array):
         raise ValueError(f"{key}: it has masked values: fill them")
+    named = zip(array.columns, array.dtypes) if hasattr(array, "columns") else ()  # of a DataFrame
+    other = next(((f"column {name!r}: ", kind) for name, kind in named if getattr(kind, "kind", "f") not in "biuf"), None)
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
+        of, kind = other or ("", array.dtype)
         cure = {"O": ": give numbers, such as with astype(float)", "M": ": give numbers, such as days since one of them",
-                "m": f": give numbers, such as {key} / numpy.timedelta64(1, 'D')"}.get(array.dtype.kind, "")
+                "m": f": give numbers, such as {key} / numpy.timedelta64(1, 'D')"}.get(kind.kind, "")
+        if other and kind.kind == "O":
+            cure = ": give numbers, such as of pandas.get_dummies, or drop it"
         if key == "ids":
             cure = ": give integers or texts, such as with astype(str)"
         if key == "y" and array.dtype.kind != "c":
             cure = ": give numbers: names, y = numpy.unique(y, return_inverse=True), and class_names=names"
-        raise ValueError(f"{key}: {array.dtype} is not a type of numbers that capgnn takes{cure}")
+        raise ValueError(f"{key}: {of}{kind} is not a type of numbers that capgnn takes{cure}")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

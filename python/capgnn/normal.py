@@ -31,6 +31,8 @@ def normal_form(data: Any, split: Optional[int], sparse: Optional[bool]) -> Tupl
     out: Store = {}
     names: Names = {}
     out["indptr"], out["indices"], weights = _adjacency(edges, n, weights)
+    if "edge_index" in held and "adj_t" in held:
+        _check_same(held["adj_t"], out["indptr"], out["indices"], weights)
     meta: Dict[str, Any] = {"vertices": n, "edges": len(out["indices"])}
     if weights is not None and (weights != 1).any():
         out["weights"], meta["weighted"] = weights, True
@@ -43,8 +45,8 @@ def normal_form(data: Any, split: Optional[int], sparse: Optional[bool]) -> Tupl
         else:
             warn("x has no columns: the graph is written without features")
         head = list(getattr(held["x"], "columns", []))  # of a DataFrame
-        if head and all(isinstance(c, str) for c in head):
-            names["column"] = texts(head, "columns")
+        if head != list(range(len(head))):  # which pandas numbers where nothing names them
+            names["column"] = texts(["_".join(map(str, c)) if isinstance(c, tuple) else c for c in head], "columns")
     if "y" in held:
         out["y"], meta["classes"] = _labels(to_numpy(held["y"], "y"), n)
         meta["multi_label"] = out["y"].ndim == 2
@@ -92,6 +94,19 @@ def _edges(held: Dict[str, Any]) -> Tuple[np.ndarray, Optional[np.ndarray], int]
     return edges, None if weights is None else _weights(to_numpy(weights, key), key, edges.shape[1]), size
 
 
+def _check_same(adj_t: Any, indptr: np.ndarray, indices: np.ndarray, weights: Optional[np.ndarray]) -> None:
+    """Raises ValueError if adj_t holds other edges than those of edge_index, or weights that they do not have."""
+    edges, values, size = _edges({"adj_t": adj_t})
+    same = size == len(indptr) - 1
+    if same:
+        starts, sources, values = _adjacency(edges, size, values)
+        same = np.array_equal(starts, indptr) and np.array_equal(sources, indices)
+        ones = values is None or bool((values == 1).all())
+        same = same and (ones or weights is not None and np.array_equal(values, weights))
+    if not same:
+        raise ValueError("adj_t: it has other edges or weights than edge_index: drop one of them")
+
+
 def _vertices(held: Dict[str, Any], edges: np.ndarray, size: int) -> int:
     """Returns the number of vertices: what x or y has, else num_nodes, else what edges need."""
     need = _largest(edges) + 1
@@ -105,12 +120,16 @@ def _vertices(held: Dict[str, Any], edges: np.ndarray, size: int) -> int:
             raise ValueError(f"num_nodes: {held['num_nodes']!r} is no whole number") from None
     if size:
         said["adj_t"] = size
-    if not said:
-        return need
-    key, n = next(iter(said.items()))
+    key, n = next(iter(said.items()), ("edge_index", need))
+    if n < 1:
+        raise ValueError(f"{key}: it says {n} vertices: a store has at least one")
     for other in ("num_nodes", "adj_t"):
         if said.get(other, n) != n:
             raise ValueError(f"{other}: it says {said[other]} vertices, {key} has {n}")
+    if edges.size and (edges.min() < 0 or need > n):
+        shape = tuple(getattr(held.get(key), "shape", ()))
+        turn = ": transpose x, which has a row for each vertex" if key == "x" and len(shape) == 2 and shape[1] >= need else ""
+        raise ValueError(f"edge_index: it has vertices from {edges.min()} to {edges.max()}, {key} says 0 to {n - 1}{turn}")
     return n
 
 
@@ -143,8 +162,6 @@ def _weights(weights: np.ndarray, key: str, m: int) -> np.ndarray:
 
 def _adjacency(edges: np.ndarray, n: int, weights: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
     """Returns indptr, indices and weights: row v has the sources of edges to v, ascending, each once."""
-    if edges.size and (edges.min() < 0 or edges.max() >= n):
-        raise ValueError(f"edge_index: it has vertices from {edges.min()} to {edges.max()}, the graph has 0 to {n - 1}")
     if n > np.iinfo(np.int32).max:
         raise ValueError(f"edge_index: {n} vertices, a store holds at most {np.iinfo(np.int32).max}")
     pairs, back = np.unique(edges[1].astype(np.int64) * max(n, 1) + edges[0].astype(np.int64), return_inverse=True)
@@ -263,20 +280,26 @@ def _labels(y: np.ndarray, n: int) -> Tuple[np.ndarray, int]:
         raise ValueError(f"y: {y.shape}, want [{n}] or [{n}, classes]")
     if y.ndim == 2:
         return _targets(y), y.shape[1]
+    minus = np.count_nonzero(y == -1)
     if y.dtype.kind == "f":
         y = np.where(np.isnan(y), -1, y)  # as data sets of OGB mark vertices without a label
         bad = np.flatnonzero(~np.isfinite(y) | (y != np.floor(y)))
         if len(bad):
             raise ValueError(f"y: classes are whole numbers, not {y[bad[0]]} of vertex {bad[0]}; capgnn does not train on regression targets: "
                              "make classes of them, such as with numpy.digitize")
-        y = np.maximum(y, -1)
+    below = np.flatnonzero(y < -1)
+    if len(below):
+        raise ValueError(f"y: {y[below[0]]} of vertex {below[0]} is below -1, which is no label: write -1 where there is none, "
+                         "or give classes as numpy.unique(y, return_inverse=True)[1]")
     classes = max(_largest(y), -1) + 1
     if classes > max(n, MANY_CLASSES):
         raise ValueError(f"y: class {classes - 1} of {n} vertices: classes are 0, 1, …: give numpy.unique(y, return_inverse=True)[1]")
-    y = np.maximum(y.astype(np.int64), -1)  # no class of more bits is left
+    y = y.astype(np.int64)  # no class of more bits is left
     used = np.bincount(y[y >= 0], minlength=classes)
     empty = np.flatnonzero(used == 0)
-    if len(empty):
+    if classes == 2 and len(empty) and minus:
+        warn(f"y: -1, of {minus} of {n} vertices, is no label; if it is a class, as 1 is, give (y + 1) // 2")
+    elif len(empty):
         warn(f"y: classes without a vertex: {len(empty)} of {classes}: {some(empty)}")
     if np.count_nonzero(used) > max(MANY_CLASSES, 0.9 * used.sum()):
         warn(f"y: {np.count_nonzero(used)} classes of {used.sum()} vertices with a label: are they ids?")
@@ -388,5 +411,5 @@ def texts(names: Sequence[Any], what: str) -> List[str]:
     if len(set(out)) != len(out):
         seen: set = set()
         twice = [t for t in out if t in seen or seen.add(t)]  # type: ignore[func-returns-value]
-        warn(f"{what}: repeats of others: {len(twice)}: {some(twice)}")
+        warn(f"{what}: repeats of others: {len(twice)}: {some(map(repr, dict.fromkeys(twice)))}")
     return out

@@ -95,9 +95,9 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
 
     data: a torch_geometric Data, a HeteroData of one type of vertices and one of edges, or any object or mapping with these, as
         tensors or arrays: edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their
-        weights; loops stay), or adj_t, sparse, with targets as rows and weights as values; edge_weight [m] or [m, 1], or edge_attr
+        weights; loops stay), or adj_t, sparse, with targets as rows and weights as values (both: the same edges); edge_weight [m] or [m, 1], or edge_attr
         if it is one column of numbers (more columns are not written); x [n, d], dense, or sparse as torch and SciPy have it; y int
-        [n] or [n, 1] (class from 0, negative or NaN: no label), or 0 and 1 as [n, c] for several labels per vertex; train_mask,
+        [n] or [n, 1] (class from 0, -1 or NaN: no label), or 0 and 1 as [n, c] for several labels per vertex; train_mask,
         val_mask, test_mask bool [n], or train_idx, val_idx, test_idx, numbers of vertices; ids, integers or texts [n]; num_nodes.
         Only edge_index or adj_t is required. Or a DGL graph of one type of vertices and one of edges: x is ndata "feat",
         "features", "x" or "attr", y is "label", "labels" or "y", masks are called as above, and edge_weight is edata "weight", "w"
@@ -107,7 +107,7 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
     split: the column to take of masks that have several
     sparse: whether x is written sparse (default: if at most 5 % of it differ from 0)
     class_names: one for each class, in their order or as {number: name}; with more of them than y has, the rest are classes without vertices
-    columns: names of the columns of x (default: those of a pandas DataFrame)
+    columns: names of the columns of x (default: those of a pandas DataFrame, of a MultiIndex joined by "_")
     overwrite: replace the store that path is. Other folders and files are never replaced
     raises: ValueError for what a store cannot hold, with the name of the array; FileExistsError. What is not written, or written with fewer
         digits, is said in a UserWarning

@@ -24,7 +24,7 @@ class StoreTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def test_arrays(self):
-        data = types.SimpleNamespace(edge_index=[[2, 0, 1, 2, 2], [0, 1, 1, 0, 2]], x=np.eye(3), y=np.array([[1], [0], [-7]]),
+        data = types.SimpleNamespace(edge_index=[[2, 0, 1, 2, 2], [0, 1, 1, 0, 2]], x=np.eye(3), y=np.array([[1], [0], [-1]]),
                                      val_mask=np.array([1, 0, 0]), ids=np.array([5, 6, 7]))
         path = capgnn.to_store(data, self.path(), sparse=False, class_names=["a", "b,c"])
         s = capgnn.read_store(path)
@@ -38,7 +38,7 @@ class StoreTest(unittest.TestCase):
             self.assertEqual(f.read(), 'class\na\n"b,c"\n')
 
     def test_small_graphs(self):
-        for n, edges in ((0, np.zeros((2, 0), int)), (1, np.zeros((2, 0), int)), (4, np.array([[3], [3]]))):
+        for n, edges in ((1, np.zeros((2, 0), int)), (4, np.array([[3], [3]]))):
             s = capgnn.read_store(capgnn.to_store({"edge_index": edges, "num_nodes": n}, self.path(str(n))))
             self.assertEqual(len(s["indptr"]), n + 1)
             self.assertEqual(len(s["indices"]), edges.shape[1])
@@ -89,7 +89,7 @@ class StoreTest(unittest.TestCase):
             ({**g, "edge_weight": np.ones(3)}, {}, "edge_weight: (3,)"), ({**g, "edge_weight": np.full(e.shape[1], np.inf)}, {}, "edge_weight: it has values"),
             ({"x": x}, {}, "edge_index: there is none"),
             ({**g, "edge_index": e.T}, {}, "edge_index: int64"), ({**g, "edge_index": e.astype(float)}, {}, "edge_index: float64"),
-            ({**g, "edge_index": e - 1}, {}, "edge_index: it has vertices from -1"), ({**g, "edge_index": e + 1}, {}, "the graph has 0 to 59"),
+            ({**g, "edge_index": e - 1}, {}, "edge_index: it has vertices from -1"), ({**g, "edge_index": e + 1}, {}, "x says 0 to 59"),
             ({**g, "x": x[:-1]}, {}, "edge_index: it has vertices"), ({**g, "x": x[:, 0]}, {}, "x: (60,)"), ({**g, "x": nan}, {}, "x: it has values"),
             ({**g, "x": x.astype(str)}, {}, "x: <U"), ({**g, "y": g["y"][:-1]}, {}, "y: (59,)"), ({**g, "y": g["y"] + 0.5}, {}, "y: classes are whole"),
             ({**g, "y": np.full((60, 2), 2)}, {}, "y: (60, 2)"), ({**g, "train_mask": masks}, {}, "say which with split="),
@@ -107,6 +107,32 @@ class StoreTest(unittest.TestCase):
             capgnn.to_store(g, self.path())
         with self.assertRaisesRegex(ValueError, "no store"):
             capgnn.read_store(self.folder)
+
+    def test_what_contradicts_itself_is_refused(self):
+        e = np.array([[0, 1], [1, 2]])
+        x, none = np.ones((3, 40)), np.zeros((2, 0), int)
+        cases = [
+            ({"edge_index": none, "num_nodes": 0}, "num_nodes: it says 0 vertices"), ({"num_nodes": -1}, "num_nodes: it says -1 vertices"), ({"edge_index": none}, "edge_index: it says 0 vertices"),
+            ({"num_nodes": 2}, "from 0 to 2, num_nodes says 0 to 1"), ({"edge_index": e + 20, "x": x}, "from 20 to 22, x says 0 to 2: transpose x"),
+        ]
+        for more, want in cases:
+            with self.assertRaises(ValueError, msg=want) as got:
+                capgnn.to_store({"edge_index": e, **more}, self.path())
+            self.assertIn(want, str(got.exception))
+        self.assertEqual(os.listdir(self.folder), [], "nothing is left")
+
+    @unittest.skipUnless(has("scipy"), "no SciPy")
+    def test_edges_twice(self):
+        from scipy.sparse import csr_matrix
+
+        e, w = np.array([[0, 1], [1, 2]]), np.array([2.0, 3])
+        adj, plain = csr_matrix((w, (e[1], e[0])), shape=(3, 3)), csr_matrix(([1, 1], (e[1], e[0])), shape=(3, 3))
+        for i, more in enumerate(({"adj_t": adj, "edge_weight": w}, {"adj_t": plain}, {"adj_t": plain, "edge_weight": w})):
+            s = capgnn.read_store(capgnn.to_store({"edge_index": e, "num_nodes": 3, **more}, self.path(str(i))))
+            self.assertEqual(s["weights"].tolist() if "weights" in s else None, [2, 3] if "edge_weight" in more else None)
+        for more in ({"adj_t": adj}, {"adj_t": adj, "edge_weight": w + 1}, {"adj_t": plain.T.tocsr()}, {"adj_t": plain, "num_nodes": 4}):
+            with self.assertRaisesRegex(ValueError, "adj_t: it"):
+                capgnn.to_store({"edge_index": e, "num_nodes": 3, **more}, self.path("no"))
 
     def test_weights(self):
         edges = np.array([[2, 0, 2, 1], [0, 1, 0, 1]])
@@ -231,6 +257,11 @@ class StoreTest(unittest.TestCase):
         e = np.array([[0], [1]])
         s = capgnn.read_store(capgnn.to_store({"edge_index": e, "x": frame, "ids": frame.index, "y": pd.Series([0, 1])}, self.path("a")))
         self.assertEqual((s["columns"].tolist(), s["ids"].tolist(), s["x"].tolist()), (["age", "height"], ["u", "v"], [[1, 3], [2, 4]]))
+        for i, (head, want) in enumerate(((pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]), ["a_b", "a_c"]), ([2019, 2020], ["2019", "2020"]))):
+            s = capgnn.read_store(capgnn.to_store({"edge_index": e, "x": pd.DataFrame(np.eye(2), columns=head)}, self.path(f"head{i}")))
+            self.assertEqual(s["columns"].tolist(), want)
+        with self.assertRaisesRegex(ValueError, "x: column 'born': datetime64.* give numbers, such as days"):
+            capgnn.to_store({"edge_index": e, "x": frame.assign(born=pd.to_datetime("2020-01-01"))}, self.path("dates"))
         numbered = pd.DataFrame(np.eye(2))
         self.assertNotIn("columns", capgnn.read_store(capgnn.to_store({"edge_index": e, "x": numbered}, self.path("b"))))
 
@@ -251,8 +282,8 @@ class StoreTest(unittest.TestCase):
                 capgnn.to_store({**g, **more}, self.path(), **options)
             self.assertIn(want, str(got.exception))
         self.assertEqual(os.listdir(self.folder), [])
-        for name, more, options, want in (("ids", {"ids": [5] * 60}, {}, "ids: repeats of others: 59"), ("texts", {"ids": ["a"] * 2 + [str(i) for i in range(58)]}, {}, "ids: repeats of others: 1: a"),
-                                          ("columns", {}, {"columns": ["a", "b", "a"]}, "columns: repeats of others: 1: a")):
+        for name, more, options, want in (("ids", {"ids": [5] * 60}, {}, "ids: repeats of others: 59"), ("texts", {"ids": ["a"] * 2 + [str(i) for i in range(58)]}, {}, "ids: repeats of others: 1: 'a'"),
+                                          ("columns", {}, {"columns": ["a", "b", "a"]}, "columns: repeats of others: 1: 'a'")):
             with self.assertWarnsRegex(UserWarning, want):
                 capgnn.to_store({**g, **more}, self.path(name), **options)
 
