@@ -158,6 +158,11 @@ func gapInVector(field string) bool {
 	return gap
 }
 
+// unknownLike reports whether a text may stand for a number that is not known.
+func unknownLike(field string) bool {
+	return slices.Contains(likeUnknown, strings.ToLower(strings.TrimLeft(field, "+-"))) || field == "*" || field == "-"
+}
+
 // noNumber says why a field is not what most fields of its column are, and what would be one.
 func noNumber(field string, most cellKind) string {
 	if most == cellDate {
@@ -186,7 +191,7 @@ func noNumber(field string, most cellKind) string {
 		return "which is no number (take out what stands between thousands, and write a point before decimals)"
 	case commaNumber.MatchString(field):
 		return "which is no number (write a decimal point)"
-	case slices.Contains(likeUnknown, bare) || field == "*" || field == "-":
+	case unknownLike(field):
 		return "which is no number, nor empty (leave the field empty, or write NA, and give --missing)"
 	case look("["+field+"]", false).kind == cellVector:
 		return "which is no number (several stand in brackets: [0.1, 0.2])"

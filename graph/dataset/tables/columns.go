@@ -3,6 +3,7 @@ package tables
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -286,6 +287,13 @@ func (c *tableColumns) remark(in *tableIn) {
 		if col.kind == cellTruth && col.bits == 0 && col.least == col.largest {
 			in.note("column %q holds nothing but %s, which is read as %g", col.name, col.of[cellTruth].field, col.least)
 		}
+		for _, x := range slices.Sorted(maps.Keys(col.nines)) {
+			n := col.nines[x]
+			if n > 1 && col.kind == cellNumber && col.farOff(x) && !said(kindFar) {
+				in.note("column %q holds %g in %s, far from all other numbers; if it stands for what is not known, leave these fields empty and give --missing",
+					col.name, x, counted(n, "line"))
+			}
+		}
 		switch {
 		case col.kind == cellNumber && col.code != "" && said(kindCodes):
 		case col.kind == cellDate && said(kindDates):
@@ -304,11 +312,16 @@ func (c *tableColumns) remark(in *tableIn) {
 				col.name, col.least, col.largest, col.rounding)
 		}
 	}
-	for _, kind := range []string{kindCodes, kindDates, kindCoarse} {
+	for _, kind := range []string{kindCodes, kindDates, kindCoarse, kindFar} {
 		if more := kinds[kind] - 3; more > 0 {
 			in.note("%s more %s", counted(more, "column"), kind)
 		}
 	}
+}
+
+// farOff reports whether a number is farther from the others, which differ, than these are from each other.
+func (w *columnWatch) farOff(x float64) bool {
+	return w.plain != nil && w.plain[0] < w.plain[1] && max(x-w.plain[1], w.plain[0]-x) > w.plain[1]-w.plain[0]
 }
 
 // What is said of the first columns of a kind, and then of all others at once.
@@ -316,6 +329,7 @@ const (
 	kindCodes  = "hold numbers that begin with 0, as codes do"
 	kindDates  = "hold dates"
 	kindCoarse = "hold values that float32 does not tell apart"
+	kindFar    = "hold a number in several lines that is far from all others"
 )
 
 // maxRounding is by how much float32 may move values, as a part of what they spread over, before a note says so.

@@ -19,6 +19,27 @@ func TestPointsBetweenThousands(t *testing.T) {
 	})
 }
 
+// A number that repeats and lies far from all others may stand for none.
+func TestNumbersThatStandForNone(t *testing.T) {
+	column := func(values ...string) string {
+		text := "id,x\n"
+		for v, x := range values {
+			text += fmt.Sprintf("v%d,%s\n", v, x)
+		}
+		return text
+	}
+	try(t, []reading{
+		{name: "below", nodes: column("1.5", "-9999", "3000", "-9999"), links: "source,target\nv0,v1\n", notes: []string{`column "x" holds -9999 in 2 lines, far from all other numbers; if it stands for what is not known, leave these fields empty and give --missing`}},
+		{name: "above", nodes: column("20", "77", "999", "999"), links: "source,target\nv0,v1\n", notes: []string{"holds 999 in 2 lines"}},
+		{name: "as pandas writes them", nodes: column("20", "-999.0", "99", "77", "99", "-999.0"), links: "source,target\nv0,v1\n", notes: []string{"holds -999 in 2 lines"}},
+		{name: "far from 0", nodes: column("2020", "2024", "99", "99"), links: "source,target\nv0,v1\n", notes: []string{"holds 99 in 2 lines"}},
+		{name: "once", nodes: column("20", "77", "999"), links: "source,target\nv0,v1\n"},
+		{name: "near", nodes: column("0", "77", "99", "99"), links: "source,target\nv0,v1\n"},
+		{name: "two values", nodes: column("0", "999", "999"), links: "source,target\nv0,v1\n"},
+		{name: "the largest repeats", nodes: column("0", "1", "9", "9"), links: "source,target\nv0,v1\n"},
+	})
+}
+
 // Several classes in a field are noted, and --label-sep that splits nothing.
 func TestSeveralClasses(t *testing.T) {
 	label := func(sep string) func(s *Tables) { return func(s *Tables) { s.Label, s.LabelSep = "y", sep } }

@@ -21,10 +21,13 @@ func (s *survey) fault() error {
 		if wrong.line == 0 {
 			continue
 		}
+		do := col.advice(s.lines)
+		if do == adviseStray {
+			wrong = col.stray
+		}
 		if more++; first == nil || wrong.line < at.line {
 			first, at = col, wrong
 		}
-		do := col.advice(s.lines)
 		if do == adviseDrop && !s.c.idByName && saysID(col.name) && col.known() > 0 {
 			do = adviseID
 		}
@@ -38,7 +41,7 @@ func (s *survey) fault() error {
 			s.t.Nodes, at.line, slices.IndexFunc(s.c.all, func(c column) bool { return c.name == "" && c.role == roleFeature })+1, first.what(at))
 	}
 	var advice []string
-	for _, do := range []string{adviseID, adviseSplit, adviseSets, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
+	for _, do := range []string{adviseID, adviseSplit, adviseStray, adviseSets, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
 		if names := named[do]; names != nil {
 			advice = append(advice, fmt.Sprintf(do, strings.ReplaceAll(listed(names), ", ", ",")))
 		}
@@ -47,14 +50,18 @@ func (s *survey) fault() error {
 	if more > 1 {
 		what += fmt.Sprintf(" (and %s)", counted(more-1, "other column"))
 	}
-	return fmt.Errorf("%s: line %d: column %q %s: give %s, or --label COLUMN for the classes",
-		s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "))
+	label := ", or --label COLUMN for the classes"
+	if s.t.Label != "" {
+		label = ""
+	}
+	return fmt.Errorf("%s: line %d: column %q %s: give %s%s", s.t.Nodes, at.line, first.name, what, strings.Join(advice, ", "), label)
 }
 
 // What to do about columns.
 const (
 	adviseID      = "--id %[1]s (if these are the ids; else --drop %[1]s)"
 	adviseSplit   = "--split-column %s"
+	adviseStray   = "train, val, test or nothing in every line of %[1]s, and --split-column %[1]s (or --drop %[1]s)"
 	adviseSets    = "--drop %[1]s (or train, val, test in it, and --split-column %[1]s)"
 	adviseNames   = "--categorical %s for names"
 	adviseLists   = "--lists %s for lists"
@@ -74,6 +81,9 @@ func (c *column) advice(lines int) string {
 	case c.known() == 0:
 		return adviseDrop
 	case text > 0 && 2*c.splitWords > c.known():
+		if c.stray.line > 0 {
+			return adviseStray
+		}
 		return adviseSplit
 	case others == 0 && c.kind == cellVector && c.odd.line > 0, 2*(c.lists+vectors) > c.known() && text > 0:
 		return adviseLists
@@ -98,6 +108,8 @@ func (c *column) what(at sighting) string {
 		return fmt.Sprintf("holds %d numbers, the lines before it hold %d", at.count, c.vector)
 	case c.known() == 0:
 		return "is empty in every line"
+	case at == c.stray && 2*c.splitWords > c.known():
+		return fmt.Sprintf("holds %.20q, where most fields are train, val or test", at.field)
 	case at.field == "":
 		return "is empty"
 	case fields.Unknown(at.field):

@@ -104,6 +104,14 @@ func (in *tableIn) rowNames(columns int) bool {
 	return len(in.ahead) > 0
 }
 
+// zerosAndOnes reports whether a line has 0 or 1 in every column.
+func (in *tableIn) zerosAndOnes(record []string) bool {
+	return len(record) == len(in.head) && !slices.ContainsFunc(record, func(field string) bool {
+		x, ok := fields.Number(field)
+		return !ok || x != 0 && x != 1
+	})
+}
+
 // isMatrix reports whether the names of columns are those of the lines.
 func (in *tableIn) isMatrix() bool {
 	least := 3 // columns, of which pandas may count two for edges, and one more for weights

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,10 +22,17 @@ type idWatch struct {
 	ids, marked int // those that begin as comments do
 	mark        string
 	markLine    int
+
+	last     string
+	lastLine int
 }
+
+// totals are what spreadsheets call a line of sums below a table.
+var totals = []string{"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "gesamtergebnis"}
 
 // see takes note of a new id; number has those before it.
 func (w *idWatch) see(id string, line int, number map[string]int32) {
+	w.last, w.lastLine = id, line
 	if w.ids++; id[0] == '#' || id[0] == '%' || strings.HasPrefix(id, "//") {
 		if w.marked++; w.marked == 1 {
 			w.mark, w.markLine = id, line
@@ -63,6 +71,10 @@ func (w *idWatch) remark(in *tableIn) {
 	}
 	if w.marked > 0 && 2*w.marked < w.ids {
 		in.note("line %d: %.40q is an id like others; if that line is a comment, delete it", w.markLine, w.mark)
+	}
+	if slices.Contains(totals, strings.ToLower(strings.Trim(w.last, " :"))) {
+		in.note("line %d: %.40q, the last id, is a vertex like others; if that line holds sums of the lines above, delete it",
+			w.lastLine, w.last)
 	}
 }
 

@@ -16,6 +16,8 @@ func TestLikeIDs(t *testing.T) {
 		{name: "different numbers", links: "source,target\n10,100\n1e3,7\n", change: alone},
 		{name: "comment among edges", links: "source,target\n1,2\n# 3,4\n", change: alone, notes: []string{`line 3: "# 3" is an id like others; if that line is a comment, delete it`}},
 		{name: "comment among vertices", nodes: "id\na\n#b\nc\n", links: "source,target\na,c\n", notes: []string{`line 3: "#b" is an id like others`}},
+		{name: "sums", nodes: "id;x\nu1;10\nu2;20\nSumme:;30\n", links: "source;target\nu1;u2\n", notes: []string{`line 4: "Summe:", the last id, is a vertex like others; if that line holds sums`}},
+		{name: "sums in the middle", nodes: "id\nTotal\nShell\n", links: "source,target\nTotal,Shell\n"},
 		{name: "ids with marks", nodes: "id\n#a\n#b\nc\n", links: "source,target\n#a,c\n"},
 	})
 }

@@ -32,7 +32,9 @@ type linkReader struct {
 	both     int   // edges that are said to be undirected
 	largest  int32 // vertex of an edge, -1 none
 	points   pointGroups
-	byPlace  bool    // from and to are the first columns
+	byPlace  bool // from and to are the first columns
+	lines    int
+	square   bool    // they may be those of an adjacency matrix: each field is 0 or 1
 	sides    []uint8 // of vertices, 1 from, 2 to, where they are
 	notIDs   [2]noIDs
 	watch    idWatch
@@ -72,11 +74,16 @@ func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32, nam
 	return r.finish(dir)
 }
 
+// noMatrix refuses what is no list of edges.
+func (r *linkReader) noMatrix(why string) error {
+	return fmt.Errorf("%s: looks like an adjacency matrix, %s: write a line for each edge (networkx.to_pandas_edgelist)",
+		r.t.Edges, why)
+}
+
 // columns finds what is used.
 func (r *linkReader) columns() error {
 	if r.in.isMatrix() {
-		return fmt.Errorf("%s: looks like an adjacency matrix, whose columns and lines have the same names: write a line for each edge (networkx.to_pandas_edgelist)",
-			r.t.Edges)
+		return r.noMatrix("whose columns and lines have the same names")
 	}
 	found, err := r.in.ends()
 	if err != nil {
@@ -92,7 +99,7 @@ func (r *linkReader) columns() error {
 				r.t.Edges, head[i])
 		}
 	}
-	r.byPlace = !found.Named
+	r.byPlace, r.square = !found.Named, !found.Named && len(head) > 2
 	if r.kind = found.Kind; r.kind < 0 {
 		r.kind = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, "directed") })
 	}
@@ -123,6 +130,8 @@ func (r *linkReader) copy(out *textfile.Table) error {
 		if err != nil {
 			return err
 		}
+		r.square = r.square && r.in.zerosAndOnes(record)
+		r.lines++
 		line, err := r.edge(record)
 		if err == nil && line != nil {
 			r.w.Edges++
@@ -247,12 +256,14 @@ func (r *linkReader) weightOf(record []string) (string, error) {
 	if r.weight < len(record) {
 		text = record[r.weight]
 	}
-	if text == "" {
-		return "", r.in.fault("column %q is empty: this edge has no weight, and others have one; give it one", name)
-	}
 	found := look(text, r.d.may)
-	if found.kind != cellNumber {
-		return "", r.in.fault("column %q: %.40q is not a number, which a weight is", name, text)
+	switch {
+	case text == "":
+		return "", r.in.fault("column %q is empty: this edge has no weight, and others have one; give it one", name)
+	case found.kind != cellNumber && (fields.Unknown(text) || unknownLike(text)):
+		return "", r.in.fault("column %q holds %.20q: this edge has no weight, and others have one; give it one", name, text)
+	case found.kind != cellNumber:
+		return "", r.in.fault("column %q holds %.40q, %s: weights are finite numbers", name, text, noNumber(text, cellNumber))
 	}
 	r.d.see(text, found.comma, r.in.line)
 	r.points.see(text)
@@ -261,6 +272,9 @@ func (r *linkReader) weightOf(record []string) (string, error) {
 
 // finish says what a user may not expect, and writes the ids.
 func (r *linkReader) finish(dir string) error {
+	if r.square && r.lines == len(r.in.head) {
+		return r.noMatrix("with as many lines as columns, of nothing but 0 and 1")
+	}
 	note, err := r.d.verdict(r.in.name)
 	if err != nil {
 		return err

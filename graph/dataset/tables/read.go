@@ -128,7 +128,7 @@ func (in *tableIn) read() ([]string, error) {
 
 // quotes is the error of quotation marks that are not as they must be.
 func (in *tableIn) quotes(e *csv.ParseError) error {
-	what := `a quotation mark stands inside a field: put the field in quotation marks and write those in it twice, "5"" disk", or take it out`
+	what := `a quotation mark stands inside a field: put the field in quotation marks and write those in it twice (5" disk becomes "5"" disk"), or take it out`
 	switch {
 	case !errors.Is(e.Err, csv.ErrQuote):
 	case e.StartLine < e.Line:

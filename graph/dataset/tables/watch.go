@@ -31,6 +31,7 @@ type columnWatch struct {
 	of         [cellKinds]sighting // fields of features
 	bits       int                 // numbers that are 0 or 1
 	splitWords int                 // texts that name a set
+	stray      sighting            // the first text that names none; its count is 0
 	vector     int                 // numbers in each vector
 	odd        sighting            // the first vector with another count, and how many numbers it has
 	others     map[string]struct{} // texts, and true and false
@@ -47,6 +48,9 @@ type columnWatch struct {
 	rounding       float64 // by float32, at most
 	code           string  // the first number that begins with a 0 as codes do, "" none
 	coarse         bool    // it is large
+
+	nines map[float64]int // fields that are 999, -9999 or the like, which may stand for numbers that are not known
+	plain *[2]float64     // the least and the largest of the other numbers; nil: there is none
 
 	names  map[string]int32 // of Categorical and Lists: their features
 	blanks bool             // stand between the items of Lists
@@ -108,7 +112,7 @@ func (w *columnWatch) feature(field string, c cell, line int) {
 			w.value(x)
 		}
 	case cellText:
-		w.text(field)
+		w.text(field, line)
 	}
 }
 
@@ -128,6 +132,17 @@ func (w *columnWatch) number(field string, x float64) {
 	}
 	w.last = x
 	w.points.see(field)
+	digits := strings.TrimSuffix(strings.TrimLeft(field, "+-"), ".0")
+	switch nines := len(digits) > 1 && strings.Trim(digits, "9") == ""; {
+	case nines && w.nines == nil:
+		w.nines = map[float64]int{x: 1}
+	case nines:
+		w.nines[x]++
+	case w.plain == nil:
+		w.plain = &[2]float64{x, x}
+	default:
+		*w.plain = [2]float64{min(w.plain[0], x), max(w.plain[1], x)}
+	}
 	if w.code == "" && leadingZero(field) {
 		w.code = strings.Clone(field)
 	}
@@ -147,7 +162,7 @@ func leadingZero(field string) bool {
 	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
 }
 
-func (w *columnWatch) text(field string) {
+func (w *columnWatch) text(field string, line int) {
 	switch {
 	case gapInVector(field):
 		w.gaps++
@@ -156,6 +171,8 @@ func (w *columnWatch) text(field string) {
 	}
 	if set, ok := setOf(field); ok && set >= 0 || ok && !fields.Unknown(field) {
 		w.splitWords++
+	} else if w.stray.line == 0 {
+		w.stray = sighting{0, line, strings.Clone(field)}
 	}
 	w.other(field)
 }
