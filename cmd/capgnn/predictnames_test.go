@@ -204,6 +204,22 @@ func TestPredictShardsByNames(t *testing.T) {
 	if err != nil || len(sets.Names) != 120 {
 		t.Fatalf("split.npz has %v (%v)", sets, err)
 	}
+	if err := os.Rename(s.path("a.shards"), s.path("moved.shards")); err != nil {
+		t.Fatal(err)
+	}
+	s.must(predict("moved.shards")...)
+	want := fmt.Sprintf("vertex,id,split,label,class\n0,\"n,0\",%s,", sets.Of(0))
+	if text, err := os.ReadFile(s.path("labels.csv")); err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("moved shards: %.60q (%v), want %q", text, err, want)
+	}
+	s.cities("others", "age", "dist", same, "cls")
+	s.must("partition", "--quiet", "--dataset", "others", "--edges", "directed", "--machines", "1", "--shards", "others.shards")
+	if _, stderr, code := s.run("predict", "--run", "run", "--dataset", "others.shards", "--what", "labels", "--out", "labels.csv"); code != 0 || !strings.Contains(stderr, "is in shards, and not what run was trained on: its sets are not read: the .csv has no column split\n") {
+		t.Errorf("other shards: exit code %d, %s", code, stderr)
+	}
+	if err := os.Rename(s.path("moved.shards"), s.path("a.shards")); err != nil {
+		t.Fatal(err)
+	}
 	for _, data := range []string{"a.shards", "swapped"} {
 		s.must(predict(data)...)
 		for v, line := range s.lines("labels.csv", "vertex", "id", "label", "class") {

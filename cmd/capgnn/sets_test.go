@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"reflect"
@@ -298,6 +299,10 @@ func TestPredictOnly(t *testing.T) {
 	if _, sets := rows("--dataset", "given"); sets != want {
 		t.Errorf("another data set: sets\n%s, want\n%s", sets, want)
 	}
+	s.writeFiles("moved", threeRings([2]int{}, [2]int{}, [2]int{}))
+	if _, sets := rows("--dataset", "moved"); sets != kept {
+		t.Errorf("the run's data set at another place: sets\n%s, want\n%s", sets, kept)
+	}
 	if vertices, _ := rows("--dataset", "given", "--only", "val"); len(vertices) != 12 || vertices[0] != 8 {
 		t.Errorf("--only val of sets that overlap: vertices %v, want 8 to 19", vertices)
 	}
@@ -308,7 +313,9 @@ func TestPredictOnly(t *testing.T) {
 		{`--only "tset" (did you mean test?) is not one of train, val, test`, "--only tset --out a.csv"}, {"add --out FILE.csv", "--only test"}, {"add --out FILE.csv", "--only test --out a.npy"}, {"drop one of them", "--only test --what pca"},
 		{"is not known", "--only test --dataset bare --out a.csv"},
 	} {
-		s.writeFiles("bare", threeRings([2]int{}, [2]int{}, [2]int{}))
+		bare := threeRings([2]int{}, [2]int{}, [2]int{})
+		bare["edges.csv"] += "0,45\n"
+		s.writeFiles("bare", bare)
 		s.fails(term.ExitUsage, []string{c.want}, append([]string{"predict", "--quiet", "--run", "run"}, strings.Fields(c.args)...)...)
 	}
 	changed := threeRings([2]int{}, [2]int{}, [2]int{})
@@ -344,6 +351,12 @@ func TestSetsFollowIDs(t *testing.T) {
 	}
 	s.writeFiles("d", files)
 	s.train(few("--dataset", "d", "--run-dir", "run")...)
+	long := maps.Clone(files)
+	long["ids.csv"] = strings.Replace(files["ids.csv"], "v7\n", strings.Repeat("x", 64<<20/4/90+1)+"\n", 1)
+	s.writeFiles("long", long)
+	if _, stderr, code := s.run(append([]string{"train"}, few("--dataset", "long", "--run-dir", "long-run")...)...); code != 0 || !strings.Contains(stderr, "note: split.npz has no ids, only rows") {
+		t.Errorf("long ids: exit code %d, %.400s", code, stderr)
+	}
 	predict := []string{"predict", "--quiet", "--run", "run", "--what", "labels", "--only", "test", "--out", "a.csv"}
 	files["labels.csv"] = strings.Replace(files["labels.csv"], "0\n", "1\n", 1)
 	s.writeFiles("d", files)

@@ -93,12 +93,15 @@ func Grouped(n int64) string {
 }
 
 // Counted writes how many there are of a thing: 1 part, 2 parts, 2 vertices.
-func Counted(n int, what string) string {
+func Counted[T ~int | ~int64](n T, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	if stem, ok := strings.CutSuffix(what, "vertex"); ok {
 		return Grouped(int64(n)) + " " + stem + "vertices"
+	}
+	if strings.HasSuffix(what, "class") {
+		what += "e"
 	}
 	return Grouped(int64(n)) + " " + what + "s"
 }

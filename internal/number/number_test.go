@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%d is written %q, want %q", n, got, want)
 		}
 	}
-	if one, two := Counted(1, "halo vertex"), Counted(2, "vertex"); one != "1 halo vertex" || two != "2 vertices" {
-		t.Errorf("%q, %q", one, two)
+	if one, two, classes := Counted(1, "halo vertex"), Counted(2, "vertex"), Counted(int64(3), "class"); one != "1 halo vertex" || two != "2 vertices" || classes != "3 classes" {
+		t.Errorf("%q, %q, %q", one, two, classes)
 	}
 }

@@ -165,7 +165,12 @@ func (f *csvFiles) readColumn(path string, n int, fromText func(r *rowText) (int
 }
 
 // readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
-func readLabelColumns(d *dataset.Dataset, a *npy.Array, n int) error {
+func readLabelColumns(d *dataset.Dataset, a *npy.Array, n int) (err error) {
+	defer func() {
+		if err != nil && len(a.Shape) > 0 && a.Shape[0] != n {
+			err = fmt.Errorf("%w%s", err, rowsOfFeatures(d))
+		}
+	}()
 	if len(a.Shape) == 1 || len(a.Shape) == 2 && a.Shape[1] == 1 && a.Shape[0] == n {
 		flat := *a
 		flat.Shape = a.Shape[:1]

@@ -76,8 +76,9 @@ func TestCSVFaults(t *testing.T) {
 	toy := map[string][]byte{"edges.csv": []byte("0,1\n2,1\n"), "features.csv": []byte("1\n2\n3\n")}
 	for _, c := range []struct{ file, want, text string }{
 		{"edges.csv", "edges.csv: byte 2: line 1: vertex 3 is outside [0, 3)", "0,3\n"},
-		{"labels.csv", "labels.csv: has 2 lines of labels, want 3 (vertices)", "1\n0\n"},
-		{"labels.npy", "labels.npy: has shape [4], want [3]", string(array(t, nil, []int64{1, 2, 3, 4}))},
+		{"labels.csv", "labels.csv: has 2 lines of labels, want 3 (vertices), as many as rows of features (if their columns", "1\n0\n"},
+		{"labels.csv", "line 4: there are more lines than 3 vertices, as many as rows of features (if their columns", "1\n0\n1\n0\n"},
+		{"labels.npy", "labels.npy: has shape [4], want [3], as many as rows of features", string(array(t, nil, []int64{1, 2, 3, 4}))},
 		{"labels.npy", "labels.npy: has shape [2 3]", string(array(t, []int{2, 3}, make([]uint8, 6)))},
 		{"labels.npy", "vertex 1, class 0: 2 is neither 0 nor 1", string(array(t, []int{3, 2}, []uint8{0, 0, 2, 0, 0, 0}))},
 		{"labels.npy", "holds elements of type <f4, want 64-bit integers", string(array(t, nil, make([]float32, 3)))},

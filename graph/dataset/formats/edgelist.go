@@ -101,7 +101,7 @@ func (l *edgeText) line() (from, to int64, weight float32, weighed bool, err err
 				l.both++
 			}
 		default:
-			err = t.Unexpected("the end of the line after from, to and weight")
+			err = t.Unexpected("the end of the line after from, to and weight; a first line may name more columns: from,to,weight,time")
 		}
 		if err == nil {
 			more, err = t.Separator()

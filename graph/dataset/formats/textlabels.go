@@ -29,6 +29,15 @@ type textLabels struct {
 	line    int64    // of the largest label
 	seen    [2]bool  // the labels 0 and -1 occur
 	names   []string // of columns; nil: unknown
+	says    string   // rowsOfFeatures
+}
+
+// rowsOfFeatures says who told how many vertices there are; "": features did not.
+func rowsOfFeatures(d *dataset.Dataset) string {
+	if !d.Features.Present() {
+		return ""
+	}
+	return ", as many as rows of features (if their columns are the vertices, save them transposed)"
 }
 
 // one takes the class of a vertex.
@@ -68,7 +77,7 @@ func (l *textLabels) several(col int, y float64) error {
 // cell takes a number of the text. The second one of the first line tells that classes are several; then the first one is of class 0.
 func (l *textLabels) cell(row, col int, v float64) error {
 	if err := atMost(l.t, row, l.n, "lines"); err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, l.says)
 	}
 	switch {
 	case row == 0 && col == 0:
@@ -134,7 +143,7 @@ func readTextLabels(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (
 // readLabelRows is readTextLabels of rows whose first lines were looked at. classes are the names of the classes, nil: those that occur, sorted.
 func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (rows int, err error) {
 	t := r.t
-	l := &textLabels{t: t, n: n, largest: -1, names: r.names}
+	l := &textLabels{t: t, n: n, largest: -1, names: r.names, says: rowsOfFeatures(d)}
 	if l.lines, err = t.Survey(); err != nil {
 		return 0, err
 	}
@@ -150,7 +159,7 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
-		return 0, t.Whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
+		return 0, t.Whole("has %d lines of labels, want %s%s; empty lines do not count, -1 stands for no label", rows, wantVertices(n), l.says)
 	}
 	if n < 0 && l.lines.Inner > 0 {
 		return 0, t.Whole("has empty lines between its labels (%d): write -1 where a vertex has none, or take these lines out", l.lines.Inner)

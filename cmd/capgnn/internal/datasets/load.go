@@ -43,6 +43,12 @@ func (l *Input) ID() func(v int) string {
 	return (&dataset.Dataset{IDs: l.IDs, VertexNames: l.VertexNames}).ID
 }
 
+// Size says how many vertices, edges and features there are.
+func (l *Input) Size() string {
+	p := l.Problem
+	return term.Counted(p.Vertices(), "vertex") + ", " + term.Counted(p.Edges(), "edge") + ", " + term.Counted(p.Features.Cols, "feature")
+}
+
 // Release gives graph and features back, which must not be used any more.
 func (l *Input) Release() error {
 	l.Problem.Graph, l.Problem.Features = nil, learn.Features{}

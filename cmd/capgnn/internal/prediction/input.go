@@ -146,8 +146,7 @@ func (p *Prediction) suitsCut(in *datasets.Input) error {
 func (p *Prediction) noteData() {
 	p.noteDirections()
 	p.noteScales()
-	q := p.Data.Problem
-	p.Console.Note("%s: %s vertices, %s edges, %s features", p.Data.Name, term.Grouped(q.Vertices()), term.Grouped(q.Edges()), term.Grouped(q.Features.Cols))
+	p.Console.Note("%s: %s", p.Data.Name, p.Data.Size())
 }
 
 // fits checks the data set against the model and settles whether vertices have several labels.

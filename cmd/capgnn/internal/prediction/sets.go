@@ -36,19 +36,23 @@ func (p *Prediction) writesText() bool {
 }
 
 // loadSets settles in which sets the vertices of the data set are: of the run's those that its folder keeps, of another one
-// those that it gives. Where that is not known there is no column of them. same reports whether the run's are of these vertices.
+// those that it gives, unless it is the run's at another place. Where that is not known there is no column of them. same
+// reports whether the run's are of these vertices.
 func (p *Prediction) loadSets(d *dataset.Dataset, vertices int, same func(*runfolder.Sets) bool) error {
 	if !p.leads() || !p.writesText() {
 		return nil
 	}
 	var err error
-	if !p.Other {
-		if p.sets, err = p.Folder.ReadSets(vertices); p.sets != nil && !same(p.sets) {
-			p.sets = nil
-			err = fmt.Errorf("data set %s is not what %s was trained on, whose sets are of other vertices", p.Config.Dataset, p.Folder)
-		}
-	} else if d != nil && (d.Train != nil || d.Val != nil || d.Test != nil) {
+	if p.Other && d != nil && (d.Train != nil || d.Val != nil || d.Test != nil) {
 		p.sets = &runfolder.Sets{Train: d.Train, Val: d.Val, Test: d.Test}
+	} else if p.sets, err = p.Folder.ReadSets(vertices); p.sets != nil && !same(p.sets) {
+		p.sets = nil
+		err = fmt.Errorf("data set %s is not what %s was trained on, whose sets are of other vertices", p.Config.Dataset, p.Folder)
+	}
+	if p.Other && p.sets == nil {
+		if err = nil; d == nil {
+			err = fmt.Errorf("data set %s is in shards, and not what %s was trained on: its sets are not read", p.Config.Dataset, p.Folder)
+		}
 	}
 	switch {
 	case p.Only != "" && p.sets == nil && err == nil:
@@ -63,9 +67,12 @@ func (p *Prediction) loadSets(d *dataset.Dataset, vertices int, same func(*runfo
 }
 
 // sameVertices reports whether the sets of the run are of the vertices of d: by their ids if they have any, which may be
-// all that did not change, else by what the run was trained on.
+// all that did not change, else by what the run was trained on. Ids of another data set may be the same numbers by chance.
 func (p *Prediction) sameVertices(d *dataset.Dataset, sets *runfolder.Sets) bool {
 	switch {
+	case p.Other && p.Config.DataSHA256 == "":
+		return false
+	case p.Other:
 	case sets.Names != nil:
 		return slices.Equal(sets.Names, d.VertexNames)
 	case sets.IDs != nil:

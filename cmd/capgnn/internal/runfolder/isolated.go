@@ -175,6 +175,10 @@ func (c *Config) PartCount(devices, vertices int) (int, error) {
 	}
 	i := c.Isolated.Value
 	if i == nil {
+		if parts > vertices && c.Parts == 0 {
+			return 0, term.Usagef("--devices: %s for %s, and each device has a part: name at most as many as vertices",
+				term.Counted(devices, "device"), term.Counted(vertices, "vertex"))
+		}
 		if parts > vertices {
 			return 0, term.Usagef("--parts %d: the graph has %s: use at most that many parts", parts, term.Counted(vertices, "vertex"))
 		}

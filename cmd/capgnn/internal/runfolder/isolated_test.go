@@ -49,3 +49,14 @@ func options(c *Config, said map[string]string) error {
 	}
 	return c.Validate()
 }
+
+// Too many parts are named by the flag that asked for them.
+func TestPartsThatNoVertexIsFor(t *testing.T) {
+	for parts, want := range map[int]string{0: "--devices: 3 devices for 2 vertices", 3: "--parts 3: the graph has 2 vertices"} {
+		c := Default()
+		c.Parts = parts
+		if _, err := c.PartCount(3, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--parts %d: %v, want %q", parts, err, want)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func (d Dir) WriteSets(s *Sets) error {
 		entries = append(entries, npy.Entry{Key: key, Data: *s.masks()[i]})
 	}
 	switch {
-	case s.Names != nil && s.nameBytes() <= maxNameBytes:
+	case s.Names != nil && !s.TooLong():
 		entries = append(entries, npy.Entry{Key: "ids", Data: s.Names})
 	case s.IDs != nil:
 		entries = append(entries, npy.Entry{Key: "ids", Data: s.IDs})
@@ -46,13 +46,13 @@ var setKeys = [3]string{"train_mask", "val_mask", "test_mask"}
 
 func (s *Sets) masks() [3]*[]bool { return [3]*[]bool{&s.Train, &s.Val, &s.Test} }
 
-// nameBytes returns the bytes of the names in an array of text.
-func (s *Sets) nameBytes() int {
+// TooLong reports whether the names take more bytes, in an array of text, than the file gives them, so that it has none.
+func (s *Sets) TooLong() bool {
 	longest := 0
 	for _, name := range s.Names {
 		longest = max(longest, utf8.RuneCountInString(name))
 	}
-	return 4 * longest * len(s.Names)
+	return 4*longest*len(s.Names) > maxNameBytes
 }
 
 // ReadSets returns what WriteSets kept of a run on so many vertices; nil: an older version made the run.

@@ -74,6 +74,9 @@ func TestSets(t *testing.T) {
 		t.Errorf("no file: %+v, %v", s, err)
 	}
 	want := &Sets{Train: []bool{true, false, false, true}, Val: []bool{false, true, false, true}, Test: make([]bool, 4), Names: []string{"", "", "", strings.Repeat("x", maxNameBytes/16+1)}}
+	if short := (&Sets{Names: []string{"v0", "v1"}}); !want.TooLong() || short.TooLong() {
+		t.Errorf("names are too long: %v, of two letters: %v", want.TooLong(), short.TooLong())
+	}
 	if err := d.WriteSets(want); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func Score(x *float64) string { return number.Score.Or(x) }
 func Percentage(x float64) string { return number.Share.Text(x) }
 
 // Counted writes how many there are of a thing: 1 part, 2 parts.
-func Counted(n int, what string) string { return number.Counted(n, what) }
+func Counted[T ~int | ~int64](n T, what string) string { return number.Counted(n, what) }
 
 // Grouped writes a count.
 func Grouped[T ~int | ~int32 | ~int64](n T) string { return number.Grouped(int64(n)) }

@@ -69,6 +69,9 @@ func (t *Run) writeSettings() error {
 	if err := errors.Join(t.Dir.WriteScaling(t.Data.Scaling), t.Dir.WriteNames(&t.Data.Names)); err != nil {
 		return err
 	}
+	if t.sets.TooLong() {
+		t.Console.Note("note: split.npz has no ids, only rows in the order of the vertices: as text they take more than 64 MiB, as the longest sets the width of all")
+	}
 	if err := t.Dir.WriteSets(t.sets); err != nil {
 		return err
 	}

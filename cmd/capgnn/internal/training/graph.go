@@ -30,6 +30,7 @@ func (t *Run) LoadGraph(ctx context.Context) error {
 	}
 	t.cutting, t.Bare = true, true
 	t.Data = &datasets.Input{Name: d.Name, Problem: p, Sums: diskcache.SumsOf(p), CloseFiles: d.Close}
-	t.Console.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))
+	t.Console.Note("%s: %s, %s, nothing to learn from: times and memory of training cannot be told", d.Name,
+		term.Counted(p.Vertices(), "vertex"), term.Counted(p.Graph.Edges(), "edge"))
 	return nil
 }

@@ -59,7 +59,7 @@ func (t *Run) Load(ctx context.Context) error {
 		return err
 	}
 	t.settleSampled()
-	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Edges()), term.Grouped(p.Features.Cols), p.Classes)
+	t.Console.Note("%s: %s, %s", t.Data.Name, t.Data.Size(), term.Counted(p.Classes, "class"))
 	return nil
 }
 
