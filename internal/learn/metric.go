@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -52,10 +53,26 @@ func (m Metric) Of(p *Problem) (Metric, error) {
 		}
 	case ROCAUC, AveragePrecision:
 		if !multi && p.Classes != 2 {
-			return m, fmt.Errorf("%s is of two classes or of several labels per vertex, these have one of %d: choose %s or %s", m, p.Classes, Accuracy, MacroF1)
+			return m, fmt.Errorf("%s is of two classes or of several labels per vertex, these have one of %d%s: choose %s or %s",
+				m, p.Classes, p.emptyClasses(), Accuracy, MacroF1)
 		}
 	}
 	return m, nil
+}
+
+// emptyClasses says that all but two classes have no vertex, as of labels that count from 1; "": others have some, or it
+// is not known.
+func (p *Problem) emptyClasses() string {
+	used := map[int32]bool{}
+	for _, y := range p.Labels {
+		used[y] = true
+	}
+	delete(used, -1)
+	if len(used) != 2 {
+		return ""
+	}
+	two := slices.Sorted(maps.Keys(used))
+	return fmt.Sprintf(", of which only %d and %d have vertices (make two classes of them)", two[0], two[1])
 }
 
 // splitNames are those of a problem's splits, in their order everywhere.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"capgnn/gnn"
@@ -131,6 +132,9 @@ func TestMetricsOfProblems(t *testing.T) {
 		if (err == nil) != (c.is != "") || err == nil && got != c.is {
 			t.Errorf("%s is %s, %v, want %q", c.m, got, err, c.is)
 			continue
+		}
+		if rule := ", of which only 0 and 1 have vertices (make two classes of them)"; err != nil && strings.Contains(err.Error(), rule) != (c.p == three && c.m.ranks()) {
+			t.Errorf("%s is refused: %v", c.m, err)
 		}
 		if gaps := c.m.Gaps(c.p); err == nil && gaps != c.gaps {
 			t.Errorf("%s leaves out %q, want %q", c.m, gaps, c.gaps)

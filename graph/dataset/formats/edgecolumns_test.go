@@ -38,6 +38,8 @@ func TestEdgeColumns(t *testing.T) {
 		{"an empty weight", edgesOf("u,v,w\n0,1,2\n1,2,\n"), nil, `edges.csv: byte 16: line 3: the edge has no weight: found ""`, nil, false},
 		{"a named weight is missing", edgesOf("source,target,weight\n0,1,2\n1,2\n"), nil, "edges.csv: byte 30: line 3: the line ends here, want the weight of the edge", nil, false},
 		{"more fields than names", edgesOf("source,target\n0,1,2\n"), nil, "edges.csv: byte 18: line 2: found '2', want the end of the line after 2 fields, as many as columns are named", nil, false},
+		{"four columns", edgesOf("0,1,5,1407\n"), nil, "found '1', want the end of the line after from, to and weight; a first line may name more columns: from,to,weight,time", nil, false},
+		{"four columns, named", edgesOf("from,to,weight,time\n0,1,5,1407\n"), nil, "n2 0>1*5", []string{`edges: column "time" is not used`}, false},
 		{"times", edgesOf("0 1 1082040961\n1 2 1082155839\n"), nil, "n3 0>1*1.082041e+09 1>2*1.0821558e+09", []string{"the third column is read as weights of edges (the first is 1082040961; float32 rounds them: if they are times or ids, give --ignore-weights)"}, false},
 		{"two kinds of ids", edgesOf("userId,movieId\n0,1\n"), nil, "n2 0>1", []string{`edges go from column "userId" to column "movieId", by their places`, `"userId" and "movieId" are read as ids of the same vertices; if they are of two kinds`}, false},
 		{"repeats", edgesOf("source,target,weight\n0,1,2\n0,1,3\n"), nil, "n2 0>1*5", []string{"weights of repeated edges are added up (1)"}, false},

@@ -101,7 +101,7 @@ func Floats(arrays ...[]float32) checkpoint.Section {
 type NotFinite struct{ What string }
 
 func (e *NotFinite) Error() string {
-	return e.What + " are not finite: no checkpoint is written: try a lower learning rate"
+	return e.What + " are not finite: no checkpoint is written: try a lower learning rate, or look for extreme features or edge weights"
 }
 
 // Finite reports whether there is neither NaN nor infinity.
