@@ -25,8 +25,8 @@ type draft struct {
 	mem     *hostmem.Pinned
 	counts  Counts
 	linked  gpu.Bytes // of rows and ids: what crosses links that the host emulates
-	kept    []int32 // with stage.whole: by vertex of another part, the slot that keeps its row
-	missing []int32 // with stage.resident: which of the ids, ascending, have rows that the device does not keep
+	kept    []int32   // with stage.whole: by vertex of another part, the slot that keeps its row
+	missing []int32   // with stage.resident: which of the ids, ascending, have rows that the device does not keep
 }
 
 // stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
