@@ -1,6 +1,11 @@
 package room
 
-import "fmt"
+import (
+	"fmt"
+	"runtime/debug"
+
+	"capgnn/hostmem"
+)
 
 const (
 	// free bytes are granted without asking: any machine that runs this program has them.
@@ -20,8 +25,21 @@ func (e *Short) Error() string {
 
 // For returns a *Short if the system would not give n bytes more.
 func For(n int64) error {
-	if n < free || probe(n+n/32+beside) {
+	if n < free || gives(n, hostmem.Free) {
+		return nil
+	}
+	debug.FreeOSMemory() // what is in use no longer counts as taken
+	if gives(n, hostmem.Free) {
 		return nil
 	}
 	return &Short{n}
+}
+
+// gives reports whether the address space has room for n bytes more, and memory by left, as far as it says.
+func gives(n int64, left func() (free, total int64, err error)) bool {
+	if !probe(n + n/32 + beside) {
+		return false
+	}
+	room, _, err := left()
+	return err != nil || n+n/32 <= room
 }
