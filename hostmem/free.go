@@ -15,6 +15,9 @@ import (
 // On systems without such numbers the error is errors.ErrUnsupported.
 func Free() (free, total int64, err error) {
 	r, err := systemRoom()
+	if r.space == addressSpace {
+		r.free = max(0, r.free-ofThreads)
+	}
 	return r.free, r.total, err
 }
 
@@ -60,10 +63,16 @@ func linuxRoom(root fs.FS) (room, error) {
 	return r, nil
 }
 
-// within lowers r to what a limit of the address space leaves, of which used bytes are taken.
-func (r *room) within(limit, used int64) {
+const (
+	addressSpace = "ulimit -v"
+	// ofThreads is what threads that are yet to begin reserve of the address space: two heaps of the C library, of 64 MiB each.
+	ofThreads = 128 << 20
+)
+
+// within lowers r to what a limit of the process leaves, of which used bytes are taken.
+func (r *room) within(limit, used int64, by string) {
 	if left := max(0, limit-used); left < r.free {
-		r.free, r.total, r.group, r.space = left, limit, "", true
+		r.free, r.total, r.group, r.space = left, limit, "", by
 	}
 }
 

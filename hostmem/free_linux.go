@@ -11,10 +11,13 @@ import (
 func systemRoom() (room, error) {
 	r, err := linuxRoom(os.DirFS("/"))
 	if err == nil {
-		for resource, key := range map[int]string{syscall.RLIMIT_AS: "VmSize:", syscall.RLIMIT_DATA: "VmData:"} {
+		for _, c := range []struct {
+			resource  int
+			used, say string
+		}{{syscall.RLIMIT_AS, "VmSize:", addressSpace}, {syscall.RLIMIT_DATA, "VmData:", "ulimit -d"}} {
 			var l syscall.Rlimit
-			if syscall.Getrlimit(resource, &l) == nil && l.Cur < math.MaxInt64 {
-				r.within(int64(l.Cur), ofStatus(key)+heapStep)
+			if syscall.Getrlimit(c.resource, &l) == nil && l.Cur < math.MaxInt64 {
+				r.within(int64(l.Cur), ofStatus(c.used)+heapStep, c.say)
 			}
 		}
 		return r, nil

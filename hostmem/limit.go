@@ -46,7 +46,7 @@ type room struct {
 	free, total int64
 	group       string // limit file of the control group that leaves least; "" = the machine itself does
 	groupLimit  int64  // that group's limit
-	space       bool   // the limit of the process's address space leaves least; it is total
+	space       string // "ulimit -v" or "ulimit -d" where that leaves least, which is total then
 }
 
 // checkRoom returns a *Limit if need bytes are not free by ask, nil = by this system. Where a system does not tell how much is
@@ -61,8 +61,8 @@ func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
 	}
 	e := &Limit{Owner: owner, Name: name, Need: need, Left: r.free, Allowed: r.total, What: "this machine's memory"}
 	switch {
-	case r.space:
-		e.What, e.Raise = "ulimit -v", fmt.Sprintf("ulimit -v %d", (r.total+need-r.free+1023)>>10)
+	case r.space != "":
+		e.What, e.Raise = r.space, fmt.Sprintf("%s %d", r.space, (r.total+need-r.free+1023)>>10)
 	case r.group != "":
 		e.What, e.Allowed = r.group, r.groupLimit
 		e.Raise = fmt.Sprintf("echo %d > %s", r.groupLimit+need-r.free, r.group)

@@ -96,7 +96,7 @@ func (r *partitionReport) misfit() error {
 	if errs == nil {
 		return nil
 	}
-	return &term.FitError{Err: errors.Join(errs...), Remedy: fmt.Sprintf("add a device, give %s more, or take a smaller --hidden", term.Size(missing))}
+	return &term.FitError{Err: errors.Join(errs...), Remedy: fmt.Sprintf("give each device %s more (mem=)", term.Size(missing))}
 }
 
 // keepPlan writes the plan and the picture where they are wanted.

@@ -42,7 +42,7 @@ func planMachines(ctx context.Context, t *training.Run) error {
 	}
 	if p.Best == 0 {
 		all := p.Counts[len(p.Counts)-1]
-		return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --hidden")
+		return tooSmall(all.Machines, all.Peak, all.Budget)
 	}
 	return nil
 }
@@ -63,13 +63,13 @@ func planSampledMachines(ctx context.Context, t *training.Run) error {
 		}
 	}
 	all := p.Counts[len(p.Counts)-1]
-	return tooSmall(all.Machines, all.Peak, all.Budget, "or take a smaller --batch-size, --fanout or --hidden")
+	return tooSmall(all.Machines, all.Peak, all.Budget)
 }
 
 // tooSmall says that the run does not fit so many machines, whose fullest device needs so much.
-func tooSmall(machines int, peak, budget gpu.Bytes, or string) error {
+func tooSmall(machines int, peak, budget gpu.Bytes) error {
 	return &term.FitError{Err: fmt.Errorf("the run needs %s of a device that has %s, on %s", term.Size(peak), term.Size(budget), term.Counted(machines, "machine")),
-		Remedy: "add machines or devices, " + or}
+		Remedy: fmt.Sprintf("give each device %s more (mem=)", term.Size(peak-budget))}
 }
 
 // printMachines writes the plan: one JSON line, or a table and the answer.

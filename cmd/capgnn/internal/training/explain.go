@@ -41,10 +41,8 @@ func (t *Run) Explain(err error) error {
 		return runfolder.ExplainCache(err)
 	case errors.As(err, &step):
 		return &term.FitError{Err: fmt.Errorf("place steps of %s: %w", term.Counted(step.Batch, "root"), step.Memory), Remedy: fittingBatch(step.Fits)}
-	case errors.As(err, &oom) && t.Config.Sampled():
-		return &term.FitError{Err: err, Remedy: MoreMemory(oom) + ", a smaller --batch-size, smaller fan-outs (--fanout), or a smaller --hidden"}
 	case errors.As(err, &oom):
-		return &term.FitError{Err: err, Remedy: MoreMemory(oom) + ", use more --parts, or a smaller --hidden"}
+		return &term.FitError{Err: err, Remedy: MoreMemory(oom)}
 	case term.ExitCode(err) == term.ExitLost && t.Ranks == nil && t.Dir.HoldsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.Dir)
 	}

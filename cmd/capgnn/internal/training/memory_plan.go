@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 
@@ -253,33 +254,59 @@ func (t *Run) FitMemory(ctx context.Context, m *MemoryPlan) error {
 	case d == nil && m.Room.Fits():
 		return nil
 	case d == nil:
-		return m.Room.misfit(t.advice(ctx))
+		return m.Room.misfit("up to", t.advice(ctx))
 	}
 	largest := d.Buffers[0]
 	return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
 		largest.Name, term.Size(largest.Bytes)),
-		Remedy: fmt.Sprintf("give it %s more (mem=), use more devices%s", term.Size(d.Peak-d.Budget), t.advice(ctx))}
+		Remedy: fmt.Sprintf("give it %s more (mem=)%s", term.Size(d.Peak-d.Budget), t.advice(ctx))}
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.
-func (t *Run) checkSize() error {
+func (t *Run) checkSize(ctx context.Context) error {
+	if !t.Specs[0].Simulated() {
+		t.measureOwn()
+	}
+	if e := t.tooLarge(); e != nil {
+		e.Remedy += t.advice(ctx)
+		return e
+	}
 	p := t.Data.Problem
-	network := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
-	parameters := gnn.FlatLen(network)
+	network := t.network()
 	features := int64(0)
 	if p.Features.Sparse() && t.Config.Savings.NoSparse && !network.DropsFeatures() && !t.Config.Sampled() {
 		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.Parts)
 	}
 	for _, d := range t.Devices {
-		budget := int64(d.Info().Budget)
-		if parameters > budget/8 { // weights and gradients, 4 bytes each
-			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),
-				Remedy: "choose a smaller --hidden or fewer --layers, or give it more memory (mem=, ulimit -v, container, machine)"}
-		}
-		if features > budget/4 {
+		if features > int64(d.Info().Budget)/4 {
 			return &term.FitError{Err: fmt.Errorf("the features as dense rows take %s, %s has %s", term.Size(gpu.Bytes(4*features)), d.Info().Name, term.Size(d.Info().Budget)),
 				Remedy: "drop --no-sparse"}
 		}
 	}
 	return nil
 }
+
+// network returns the model that is trained.
+func (t *Run) network() gnn.Config {
+	p := t.Data.Problem
+	return t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
+}
+
+// tooLarge returns a device, or the host, that has no room for the weights alone; nil: all have. It makes none.
+func (t *Run) tooLarge() *term.FitError {
+	parameters := gnn.FlatLen(t.network())
+	for _, d := range t.Devices {
+		if parameters > int64(d.Info().Budget)/weightBytes {
+			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),
+				Remedy: "give it more memory (mem=, ulimit -v, container, machine)"}
+		}
+	}
+	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
+	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, func(int) gpu.Bytes { return weightBytes * weights }); !r.Fits() {
+		return r.misfit("at least", "")
+	}
+	return nil
+}
+
+// Every device holds weights and gradients of 4 bytes each; the host what pipeline.Trainer.ProcessMemory and minibatch.Plan count at least.
+const weightBytes, hostWeightBytes = 8, 16

@@ -117,5 +117,5 @@ func asFit(err error) error {
 		return term.AsUsage(err)
 	}
 	return &term.FitError{Err: fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
-		Remedy: fmt.Sprintf("add a device, give about %s more, or take a smaller --hidden", term.Size(gpu.Bytes(e.MoreBytes())))}
+		Remedy: fmt.Sprintf("give about %s more (mem=)", term.Size(gpu.Bytes(e.MoreBytes())))}
 }

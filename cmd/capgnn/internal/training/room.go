@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strconv"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -25,9 +26,9 @@ func (r *HostRoom) Fits() bool { return r == nil || r.Need <= r.May }
 // ample reports whether it fits with room for what differs from process to process.
 func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r.May }
 
-// misfit is the error of a run that does not fit.
-func (r *HostRoom) misfit(advice string) error {
-	return &term.FitError{Err: fmt.Errorf("the run needs up to %s of the host's memory, %s of it for CPU devices, and this process may have %s", term.Size(r.Need), term.Size(r.Devices), term.Size(r.May)),
+// misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least".
+func (r *HostRoom) misfit(bound, advice string) *term.FitError {
+	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(r.Need), term.Size(r.Devices), term.Size(r.May)),
 		Remedy: "give this process more memory (ulimit, container, machine)" + advice}
 }
 
@@ -73,6 +74,9 @@ func (t *Run) advice(ctx context.Context) string {
 	if t.Ranks != nil && !t.Config.Sampled() { // all ranks would have to try
 		return ""
 	}
+	if !t.Config.Sampled() && t.lay() != nil { // once for all
+		return ""
+	}
 	type setting struct{ flag, value string }
 	var all []setting
 	if t.Config.Sampled() {
@@ -110,6 +114,10 @@ func (t *Run) with(flag, value string) *Run {
 
 // fits reports whether the run fits its devices and the host.
 func (t *Run) fits(ctx context.Context) bool {
+	if t.tooLarge() != nil {
+		return false
+	}
+	debug.FreeOSMemory() // what the last try has left
 	if !t.Config.Sampled() {
 		m, _, err := t.account(ctx, bare(t.ProblemOptions()), false)
 		return err == nil && m.lacking() == nil && m.Room.ample()

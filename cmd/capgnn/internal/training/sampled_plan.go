@@ -171,17 +171,17 @@ func (t *Run) FitSampled(ctx context.Context, p *SampledPlan) error {
 	case p.Fits:
 		return nil
 	case m == nil:
-		return p.Room.misfit(t.advice(ctx))
+		return p.Room.misfit("up to", t.advice(ctx))
 	}
 	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
 	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(p.need), term.Size(m.Budget),
-		largest.Name, term.Size(largest.Bound)), Remedy: fmt.Sprintf("give it %s more (mem=), use more devices%s", term.Size(p.need-m.Budget), t.advice(ctx))}
+		largest.Name, term.Size(largest.Bound)), Remedy: fmt.Sprintf("give it %s more (mem=)%s", term.Size(p.need-m.Budget), t.advice(ctx))}
 }
 
 // fittingBatch says what to do where steps do not fit; 0: no batch does.
 func fittingBatch(fits int) string {
 	if fits == 0 {
-		return "no --batch-size fits: give smaller fan-outs (--fanout), a smaller --hidden, or more memory (mem=)"
+		return "no --batch-size fits: give more memory (mem=)"
 	}
-	return fmt.Sprintf("give --batch-size %d, which fits, smaller fan-outs (--fanout), a smaller --hidden, or more memory (mem=)", fits)
+	return fmt.Sprintf("give --batch-size %d, which fits, or more memory (mem=)", fits)
 }

@@ -137,13 +137,13 @@ func (t *Run) BeforeMemory() []func(context.Context) error {
 }
 
 // Open opens the devices.
-func (t *Run) Open(context.Context) error {
+func (t *Run) Open(ctx context.Context) error {
 	devices, err := t.openOwn()
 	t.Devices = devices
 	if err != nil {
 		return err
 	}
-	return t.checkSize()
+	return t.checkSize(ctx)
 }
 
 // Train runs the epochs and writes the run folder.
