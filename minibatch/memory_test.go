@@ -160,3 +160,37 @@ func TestPlanNamesHubs(t *testing.T) {
 		t.Errorf("it fits: %t, %+v", plan.Fits(), uses)
 	}
 }
+
+// kindOf is a device that says it is of another kind.
+type kindOf struct {
+	gpu.Device
+	kind gpu.Kind
+}
+
+func (d kindOf) Info() gpu.Info {
+	i := d.Device.Info()
+	i.Kind = d.kind
+	return i
+}
+
+// Evaluation takes at most 128 MiB of the host's memory for a part, however much a CPU device may have, and half of what is left of a GPU's.
+func TestEvaluationOnTheHost(t *testing.T) {
+	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for kind, most := range map[gpu.Kind][2]gpu.Bytes{gpu.CPU: {128 << 20, 128 << 20}, gpu.CUDA: {500 << 20, 512 << 20}} {
+		o := small(m, []gpu.Device{kindOf{d, kind}}, nil)
+		o.setDefaults()
+		r := newRoots(p, &o)
+		design, err := newDesign(t.Context(), p, &o, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := newSizing(p, &o, &design).chunk(r.steps); n < most[0] || n > most[1] {
+			t.Errorf("%v: %d bytes, want %d to %d", kind, n, most[0], most[1])
+		}
+	}
+}

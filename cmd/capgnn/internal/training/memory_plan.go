@@ -251,15 +251,15 @@ func (m *MemoryPlan) lacking() *DeviceMemory {
 func (t *Run) FitMemory(ctx context.Context, m *MemoryPlan) error {
 	d := m.lacking()
 	switch {
-	case d == nil && m.Room.Fits():
-		return nil
-	case d == nil:
+	case !m.Room.Fits(): // also of a device that is too small: what the host lacks no mem= gives
 		return m.Room.misfit("up to", t.advice(ctx))
+	case d == nil:
+		return nil
 	}
 	largest := d.Buffers[0]
 	return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
 		largest.Name, term.Size(largest.Bytes)),
-		Remedy: fmt.Sprintf("give it %s more (mem=)%s", term.Size(d.Peak-d.Budget), t.advice(ctx))}
+		Remedy: giveMore(d.Peak-d.Budget) + t.advice(ctx)}
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.

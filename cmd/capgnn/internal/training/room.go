@@ -6,7 +6,9 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
@@ -64,6 +66,51 @@ func (t *Run) measureOwn() {
 		left /= int64(here)
 	}
 	t.may = gpu.Bytes(left + hostmem.Anonymous())
+}
+
+// giveMore says how much more a device needs; a little is added, so that the rounded number is enough.
+func giveMore(n gpu.Bytes) string { return fmt.Sprintf("give it %s more (mem=)", term.Size(n+n/16)) }
+
+// larger is a device with more memory.
+type larger struct {
+	gpu.Device
+	more gpu.Bytes
+}
+
+func (d larger) Info() gpu.Info {
+	i := d.Device.Info()
+	i.Budget += d.more
+	return i
+}
+
+func (d larger) Memory() gpu.Memory {
+	m := d.Device.Memory()
+	m.Budget += d.more
+	return m
+}
+
+// moreTries is how often what a device lacks is doubled.
+const moreTries = 8
+
+// enough says with how much more memory for a device a run on samples fits it: evaluation takes more where there is more.
+func (t *Run) enough(ctx context.Context, device int, more gpu.Bytes) string {
+	for range moreTries {
+		o := *t
+		o.Devices = slices.Clone(t.Devices)
+		at := &o.Devices[device-t.firstDevice()]
+		*at = larger{*at, more}
+		p, err := o.planSampled(ctx)
+		switch {
+		case err != nil:
+			return giveMore(more)
+		case !p.Room.Fits():
+			return "give this process more memory (ulimit, container, machine), and " + strings.TrimPrefix(giveMore(more), "give ")
+		case p.lacks == nil || p.device != device:
+			return giveMore(more)
+		}
+		more *= 2
+	}
+	return giveMore(more)
 }
 
 // leastTried is the smallest width of hidden layers that is advised.

@@ -30,8 +30,9 @@ type SampledPlan struct {
 	Epoch     SampledEpoch `json:"epoch"`
 	Rows      *RowsPlan    `json:"rows"` // null where nothing is fetched
 
-	lacks *PartMemory // whose device is too small; nil: none is
-	need  gpu.Bytes   // of that device
+	lacks  *PartMemory // whose device is too small; nil: none is
+	device int         // that one, of all of the run
+	need   gpu.Bytes   // of that device
 }
 
 // PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
@@ -95,7 +96,7 @@ func (t *Run) planSampled(ctx context.Context) (*SampledPlan, error) {
 	}
 	for part := range p.Parts {
 		if n := taken[t.deviceOf(part)]; p.lacks == nil && n > p.Parts[part].Budget {
-			p.lacks, p.need = &p.Parts[part], n
+			p.lacks, p.device, p.need = &p.Parts[part], t.deviceOf(part), n
 		}
 	}
 	p.Room = t.hostRoom(p.Host.Bound, func(device int) gpu.Bytes { return taken[t.firstDevice()+device] })
@@ -170,12 +171,12 @@ func (t *Run) FitSampled(ctx context.Context, p *SampledPlan) error {
 	switch {
 	case p.Fits:
 		return nil
-	case m == nil:
+	case !p.Room.Fits():
 		return p.Room.misfit("up to", t.advice(ctx))
 	}
 	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
 	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(p.need), term.Size(m.Budget),
-		largest.Name, term.Size(largest.Bound)), Remedy: fmt.Sprintf("give it %s more (mem=)%s", term.Size(p.need-m.Budget), t.advice(ctx))}
+		largest.Name, term.Size(largest.Bound)), Remedy: t.enough(ctx, p.device, p.need-m.Budget) + t.advice(ctx)}
 }
 
 // fittingBatch says what to do where steps do not fit; 0: no batch does.

@@ -1,0 +1,182 @@
+package training
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/ranks"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// small returns a run of a process that may have so many bytes more.
+func small(t *testing.T, free int64, settings map[string]string) *Run {
+	t.Helper()
+	ask := func() (int64, int64, error) { return free, math.MaxInt64, nil }
+	r := &Run{Console: &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, Config: runfolder.Default(), Free: ask,
+		RunPath: filepath.Join(t.TempDir(), "run")}
+	all := map[string]string{"dataset": "generated", "devices": "cpu:threads=1,mem=8GiB,cpu:threads=1,mem=8GiB", "epochs": "1"}
+	maps.Copy(all, settings)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		r.Config.Set(name, all[name])
+	}
+	return r
+}
+
+// checked takes the steps before training, and returns where they end: before devices and the run folder hold anything.
+func checked(t *testing.T, r *Run) error {
+	t.Helper()
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
+	err := r.prepare(t.Context())
+	for _, d := range r.Devices {
+		if used := d.Memory().HighWater; used > 0 {
+			t.Errorf("%d bytes of %s were taken before training", used, d.Info().Name)
+		}
+	}
+	if _, found := os.Stat(r.RunPath); found == nil {
+		t.Errorf("there is a run folder before training")
+	}
+	devices.CloseAll(r.Devices)
+	return err
+}
+
+var fitting = regexp.MustCompile(`give --([a-z-]+) ([a-z0-9]+), which fits`)
+
+// What the process may not have ends a run before anything is placed, whatever devices are said to have, and what its line says fits does.
+func TestLimitOfTheHost(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for name, settings := range map[string]map[string]string{
+		"full":     {"hidden": "512"},
+		"one part": {"hidden": "512", "devices": "cpu:threads=1,mem=8GiB"},
+		"sampled":  {"hidden": "512", "batch-size": "512"},
+		"isolated": {"hidden": "512", "isolated": "chunks=4"},
+		"phases":   {"hidden": "512", "isolated": "chunks=4,phases=2", "model": "sage"},
+	} {
+		if err := checked(t, small(t, 8<<30, settings)); err != nil {
+			t.Errorf("%s: 8 GiB: %v", name, err)
+			continue
+		}
+		advised := 0
+		for free := int64(1 << 20); free < 256<<20; free *= 2 {
+			err := checked(t, small(t, free, settings))
+			if err == nil {
+				break
+			}
+			if term.ExitCode(err) != term.ExitDoesNotFit || !strings.Contains(err.Error(), "this process may have") {
+				t.Errorf("%s: %d MiB: %v", name, free>>20, err)
+			}
+			says := fitting.FindStringSubmatch(term.OneLine(err))
+			if says == nil {
+				continue
+			}
+			advised++
+			with := maps.Clone(settings)
+			with[says[1]] = says[2]
+			if err := checked(t, small(t, free, with)); err != nil {
+				t.Errorf("%s: %d MiB, with --%s %s: %v", name, free>>20, says[1], says[2], err)
+			}
+		}
+		if advised == 0 && name != "phases" {
+			t.Errorf("%s: no setting was said to fit", name)
+		}
+	}
+}
+
+// What a device is said to lack is enough, also where evaluation takes more of a larger one.
+func TestMoreIsEnough(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	more := regexp.MustCompile(`give it ([0-9.]+) ([KM])iB more`)
+	for _, mode := range []map[string]string{{"batch-size": "64"}, {}} {
+		for _, has := range []float64{400, 900, 1400, 2000} {
+			with := func(kib float64) map[string]string {
+				all := maps.Clone(mode)
+				all["hidden"], all["devices"] = "16", fmt.Sprintf("cpu:threads=1,mem=%.0fKiB", kib)
+				return all
+			}
+			err := checked(t, small(t, 8<<30, with(has)))
+			if err == nil {
+				t.Errorf("%v, %.0f KiB: it fits", mode, has)
+				continue
+			}
+			says := more.FindStringSubmatch(term.OneLine(err))
+			if says == nil {
+				t.Errorf("%v, %.0f KiB: %v", mode, has, err)
+				continue
+			}
+			lacks, _ := strconv.ParseFloat(says[1], 64)
+			if says[2] == "M" {
+				lacks *= 1024
+			}
+			if err := checked(t, small(t, 8<<30, with(has+lacks))); err != nil {
+				t.Errorf("%v, %.0f KiB, %s: %v", mode, has, says[0], err)
+			}
+		}
+	}
+}
+
+// Ranks end together where one of them may not have what it needs, and what its line says fits does.
+func TestLimitOfARank(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, mode := range []map[string]string{{"hidden": "512"}, {"hidden": "512", "batch-size": "512"}} {
+		faults := together(t, mode)
+		for rank, err := range faults {
+			if term.ExitCode(err) != term.ExitDoesNotFit || !strings.Contains(err.Error(), "rank 1") || !strings.Contains(err.Error(), "this process may have") {
+				t.Errorf("%v: rank %d: %v", mode, rank, err)
+			}
+		}
+		if says := fitting.FindStringSubmatch(term.OneLine(faults[0])); says != nil {
+			with := maps.Clone(mode)
+			with[says[1]] = says[2]
+			if faults := together(t, with); faults[0] != nil || faults[1] != nil {
+				t.Errorf("%v: %v", with, faults)
+			}
+		} else if mode["batch-size"] != "" {
+			t.Errorf("%v: %v", mode, faults[0])
+		}
+	}
+}
+
+// together takes the steps before training of two ranks, of which the second may have 32 MiB more: a half of what is said to be free.
+func together(t *testing.T, settings map[string]string) [2]error {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	master := l.Addr().String()
+	l.Close()
+	var faults [2]error
+	var wait sync.WaitGroup
+	for rank := range faults {
+		r := small(t, []int64{8 << 30, 64 << 20}[rank], settings)
+		r.Own.Devices = "cpu:threads=1,mem=8GiB"
+		wait.Go(func() {
+			s := ranks.Settings{Place: cluster.Place{Rank: rank, Ranks: 2, Master: master}, Secret: make([]byte, 32), JoinTimeout: time.Minute, PeerTimeout: time.Minute}
+			var err error
+			if r.Ranks, err = ranks.Join(t.Context(), r.Console, s, cluster.Facts{}); err != nil {
+				faults[rank] = err
+				return
+			}
+			faults[rank] = checked(t, r)
+			_ = r.Ranks.Close() // it says what faults say
+		})
+	}
+	wait.Wait()
+	return faults
+}
