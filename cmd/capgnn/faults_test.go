@@ -150,7 +150,7 @@ func TestMemoryRunsOut(t *testing.T) {
 			_, err := (&faultyRun{sandbox: inner, edit: every, wrap: func(d gpu.Device) gpu.Device {
 				return faulty.Wrap(d, faulty.Faults{NoMemoryAt: at})
 			}}).train(name)
-			inner.ends(err, term.ExitDoesNotFit, []string{"cpu:1: allocate", "--hidden"})
+			inner.ends(err, term.ExitDoesNotFit, []string{"cpu:1: allocate", "more memory (mem=)"})
 			_, missing := os.Stat(s.path(name))
 			if name == "first" {
 				if !errors.Is(missing, os.ErrNotExist) {

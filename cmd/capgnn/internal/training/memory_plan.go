@@ -295,15 +295,15 @@ func (t *Run) network() gnn.Config {
 // tooLarge returns a device, or the host, that has no room for the weights alone; nil: all have. It makes none.
 func (t *Run) tooLarge() *term.FitError {
 	parameters := gnn.FlatLen(t.network())
+	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
+	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, func(int) gpu.Bytes { return weightBytes * weights }); !r.Fits() {
+		return r.misfit("at least", "")
+	}
 	for _, d := range t.Devices {
 		if parameters > int64(d.Info().Budget)/weightBytes {
 			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),
 				Remedy: "give it more memory (mem=, ulimit -v, container, machine)"}
 		}
-	}
-	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
-	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, func(int) gpu.Bytes { return weightBytes * weights }); !r.Fits() {
-		return r.misfit("at least", "")
 	}
 	return nil
 }
