@@ -84,6 +84,18 @@ func (o Options) resolve() Options {
 	return o
 }
 
+// Least is the memory that a device has free at least, so that nothing is left out which a profile cannot do without.
+func (o Options) Least() gpu.Bytes {
+	o = o.resolve()
+	least := operandBytes(slices.Min(o.Sizes))
+	if o.Calibrate {
+		for _, k := range calibrationCases(basic) {
+			least = max(least, k.bytes())
+		}
+	}
+	return 2 * least // half of what is free is used
+}
+
 // Measure profiles devices, one after another, and every ordered pair of them. Devices stay open; their memory is as it
 // was before. Errors name the device.
 func Measure(ctx context.Context, devices []gpu.Device, opt Options) (p *Profile, err error) {

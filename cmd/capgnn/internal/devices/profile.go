@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/gpu/sim"
+	"capgnn/hostmem"
 	"capgnn/profiler"
 )
 
@@ -79,11 +83,14 @@ func sumOf(devices []gpu.Device) string {
 
 // Measure opens the devices, profiles them as opt says and closes them again, so that nothing of it counts as the use of a run.
 func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Options) (p *profiler.Profile, err error) {
-	devices, err := Open(specs)
+	devices, err := Open(toMeasure(specs, opt.Least()))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, CloseAll(devices)) }()
+	if err := measurable(devices, opt.Least()); err != nil {
+		return nil, err
+	}
 	k.Enter(term.Measuring)
 	k.Expect(term.Measuring, opt.Budget*time.Duration(len(specs)), 1)
 	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
@@ -105,8 +112,58 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	}
 	if err == nil {
 		noteLinks(p)
+		err = complete(p)
 	}
-	return p, term.AsUsage(err)
+	if err != nil {
+		return nil, term.AsUsage(err)
+	}
+	return p, nil
+}
+
+// toMeasure returns the specs, under their names, with so much memory at least: mem= bounds what a run takes and makes no other
+// hardware, so that a profile of the device serves with any.
+func toMeasure(specs []Spec, least gpu.Bytes) []Spec {
+	specs = slices.Clone(specs)
+	for i, s := range specs {
+		if s.Memory > 0 && s.Memory < least {
+			if !s.GPU {
+				specs[i].Label = strings.TrimPrefix(s.name(), "cpu:")
+			}
+			specs[i].Memory = least
+		}
+	}
+	return specs
+}
+
+// measurable reports a device that has less memory than measuring takes.
+func measurable(devices []gpu.Device, least gpu.Bytes) error {
+	free, _, err := hostmem.Free()
+	for _, d := range devices {
+		m := d.Memory()
+		have := m.Budget - m.Used
+		if err == nil && d.Info().Kind == gpu.CPU {
+			have = min(have, gpu.Bytes(free))
+		}
+		if have < least {
+			return &term.FitError{Err: fmt.Errorf("profile: %s has %s free, measuring it takes %s", d.Info().Name, term.Size(have), term.Size(least)),
+				Remedy: "give this process more memory (ulimit -v, container, machine), or name fewer devices"}
+		}
+	}
+	return nil
+}
+
+// complete reports a device whose calibration lacks what predictions need.
+func complete(p *profiler.Profile) error {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.Calibration == nil {
+			continue
+		}
+		if _, err := sim.NewTable(samplesOf(d.Calibration)); err != nil {
+			return fmt.Errorf("profile: %s: %w: profile again", d.Name, err)
+		}
+	}
+	return nil
 }
 
 // Profile returns a profile of these devices, in their order: the one in file if that is not "", else a cached one, else a
@@ -172,15 +229,15 @@ func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, 
 			}
 			continue
 		}
-		if rows, err := p.Match(devices); err == nil {
-			busy := ""
-			if p.Busy() {
-				busy = ": " + p.LoadText() + ", so forecasts may be wrong: measure again with `capgnn profile`"
-			}
-			k.Note("profile: %s%s", path, busy)
-			p.Devices = rows
-			return p, own
+		if p.Devices, err = p.Match(devices); err != nil || complete(p) != nil {
+			continue
 		}
+		busy := ""
+		if p.Busy() {
+			busy = ": " + p.LoadText() + ", so forecasts may be wrong: measure again with `capgnn profile`"
+		}
+		k.Note("profile: %s%s", path, busy)
+		return p, own
 	}
 	return nil, own
 }
