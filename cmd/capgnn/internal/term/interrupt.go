@@ -3,6 +3,7 @@ package term
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -36,15 +37,23 @@ func ObeySignals() {
 	go func() { // lives as long as the process
 		for range signals {
 			if attended.Load() == 0 {
-				stopAtOnce()
+				stopAtOnce(os.Stderr, "")
 			}
 		}
 	}()
 }
 
-// stopAtOnce ends the process and leaves no half-written file behind.
-func stopAtOnce() {
-	atomicfile.Abandon()
+// stopAtOnce ends the process with a line that says what is left, and leaves no half-written file behind. "" is for commands that do
+// not say what is left.
+func stopAtOnce(w io.Writer, left string) {
+	switch finished := atomicfile.Abandon(); {
+	case left != "":
+	case finished:
+		left = "what was finished stays"
+	default:
+		left = "nothing was written"
+	}
+	fmt.Fprintln(w, ErrorLine(&InterruptedError{left}))
 	os.Exit(ExitInterrupted)
 }
 
@@ -94,12 +103,10 @@ func InterruptibleFor(ctx context.Context, k *Console, when string, patience tim
 				if s == syscall.SIGHUP { // the shell sends it, and then the terminal once more
 					continue
 				}
-				k.leave()
 			case <-late:
-				k.leave()
-				fmt.Fprintln(k.Err, ErrorLine(&InterruptedError{k.interruptText()}))
 			}
-			stopAtOnce()
+			k.leave()
+			stopAtOnce(k.Err, k.interruptText())
 		}
 	}()
 	return ctx, func() {
