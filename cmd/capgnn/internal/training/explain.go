@@ -14,10 +14,22 @@ import (
 	"capgnn/minibatch"
 )
 
+// unbegun says what an interruption leaves before the run trains.
+func (t *Run) unbegun() string {
+	if !t.Resume {
+		return "before the first epoch: nothing was written"
+	}
+	more := ""
+	if t.Longer { // which no file says yet
+		more = fmt.Sprintf(" --epochs %d", t.Config.Epochs)
+	}
+	return fmt.Sprintf("before the run went on: continue with `capgnn train --resume %s%s`", t.Dir, more)
+}
+
 // BeforeTraining says of an interruption that nothing was lost by it.
 func (t *Run) BeforeTraining(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &term.InterruptedError{Note: "before the first epoch: nothing was written"}
+		return &term.InterruptedError{Note: t.unbegun()}
 	}
 	return err
 }

@@ -96,6 +96,7 @@ func (t *Run) Do(ctx context.Context) (*runfolder.Result, error) {
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
+	t.Console.OnInterrupt(t.unbegun())
 	if err := t.prepare(ctx); err != nil {
 		return nil, err
 	}
