@@ -90,7 +90,7 @@ func TestPlanAnswersFirst(t *testing.T) {
 
 	for speedup, want := range map[float64]bool{1.33: false, 2.34: true} { // of a device and one of a third of its speed
 		var b strings.Builder
-		m := &training.MemoryPlan{Subsets: []training.Subset{{Devices: []string{"cpu:0", "cpu:1"}, EpochS: 1, Fits: true, Speedup: speedup, Sum: 4.0 / 3}, {Devices: []string{"cpu:0"}, EpochS: 2.34, Fits: true, Speedup: 1, Sum: 1}}}
+		m := &training.MemoryPlan{Devices: []training.DeviceMemory{{Device: "cpu:0"}, {Device: "cpu:1"}}, Subsets: []training.Subset{{Devices: []string{"cpu:0", "cpu:1"}, EpochS: 1, Fits: true, Speedup: speedup, Sum: 4.0 / 3}, {Devices: []string{"cpu:0"}, EpochS: 2.34, Fits: true, Speedup: 1, Sum: 1}}}
 		if err := printPlan(m, &term.Console{Out: &b}, false); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestPlanAnswersFirst(t *testing.T) {
 			}
 		}
 	}
-	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, "not predicted") || strings.Contains(one, "speed-up") {
+	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, "not predicted: this device is not measured: run `capgnn profile --devices cpu:threads=1`\n") || strings.Contains(one, "speed-up") {
 		t.Errorf("one device:\n%s", one)
 	}
 	s.measured("cpu:threads=1")

@@ -65,7 +65,7 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	case all != nil:
 		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
 	default:
-		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: run `capgnn profile`")
+		fmt.Fprintf(t, "epoch\tnot predicted: this device is not measured: run `capgnn profile --devices %s`\n", m.Devices[0].Device)
 	}
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
