@@ -232,7 +232,7 @@ func (c *Config) checkParts(p *problems) {
 // checkCounts looks at epochs and parts.
 func (c *Config) checkCounts(p *problems) {
 	p.within("epochs", c.Epochs, 0, MaxEpochs)
-	p.within(begunEpochs, c.BegunEpochs, 0, c.Epochs)
+	p.within(begunEpochs, c.BegunEpochs, 0, max(0, c.Epochs))
 	p.within("eval-every", c.EvalEvery, 0, MaxEpochs)
 	p.within("patience", c.Patience, 0, MaxEpochs)
 	p.within("checkpoint-every", c.CheckpointEvery.Epochs, 0, MaxEpochs)

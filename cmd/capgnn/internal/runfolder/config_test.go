@@ -160,8 +160,8 @@ func TestValidate(t *testing.T) {
 		c := ok
 		change(&c)
 		err := c.Validate()
-		if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
-			t.Errorf("want a usage error with %q, got %v", want, err)
+		if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), begunEpochs) {
+			t.Errorf("want a usage error with %q and of no setting that is right, got %v", want, err)
 		}
 	}
 }
