@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/regular"
 )
 
 func presetNames() string {
@@ -72,6 +74,9 @@ func freeFolder(c *cli.Context) (string, error) {
 	case err == nil && len(list) > 0:
 		return "", term.Usagef("--out %s: the folder exists and is not empty; remove it or choose another", out)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", term.Usagef("--out: %w", err)
+	}
+	if err := cmp.Or(regular.CheckPlace(out), regular.CheckFolder(filepath.Clean(out))); err != nil {
 		return "", term.Usagef("--out: %w", err)
 	}
 	return out, nil

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +92,46 @@ func TestSeeds(t *testing.T) {
 	if out := s.must("report", "all", "other"); strings.Count(out, " all/seed-4\n") != 1 || strings.Count(out, " all/seed-5\n") != 1 || strings.Count(out, "4  other\n") != 1 {
 		t.Errorf("comparison:\n%s", out)
 	}
+	refused := append([]string{"train", "--quiet", "--seeds", "1-2", "--isolated"}, small("--devices", "cpu:0")...)
+	s.fails(term.ExitUsage, []string{"seed 1: --isolated"}, append(refused, "--run-dir", "new")...)
 	if term.Exists(s.path("new")) {
 		t.Error("a folder is left of a run that was refused")
+	}
+	if err := os.Mkdir(s.path("mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(term.ExitUsage, []string{"seed 1: --isolated"}, append(refused, "--run-dir", "mine")...)
+	s.fails(term.ExitUsage, []string{"seed 1: --isolated"}, refused...)
+	summary(small("--seeds", "1-2", "--epochs", "1", "--run-dir", "mine")...)
+	if left, _ := filepath.Glob(s.path("runs/*-seeds-*")); len(left) != 2 { // of the runs above
+		t.Errorf("a folder is left of runs that were refused: %q", left)
+	}
+}
+
+// A folder is made neither at the place of a link to what is not there nor below it, and the link stays.
+func TestFoldersAtLinks(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	if err := os.Mkdir(s.path("data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"link": "nowhere", "linked": s.path("data")} {
+		if err := os.Symlink(to, s.path(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands := [][]string{append([]string{"train", "--run-dir"}, small()...), append([]string{"train", "--seeds", "1-2", "--run-dir"}, small()...)}
+	stores := [][]string{{"data", "import", "ok.npz", "--out"}, {"data", "synth", "flickr-like", "--scale", "0.01", "--out"}, {"partition", "--dataset", "ok.npz", "--machines", "2", "--shards"}}
+	for _, args := range append(commands, stores...) {
+		at := 1 + slices.IndexFunc(args, func(a string) bool { return a == "--run-dir" || a == "--out" || a == "--shards" })
+		for _, path := range []string{"link", "link/", "link/below"} {
+			s.fails(term.ExitUsage, []string{args[at-1], "link is a link to nowhere, which is not there"}, slices.Insert(slices.Clone(args), at, path)...)
+		}
+		if to, err := os.Readlink(s.path("link")); err != nil || to != "nowhere" {
+			t.Fatalf("%q: the link is gone: %v", args, err)
+		}
+	}
+	for _, args := range stores {
+		s.fails(term.ExitUsage, []string{"linked is a link: put a folder in its place"}, append(args, "linked")...)
 	}
 }

@@ -26,6 +26,7 @@ type seedRuns struct {
 	dir    runfolder.SeedsDir
 	lock   *lockfile.Lock // of dir
 	seeds  []uint64
+	undo   func()                      // removes what a new folder of runs has until one of them is in it
 	epochs int                         // of each run that is resumed
 	begin  func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
 }
@@ -56,6 +57,9 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 			return &term.InterruptedError{Note: fmt.Sprintf("in the run of seed %d, %d of %d: continue with `capgnn train --resume %s`", seed, i+1, len(s.seeds), s.dir)}
 		}
 		if err != nil {
+			if s.undo != nil && i == 0 && !s.dir.Run(seed).HoldsRun() {
+				s.undo()
+			}
 			return fmt.Errorf("seed %d: %w", seed, err)
 		}
 		results = append(results, r)
@@ -100,8 +104,16 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	if err != nil {
 		return nil, err
 	}
+	made := !term.Exists(t.RunPath)
 	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Overwrite, t.Config.Dataset, t.Config.Model); err != nil {
 		return nil, err
+	}
+	s.undo = func() {
+		s.dir.Remove()
+		s.lock.Release()
+		if made { // not empty: then it stays
+			_ = os.Remove(string(s.dir))
+		}
 	}
 	if s.lock, err = lockSeeds(s.dir); err != nil {
 		return nil, err

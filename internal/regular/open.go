@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // NotRegular says what a path leads to in place of a file.
@@ -76,6 +77,19 @@ func LeadsTo(path string, f *os.File) bool {
 	}
 	mine, err := f.Stat()
 	return err == nil && os.SameFile(there, mine)
+}
+
+// CheckPlace refuses a path at which no folder can be made, because it, or a folder above it, is a link to what is not there.
+func CheckPlace(path string) error {
+	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
+		_, err := os.Stat(path)
+		if to, unread := os.Readlink(path); unread == nil && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is a link to %s, which is not there: make that, or choose another place", path, to)
+		}
+		if err == nil || path == filepath.Dir(path) {
+			return nil
+		}
+	}
 }
 
 // CheckFolder refuses what is no folder but has the name of one, such as a link, which would lead to somebody else's. What is not

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // Cut is a data set that is to be kept in shards.
@@ -28,14 +30,12 @@ type Cut struct {
 func CheckNew(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	case len(list) > 0:
 		return fmt.Errorf("%s: the folder exists and is not empty: remove it, or choose another", dir)
 	}
-	return nil
+	return cmp.Or(regular.CheckPlace(dir), regular.CheckFolder(filepath.Clean(dir)))
 }
 
 // Write makes the folder dir of a cut; watch, which may be nil, is told how far each file is. dir must not exist yet, unless it is empty.

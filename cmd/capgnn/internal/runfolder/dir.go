@@ -97,6 +97,9 @@ func FileName(name string) string {
 
 // Free refuses a folder that already holds a run, and, but to overwrite them, one with files that no run has written.
 func (d Dir) Free(overwrite bool) error {
+	if err := regular.CheckPlace(string(d)); err != nil {
+		return term.Usagef("--run-dir: %w", err)
+	}
 	foreign := d.foreign() // first: a run that has begun meanwhile is one
 	if d.HoldsRun() {
 		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)

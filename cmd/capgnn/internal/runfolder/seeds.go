@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -77,6 +78,9 @@ func (d SeedsDir) HoldsSeeds() bool { return term.Exists(d.plan()) }
 
 // Write writes what the runs are.
 func (d SeedsDir) Write(s *Seeds) error { return d.write(d.plan(), s) }
+
+// Remove takes from a folder what Write has written.
+func (d SeedsDir) Remove() { _ = os.Remove(d.plan()) } // what stays says that runs are to begin
 
 // WriteSummary writes summary.json.
 func (d SeedsDir) WriteSummary(s *Summary) error {

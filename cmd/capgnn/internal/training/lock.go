@@ -27,10 +27,11 @@ func (t *Run) LockRunDir() error {
 	if t.RunPath == "" {
 		return nil
 	}
-	t.Dir, t.madeDir = runfolder.Dir(t.RunPath), !term.Exists(t.RunPath)
+	t.Dir = runfolder.Dir(t.RunPath)
 	if err := t.Dir.Free(t.Overwrite); err != nil { // before its lock is written
 		return err
 	}
+	t.madeDir = !term.Exists(t.RunPath)
 	if err := t.lockDir("--run-dir"); err != nil {
 		return err
 	}
@@ -51,6 +52,7 @@ func (t *Run) lockDir(flag string) (err error) {
 	for try := 0; ; try++ {
 		if t.madeDir {
 			if err := os.MkdirAll(string(t.Dir), 0o755); err != nil {
+				t.madeDir = false // what is there is not ours
 				return term.Usagef("%s %s: %w", flag, t.Dir, err)
 			}
 		}
