@@ -212,7 +212,7 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		dir, epochs := "run-"+sig.String(), 400
-		for !s.interrupted(sig, dir, settings(epochs)) { // this process was not scheduled while the run took place
+		for !s.interrupted(sig, dir, append(settings(epochs), "--trace", fmt.Sprint(epochs-1))) { // this process was not scheduled while the run took place
 			if epochs *= 2; epochs > 10_000 {
 				t.Fatalf("%v: no run was interrupted", sig)
 			}
@@ -220,8 +220,8 @@ func TestInterruptAndResume(t *testing.T) {
 		if done := len(metricsOf(t, s.path(dir))); done >= epochs {
 			t.Fatalf("%v: all epochs were done", sig)
 		}
-		got := s.train("--resume", dir)
-		if got.Epochs != epochs {
+		got := s.train("--resume", dir, "--trace", fmt.Sprint(epochs-1)) // as the line says
+		if s.traceOf(dir); got.Epochs != epochs {
 			t.Errorf("%v: %d epochs after resuming, want %d", sig, got.Epochs, epochs)
 		}
 		if whole := s.train(append(settings(epochs), "--run-dir", "whole-"+dir)...); got.SHA256 != whole.SHA256 {
@@ -253,7 +253,7 @@ func (s *sandbox) interrupted(sig os.Signal, dir string, settings []string) bool
 		}
 		return false
 	}
-	if code != term.ExitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir) {
+	if code != term.ExitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir+" --trace ") {
 		s.t.Fatalf("%v: exit code %d, %q", sig, code, line)
 	}
 	return true

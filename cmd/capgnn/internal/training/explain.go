@@ -56,7 +56,7 @@ func (t *Run) Explain(err error) error {
 	case errors.As(err, &oom):
 		return &term.FitError{Err: err, Remedy: MoreMemory(oom)}
 	case term.ExitCode(err) == term.ExitLost && t.Ranks == nil && t.Dir.HoldsRun():
-		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.Dir)
+		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.resuming(0))
 	}
 	return err
 }

@@ -117,7 +117,7 @@ func (t *Run) failed(err error) error {
 // adviseResume adds to the line with which all ranks end how the run goes on, once it has a folder.
 func (t *Run) adviseResume(err error) {
 	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code != term.ExitInterrupted && !strings.Contains(there.Line, vanished) {
-		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.Dir)
+		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.resuming(0))
 	}
 }
 

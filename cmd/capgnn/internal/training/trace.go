@@ -46,6 +46,14 @@ func (t *Run) tracing() func(epoch int) (done func()) {
 	}
 }
 
+// resuming returns what --resume takes behind so many epochs: the folder, and a trace to come, which config.yaml lacks.
+func (t *Run) resuming(done int) string {
+	if t.Trace != nil && *t.Trace >= done {
+		return fmt.Sprintf("%s --trace %d", t.Dir, *t.Trace)
+	}
+	return string(t.Dir)
+}
+
 // SayUntraced says of a run that has ended that the epoch to trace was not trained.
 func (t *Run) SayUntraced() {
 	if t.Trace != nil && !t.traced && t.leads() {

@@ -179,7 +179,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	if t.settled != nil {
 		t.settled()
 	}
-	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.Dir))
+	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.resuming(0)))
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(term.Began)
 	t.Console.EndStages()
@@ -197,7 +197,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		if t.leads() {
 			t.writeReport()
 		}
-		return nil, &term.InterruptedError{Note: fmt.Sprintf("%s: continue with `capgnn train --resume %s`", job.reached(result), t.Dir)}
+		return nil, &term.InterruptedError{Note: fmt.Sprintf("%s: continue with `capgnn train --resume %s`", job.reached(result), t.resuming(result.Epochs))}
 	}
 	return t.finishTogether(whole, result)
 }
