@@ -11,7 +11,7 @@ type Phases struct {
 // CheckPhases says why so many workers cannot go through so many chunks, nil if they can.
 func CheckPhases(workers, chunks int) error {
 	if workers < 1 || workers > chunks {
-		return fmt.Errorf("%d parts at a time of %d: choose 1 to %d", workers, chunks, chunks)
+		return fmt.Errorf("%d of %d parts cannot train at a time: choose 1 to %d", workers, chunks, chunks)
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func TestIsolatedPhasesRefused(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for value, says := range map[string]string{
-		"chunks=4,phases=0": "is not in [1,", "chunks=4,phases=5": "5 parts at a time of 4", "chunks=4,phases=-1": "is not in [1,", "chunks=4,phases=x": "is not in [1,",
-		"chunks=4,phases=": "is not in [1,", "phases=2,phases=2": "is not one KEY=VALUE", "phases=2": "a part holds two chunks", "chunks=4,phase=2": "did you mean phases?",
+		"chunks=4,phases=0": "is not in [1,", "chunks=4,phases=5": "5 of 4 parts cannot train at a time: choose 1 to 4", "chunks=4,phases=-1": "is not in [1,", "chunks=4,phases=x": "is not in [1,",
+		"chunks=4,phases=": "is not in [1,", "phases=2,phases=2": "phases stands there twice", "phases=2": "one part is too few", "chunks=4,phase=2": "did you mean phases?",
 	} {
 		_, stderr, code := s.run("train", "--dataset", "ok.npz", "--isolated="+value, "--devices", cpus(1), "--epochs", "1", "--quiet")
 		if code != 2 || !strings.Contains(stderr, says) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {

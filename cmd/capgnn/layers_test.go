@@ -63,7 +63,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		case strings.Contains(line, "--isolated=chunks=") && slices.Contains(more, "--parts"):
 			s.fails(term.ExitUsage, []string{"--isolated", "isolated parts have one chunk each"}, args...)
 		case strings.Contains(line, "--isolated") && slices.Contains(more, "1"): // --parts 1
-			s.fails(term.ExitUsage, []string{"--isolated", "a part holds two chunks at a time"}, args...)
+			s.fails(term.ExitUsage, []string{"--isolated", "one part is too few"}, args...)
 		default:
 			s.must(args...)
 		}

@@ -44,8 +44,11 @@ func parseIsolated(text string) (*Isolated, error) {
 	seen := map[string]bool{}
 	for item := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
-		if !ok || seen[key] {
-			return nil, fmt.Errorf("%q is not one KEY=VALUE of each key: %s", item, isolatedHow())
+		if !ok {
+			return nil, fmt.Errorf("%q is not a KEY=VALUE: %s", item, isolatedHow())
+		}
+		if seen[key] {
+			return nil, fmt.Errorf("%s stands there twice: give it once", key)
 		}
 		seen[key] = true
 		if err := i.set(key, value); err != nil {
@@ -188,7 +191,7 @@ func (c *Config) PartCount(devices, vertices int) (int, error) {
 		parts = i.Chunks
 	}
 	if parts < 2 {
-		return 0, term.Usagef("--%s: a part holds two chunks at a time, and one part is one chunk: say how many there are, as in --%s=chunks=8, or give more devices", isolated, isolated)
+		return 0, term.Usagef("--%s: one part is too few, as each trains on its own chunk and another: give the number of chunks, as in --%s=chunks=8, or more devices", isolated, isolated)
 	}
 	if err := chunks.Check(parts, vertices); err != nil {
 		return 0, term.Usagef("--%s: %w", isolated, err)

@@ -9,7 +9,7 @@ import (
 func TestIsolatedSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"chunks=1": "in [2,", "chunks=-3": "in [2,", "chunks=two": "in [2,", "chunks": "KEY=VALUE", "targets=all": "base, both", "correction=nod": "did you mean node?",
-		"layers=outer": "inner, all", "size=3": "is not one of its keys: chunks (2 to 4096), phases (1 to 4096), targets (base, both), correction (none, uniform, ", "chunks=4,chunks=5": "one KEY=VALUE of each key", ",": "KEY=VALUE",
+		"layers=outer": "inner, all", "size=3": "is not one of its keys: chunks (2 to 4096), phases (1 to 4096), targets (base, both), correction (none, uniform, ", "chunks=4,chunks=5": "chunks stands there twice", ",": "KEY=VALUE",
 		"8": "layers (inner, all), as in --isolated=chunks=8,targets=both",
 	} {
 		c := Default()

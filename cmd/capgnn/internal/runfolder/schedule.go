@@ -40,8 +40,10 @@ func parseSchedule(text string) (fit.Schedule, error) {
 	for _, item := range items[1:] {
 		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
-		case !ok || seen[key]:
-			return s, fmt.Errorf("%q is not one KEY=VALUE of each key, such as warmup=10", item)
+		case !ok:
+			return s, fmt.Errorf("%q is not a KEY=VALUE, such as warmup=10", item)
+		case seen[key]:
+			return s, fmt.Errorf("%s stands there twice: give it once", key)
 		case !slices.Contains(keys, key):
 			return s, fmt.Errorf("%s is not one of the keys of %s: %s", term.Quoted(key, keys), s.Kind, strings.Join(keys, ", "))
 		}
