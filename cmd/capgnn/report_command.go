@@ -57,6 +57,13 @@ func reportAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	seen := map[string]bool{}
+	for _, run := range p.runs {
+		if seen[run.Name] {
+			k.Note("note: report: %s is named twice, and drawn twice", run.Name)
+		}
+		seen[run.Name] = true
+	}
 	if c.IsSet("out") {
 		p.out = c.String("out")
 	}

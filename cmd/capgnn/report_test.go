@@ -222,6 +222,9 @@ func TestReportOfUnfinishedAndSeveralRuns(t *testing.T) {
 		}
 	}
 	s.must("report", "a", "b")
+	if _, stderr, _ := s.run("report", "a", "b", "./a"); stderr != "note: report: a is named twice, and drawn twice\n" {
+		t.Errorf("a run that is named twice: %q", stderr)
+	}
 	if !term.Exists(s.path("comparison.html")) {
 		t.Error("no comparison.html")
 	}

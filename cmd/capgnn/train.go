@@ -246,10 +246,18 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 	if changed == nil && implied != nil && slices.Contains(given, "comm") { // the level of the run, beside which the run had other flags
 		changed = []string{"--comm"}
 	}
+	if slices.Equal(changed, []string{"--epochs"}) {
+		return fewerEpochs(d, c.String("epochs"), was.Epochs)
+	}
 	if flags := cmp.Or(strings.Join(changed, " "), strings.Join(implied, " ")); flags != "" {
 		return term.Usagef("--resume %s continues the run as it was: drop %s, or start a new run with --config %s", d, flags, d.Config())
 	}
 	return nil
+}
+
+// fewerEpochs refuses to resume to fewer epochs.
+func fewerEpochs[D ~string](d D, now string, was int) error {
+	return term.Usagef("--resume %s --epochs %s: it is of %s: give more, or drop --epochs", d, now, term.Counted(was, "epoch"))
 }
 
 // sameDevices reports whether a list given by the user means the devices that a run has recorded.

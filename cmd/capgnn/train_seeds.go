@@ -176,7 +176,10 @@ func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
 	}
 	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames()...)
 	for _, name := range given {
-		if c.IsSet(name) && !(name == "epochs" && cfg.Epochs > was) {
+		if name == "epochs" && c.IsSet(name) && cfg.Epochs == was {
+			return nil, fewerEpochs(d, c.String(name), was)
+		}
+		if c.IsSet(name) && name != "epochs" {
 			return nil, term.Usagef("--resume %s takes everything from its runs: drop --%s", d, name)
 		}
 	}

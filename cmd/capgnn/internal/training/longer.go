@@ -26,8 +26,13 @@ func (t *Run) Lengthen(epochs int) {
 	if c.Isolated.Value != nil {
 		say("isolated parts took turns over %d epochs so far", was)
 	}
-	if result, err := t.Dir.ReadResult(); err == nil && result != nil && (c.EvalEvery == 0 || was%c.EvalEvery != 0) {
+	result, err := t.Dir.ReadResult()
+	more := err == nil && result != nil && (c.EvalEvery == 0 || was%c.EvalEvery != 0)
+	if more && (unlike != nil || c.Patience > 0 || s.Kind == fit.Plateau) {
 		say("one evaluation more, behind epoch %d, counts for the best weights, --patience and plateaus", was)
+	} else if more {
+		t.Console.Note("note: the evaluation behind epoch %d counts for the best weights of %s; "+
+			"a run of %d epochs from the start has none there, and the same weights at its end", was, t.Dir, epochs)
 	}
 	c.BegunEpochs, c.Epochs, t.Longer = cmp.Or(c.BegunEpochs, was), epochs, true
 	if unlike != nil {
