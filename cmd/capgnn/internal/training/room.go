@@ -31,7 +31,7 @@ func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r
 // misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least".
 func (r *HostRoom) misfit(bound, advice string) *term.FitError {
 	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(r.Need), term.Size(r.Devices), term.Size(r.May)),
-		Remedy: "give this process more memory (ulimit, container, machine)" + advice}
+		Remedy: "give this process more memory (ulimit -v or -d, container, machine)" + advice}
 }
 
 // hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil: devices are simulated,
@@ -104,7 +104,7 @@ func (t *Run) enough(ctx context.Context, device int, more gpu.Bytes) string {
 		case err != nil:
 			return giveMore(more)
 		case !p.Room.Fits():
-			return "give this process more memory (ulimit, container, machine), and " + strings.TrimPrefix(giveMore(more), "give ")
+			return "give this process more memory (ulimit -v or -d, container, machine), and " + strings.TrimPrefix(giveMore(more), "give ")
 		case p.lacks == nil || p.device != device:
 			return giveMore(more)
 		}
