@@ -7,11 +7,13 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
@@ -46,6 +48,7 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // so that programs under test do not ignore it, as those of nohup do
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)

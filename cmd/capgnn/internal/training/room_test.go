@@ -152,7 +152,7 @@ func TestLimitOfARank(t *testing.T) {
 	}
 }
 
-// together takes the steps before training of two ranks, of which the second may have 32 MiB more: a half of what is said to be free.
+// together takes the steps before training of two ranks, of which the second may have 56 MiB more: a half of what is said to be free.
 func together(t *testing.T, settings map[string]string) [2]error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -164,7 +164,7 @@ func together(t *testing.T, settings map[string]string) [2]error {
 	var faults [2]error
 	var wait sync.WaitGroup
 	for rank := range faults {
-		r := small(t, []int64{8 << 30, 64 << 20}[rank], settings)
+		r := small(t, []int64{8 << 30, 112 << 20}[rank], settings)
 		r.Own.Devices = "cpu:threads=1,mem=8GiB"
 		wait.Go(func() {
 			s := ranks.Settings{Place: cluster.Place{Rank: rank, Ranks: 2, Master: master}, Secret: make([]byte, 32), JoinTimeout: time.Minute, PeerTimeout: time.Minute}
