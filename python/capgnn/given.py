@@ -4,6 +4,7 @@ Neither library is imported: a graph is known by its attributes.
 """
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import warnings
@@ -56,11 +57,42 @@ def held_by(data: Any) -> Dict[str, Any]:
 
 
 def _say_order(held: Dict[str, Any]) -> None:
-    """Warns of arrays of pandas whose index numbers the rows in another order, as after sample, sort_values or merge."""
-    for key, value in held.items():
-        index = np.asarray(getattr(value, "index", None)) if hasattr(value, "iloc") else None
-        if index is not None and index.dtype.kind in "iu" and not np.array_equal(index, np.arange(len(index))):
-            warn(f"{key}: its index is not 0, 1, …: rows are taken by place; sort_index() puts them in the order of the index")
+    """Warns of arrays of pandas whose index is not 0, 1, …, as after sample, sort_values or merge, nor that of ids.
+
+    raises: ValueError for arrays of vertices whose indexes are not the same
+    """
+    of = {key: value.index for key, value in held.items() if hasattr(value, "iloc")}
+    odd = {key for key, index in of.items() if not _counts(index) and (_of_vertices(key) or index.dtype.kind in "iu")}
+    if not odd:
+        return
+    rows = [key for key in of if _of_vertices(key)]
+    for a, b in itertools.combinations(rows, 2):
+        if len(of[a]) == len(of[b]) and not of[a].equals(of[b]) and ({a, b} <= odd or set(of[a]) == set(of[b])):
+            raise ValueError(f"{b}: its index is not that of {a}: give {b}.loc[{a}.index], or, if rows belong together by place, "
+                             "reset_index(drop=True) of both")
+    ids = held.get("ids", ())
+    ids = [str(i) for i in np.atleast_1d(np.asarray(ids.tolist() if hasattr(ids, "tolist") else ids, object))]
+    for key in odd.intersection(rows):
+        index = [str(i) for i in of[key]]
+        if index == ids:
+            odd.remove(key)
+        elif len(index) == len(ids) and set(index) == set(ids):
+            raise ValueError(f"{key}: its index is in another order than ids: give {key}.loc[ids]")
+    if odd:
+        warn(f"{', '.join(k for k in of if k in odd)}: {'its' if len(odd) == 1 else 'their'} index is not 0, 1, …: rows are taken by place; "
+             "sort_index() puts them in the order of the index")
+
+
+def _of_vertices(key: str) -> bool:
+    return key in ("x", "y", "ids") or key.endswith("_mask")
+
+
+def _counts(index: Any) -> bool:
+    """Reports whether an index of pandas is 0, 1, …, as numbers or as texts."""
+    names = np.asarray(index)
+    if names.dtype.kind in "iuf":
+        return np.array_equal(names, np.arange(len(names)))
+    return all(str(name) == str(i) for i, name in enumerate(names))
 
 
 def _of_hetero(data: Any) -> Dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from .given import warn
+from .given import some, warn
 from .normal import Store, dense_features, normal_form, texts
 
 Path = Union[str, "os.PathLike[str]"]
@@ -123,6 +123,9 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
         most = meta["classes"] if meta["multi_label"] or not meta["classes"] else len(class_names)
         if not meta["classes"] <= len(class_names) <= most:
             raise ValueError(f"class_names: {len(class_names)} names for {meta['classes']} classes")
+        if meta["classes"] < most:
+            rest = names["class"][meta["classes"]:]
+            warn(f"class_names: classes without a vertex: {len(rest)} of {most}: {some(rest)}")
         meta["classes"] = most
     if columns is not None:
         names["column"] = texts(columns, "columns")

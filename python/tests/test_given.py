@@ -504,6 +504,29 @@ class NothingLostTest(Folder):
             warnings.simplefilter("error")
             capgnn.to_store(self.graph(y=pd.Series(np.arange(12) % 3)), self.path("t"))
 
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_indexes_of_any_type(self):
+        import pandas as pd
+        n = 12
+        for name, index in {"text": pd.Index(list("abcdefghijkl")), "dates": pd.date_range("2020", periods=n), "floats": pd.Index(np.arange(n) + 0.5),
+                            "pairs": pd.MultiIndex.from_product([["p", "q"], range(6)]), "numbers": pd.RangeIndex(5, 5 + n), "none": pd.Index([None, *"bcdefghijkl"])}.items():
+            x, y = pd.DataFrame({"a": np.arange(n)}, index=index), pd.Series(np.arange(n) % 3, index=index)
+            with self.subTest(name), self.assertWarnsRegex(UserWarning, "x, y: their index is not 0, 1"):
+                capgnn.to_store(self.graph(x=x, y=y), self.path(name))
+            for other in (y[::-1], pd.Series(y.to_numpy(), index=[f"v{i}" for i in range(n)])):
+                with self.subTest(name), self.assertRaisesRegex(ValueError, r"y: its index is not that of x: give y.loc\[x.index\]"):
+                    capgnn.to_store(self.graph(x=x, y=other), self.path("bad"))
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "train_mask: its index is not that of x"):
+                capgnn.to_store(self.graph(x=x, train_mask=y[::-1] == 0), self.path("bad"))
+        x, ids = pd.DataFrame({"a": np.arange(n)}, index=list("abcdefghijkl")), list("abcdefghijkl")
+        with self.assertRaisesRegex(ValueError, "x: its index is in another order than ids"):
+            capgnn.to_store(self.graph(x=x, ids=ids[::-1]), self.path("bad"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            capgnn.to_store(self.graph(x=x, ids=ids, y=pd.Series(np.arange(n) % 3)), self.path("by id"))
+            edges = pd.DataFrame({"source": np.arange(n), "target": np.arange(n)[::-1]})
+            capgnn.to_store(self.graph(edge_index=edges.T, y=pd.Series(np.arange(n) % 3, index=map(str, range(n)))), self.path("edges"))
+
     @needs_program
     def test_notes_are_warnings(self):
         graph = self.graph(val_mask=np.arange(12) == 3)

@@ -288,7 +288,8 @@ class StoreTest(unittest.TestCase):
                 capgnn.to_store({**g, **more}, self.path(name), **options)
 
     def test_classes_without_vertices(self):
-        path = capgnn.to_store(graph(), self.path(), class_names=["a", "b", "c", "none of it"])
+        with self.assertWarnsRegex(UserWarning, "class_names: classes without a vertex: 1 of 4: none of it"):
+            path = capgnn.to_store(graph(), self.path(), class_names=["a", "b", "c", "none of it"])
         with open(os.path.join(path, "meta.json"), encoding="utf-8") as f:
             self.assertEqual(json.load(f)["classes"], 4)
         self.readable(path)
