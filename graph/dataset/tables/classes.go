@@ -106,13 +106,7 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		in.note("column %q: the class is not known where it is %s (%s)", c.column, words, counted(n, "line"))
 	}
 	c.hint(in, all)
-	lower := map[string]string{}
-	for _, text := range all {
-		if other, twice := lower[strings.ToLower(text)]; twice {
-			in.note("column %q: classes %.40q and %.40q differ in the case of letters only", c.column, other, text)
-		}
-		lower[strings.ToLower(text)] = text
-	}
+	in.noteLike(fmt.Sprintf("column %q: classes", c.column), all, func(a, b string) bool { return c.number[a] != c.number[b] })
 	if c.sep == "" && len(c.named) == 1 {
 		in.note("column %q: all vertices whose class is known are of class %.40q", c.column, c.named[0])
 	}

@@ -32,6 +32,10 @@ func TestClasses(t *testing.T) {
 		{name: "codes", nodes: "id,y\na,010\nb,9\n", change: label, want: files("y\n0\n1\n", "y\n010\n9\n")},
 		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{"?, in 1 line, is read as a class"}},
 		{name: "case of letters", nodes: "id,y\na,Red\nb,red\n", change: label, want: files("y\n0\n1\n", "y\nRed\nred\n"), notes: []string{`"Red" and "red" differ in the case of letters only`}},
+		{name: "Unicode", nodes: "id,y\na,\u00c5\nb,A\u030a\nc,\u00c5\u200b\n", change: label,
+			notes: []string{"look the same (Unicode NFC and NFD, or invisible characters) (and so 1 more); if they mean the same, write one of them"}},
+		{name: "quotes", nodes: "id,y\na,'red'\nb,red\n", change: label, notes: []string{`column "y": classes "'red'" and "red" are nearly the same; if`}},
+		{name: "the same number", nodes: "id,y\na,0\nb,1.0\nc,1\n", change: label, want: files("y\n0\n1\n1\n", "y\n0\n1\n")},
 		{name: "values", nodes: "id,y\na,1\nb,0.5\n", change: label, fault: `nodes.csv: line 3: column "y" holds "0.5": classes are names or whole numbers, not values to predict (regression)`},
 		{name: "several", nodes: "id,y\na,B|A\nb,\nc,B | B\n", change: several("|"), want: files("A,B\n1,1\n0,0\n0,1\n", "y\nA\nB\n"), notes: []string{"vertices without a label count as being of no class: 1 of 3"}},
 		{name: "lists of Python", nodes: "id,y\na,\"['x', 'y']\"\nb,[]\nc,['z']\n", change: several(","), want: files("x,y,z\n1,1,0\n0,0,0\n0,0,1\n", "y\nx\ny\nz\n"), notes: []string{"vertices without a label"}},
@@ -52,4 +56,15 @@ func TestClasses(t *testing.T) {
 	}
 	try(t, []reading{{name: "ages", nodes: ages.String(), links: "source,target\nv1,v2\n", change: label, notes: []string{"holds 30 different whole numbers, each of which is a class; if they are values to predict"}}})
 	try(t, []reading{{name: "ids", nodes: ids.String(), change: label, fault: `column "y" holds 30 different texts in 40 lines, too many for classes`}})
+}
+
+// Values of --categorical that are different texts and may be meant as the same are noted.
+func TestLikeCategories(t *testing.T) {
+	city := func(s *Tables) { s.Label, s.Categorical = "", []string{"city"} }
+	try(t, []reading{
+		{name: "case of letters", nodes: "id,city\na,Rom\nb,ROM\n", change: city, notes: []string{`column "city": values "ROM" and "Rom" differ in the case of letters only; if`}},
+		{name: "no width", nodes: "id,city\na,Rom\nb,Rom\u200b\n", change: city, notes: []string{`column "city": values "Rom" and "Rom\u200b" look the same`}},
+		{name: "numbers", nodes: "id,city\na,1\nb,1.0\n", change: city, notes: []string{`column "city": values "1" and "1.0" are nearly the same`}},
+		{name: "different", nodes: "id,city\na,1\nb,10\n", change: city},
+	})
 }

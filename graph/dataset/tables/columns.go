@@ -276,6 +276,9 @@ func (c *tableColumns) remark(in *tableIn) {
 		if n, words := count(col.words); n > 0 && col.role == roleNames {
 			in.note("column %q: fields that are read like empty ones: %s (%s)", col.name, words, counted(n, "field"))
 		}
+		if col.role == roleNames {
+			in.noteLike(fmt.Sprintf("column %q: values", col.name), slices.Sorted(maps.Keys(col.names)), func(a, b string) bool { return true })
+		}
 		if col.role != roleFeature {
 			continue
 		}

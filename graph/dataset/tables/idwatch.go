@@ -60,14 +60,11 @@ func (w *idWatch) see(id string, line int, number map[string]int32) {
 // remark notes what was found.
 func (w *idWatch) remark(in *tableIn) {
 	if w.pairs > 0 {
-		more, look := "", ""
-		if w.pairs > 1 {
-			more = fmt.Sprintf(" (and so %d more)", w.pairs-1)
-		}
+		look := ""
 		if visible(w.pair[0]) == visible(w.pair[1]) {
 			look = ", of characters that look the same (Unicode NFC and NFD, or invisible ones)"
 		}
-		in.note("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them", w.pair[0], w.pair[1], look, more)
+		in.note("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them", w.pair[0], w.pair[1], look, andMore(w.pairs))
 	}
 	if w.marked > 0 && 2*w.marked < w.ids {
 		in.note("line %d: %.40q is an id like others; if that line is a comment, delete it", w.markLine, w.mark)
@@ -76,6 +73,41 @@ func (w *idWatch) remark(in *tableIn) {
 		in.note("line %d: %.40q, the last id, is a vertex like others; if that line holds sums of the lines above, delete it",
 			w.lastLine, w.last)
 	}
+}
+
+// andMore says of a number of pairs how many there are beside the first.
+func andMore(pairs int) string {
+	if pairs < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (and so %d more)", pairs-1)
+}
+
+// noteLike notes names that are different texts, stand for different things, and may be meant as the same.
+func (in *tableIn) noteLike(what string, names []string, differ func(a, b string) bool) {
+	seen := map[string]string{}
+	var a, b string
+	pairs := 0
+	for _, name := range names {
+		other, twice := seen[likeKey(name)]
+		if twice && differ(other, name) {
+			if pairs++; pairs == 1 {
+				a, b = other, name
+			}
+		}
+		seen[likeKey(name)] = name
+	}
+	if pairs == 0 {
+		return
+	}
+	how := "are nearly the same"
+	switch {
+	case strings.EqualFold(a, b):
+		how = "differ in the case of letters only"
+	case visible(a) == visible(b):
+		how = "look the same (Unicode NFC and NFD, or invisible characters)"
+	}
+	in.note("%s %.40q and %.40q %s%s; if they mean the same, write one of them", what, a, b, how, andMore(pairs))
 }
 
 // visible is a text in Unicode's form NFC, without characters that are not seen.
