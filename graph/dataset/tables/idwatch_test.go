@@ -1,6 +1,10 @@
 package tables
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // Ids that are different texts and may be meant as the same are noted.
 func TestLikeIDs(t *testing.T) {
@@ -47,5 +51,28 @@ func TestOtherIDs(t *testing.T) {
 		{name: "of something else", nodes: "person,team_id\np,1\nq,1\n", links: "source,target\np,q\n"},
 		{name: "unknown id in another column", nodes: "id,name\n1,anna\n2,bob\n", links: "source,target\nanna,bob\n", change: func(s *Tables) { s.Drop = []string{"name"} },
 			fault: `"anna" is not an id in nodes.csv, but column "name" has it: --id name: correct it`},
+	})
+}
+
+// A second column that holds all ids of the edges, for other vertices, is noted, and refused where it is called as an end is.
+func TestSecondColumnOfIDs(t *testing.T) {
+	nodes, same, links := "", "", ""
+	for v := range 12 {
+		nodes += fmt.Sprintf("%d,%d,%d\n", v, 11-v, v%2)
+		same += fmt.Sprintf("%d,%d,%d\n", v, v, v%2)
+		links += fmt.Sprintf("%d,%d\n", v, (v+1)%12)
+	}
+	note := `its ids are looked up in column "id" of nodes.csv; column "user_id" holds all of them too, for other vertices; if it has the ids, give --id user_id`
+	named := func(s *Tables) { s.ID = "id" }
+	try(t, []reading{
+		{name: "noted", nodes: "id,user_id,x\n" + nodes, links: "source,target\n" + links, notes: []string{note}},
+		{name: "named by the user", nodes: "id,user_id,x\n" + nodes, links: "user_id,friend_id\n" + links, change: named, notes: []string{`edges go from`, "ids of the same vertices"}},
+		{name: "refused", nodes: "id,user_id,x\n" + nodes, links: "user_id,friend_id\n" + links,
+			fault: `nodes.csv: which column has the ids? "id" is taken, but "user_id", which names an end of the edges in edges.csv, holds all of them too: give --id user_id or --id id`},
+		{name: "ids are an end too", nodes: "id,user_id,x\n" + nodes, links: "id,user_id\n" + links, notes: []string{`edges go from`, note}},
+		{name: "the same in each line", nodes: "id,user_id,x\n" + same, links: "source,target\n" + links},
+		{name: "not all", nodes: "id,user_id,x\n" + strings.Replace(nodes, "0,11,0", "0,12,0", 1), links: "source,target\n" + links},
+		{name: "twice", nodes: "id,user_id,x\n" + nodes + "12,11,0\n", links: "source,target\n" + links},
+		{name: "few", nodes: "id,rank\n1,3\n2,1\n3,2\n", links: "source,target\n1,2\n2,3\n"},
 	})
 }

@@ -36,6 +36,7 @@ type linkReader struct {
 	lines    int
 	square   bool    // they may be those of an adjacency matrix: each field is 0 or 1
 	sides    []uint8 // of vertices, 1 from, 2 to, where they are
+	linked   []bool  // vertices that have an edge
 	notIDs   [2]noIDs
 	watch    idWatch
 	skipped  string // the first id that is not known, in line skipLine
@@ -168,6 +169,7 @@ func (r *linkReader) edge(record []string) ([]string, error) {
 		return nil, nil
 	}
 	r.side(ends)
+	r.link(ends)
 	r.largest = max(r.largest, ends[0], ends[1])
 	line := []string{strconv.Itoa(int(ends[0])), strconv.Itoa(int(ends[1]))}
 	if r.kind >= 0 && r.kind < len(record) {
@@ -283,6 +285,9 @@ func (r *linkReader) finish(dir string) error {
 		r.in.note("%s", note)
 	}
 	r.noteApart()
+	if err := r.otherIDs(); err != nil {
+		return err
+	}
 	if r.weight >= 0 {
 		r.points.remark(r.in, r.in.head[r.weight])
 	}
