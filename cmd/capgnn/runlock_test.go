@@ -70,6 +70,19 @@ func wholeMetrics(t *testing.T, d runfolder.Dir) (epochs int) {
 	return epochs
 }
 
+// trains returns which of two processes trains; the other one was refused for it.
+func trains(t *testing.T, both [2]*started) (winner int) {
+	t.Helper()
+	if both[0].code() != 0 {
+		winner = 1
+	}
+	if both[winner].code() != 0 {
+		t.Fatalf("none trains: %s%s", &both[0].stderr, &both[1].stderr)
+	}
+	both[1-winner].refused(t, both[winner])
+	return winner
+}
+
 // Of two processes that start with one run folder in the same instant, one trains; so it is ten times out of ten.
 func TestRaceForRunDir(t *testing.T) {
 	s := newSandbox(t)
@@ -80,14 +93,7 @@ func TestRaceForRunDir(t *testing.T) {
 		for i := range both {
 			both[i] = s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "4", "--run-dir", name)
 		}
-		winner := 0
-		if both[0].code() != 0 {
-			winner = 1
-		}
-		if both[winner].code() != 0 {
-			t.Fatalf("round %d: none trains: %s%s", round, &both[0].stderr, &both[1].stderr)
-		}
-		both[1-winner].refused(t, both[winner])
+		trains(t, both)
 		if d := runfolder.Dir(s.path(name)); wholeMetrics(t, d) != 4 || term.Exists(d.Lock()) {
 			t.Errorf("round %d: not four epochs, or the lock stays", round)
 		}
@@ -128,14 +134,7 @@ func TestRaceForSeeds(t *testing.T) {
 		for i := range both {
 			both[i] = s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "2", "--seeds", []string{"1-2", "7-9"}[i], "--run-dir", name)
 		}
-		winner := 0
-		if both[0].code() != 0 {
-			winner = 1
-		}
-		if both[winner].code() != 0 {
-			t.Fatalf("round %d: none trains: %s%s", round, &both[0].stderr, &both[1].stderr)
-		}
-		both[1-winner].refused(t, both[winner])
+		winner := trains(t, both)
 		d := runfolder.SeedsDir(s.path(name))
 		if runs, _, err := d.Describe(); err != nil || len(runs) != 2+winner || term.Exists(d.Lock()) {
 			t.Errorf("round %d: %d runs, %v", round, len(runs), err)

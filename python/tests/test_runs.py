@@ -318,6 +318,7 @@ class RunsTest(Folder):
         return child
 
     def test_ctrl_c(self):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have jobs behind & ignore it, and so would children
         for name, text in (("iterating", "for e in t: print(e['epoch'], flush=True)"),
                            ("waiting", "print(next(iter(t)), flush=True)\nt.result()"),
                            ("elsewhere", "import time\nfor e in t:\n    print(e['epoch'], flush=True)\n    time.sleep(60)")):
