@@ -64,6 +64,30 @@ func TestPlanMachines(t *testing.T) {
 	}
 }
 
+// Without --net plan takes machines as train and partition do: of all devices, not of every choice of them, and of one part none.
+func TestPlanTakesMachines(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, tc := range []struct {
+		args    string
+		choices int
+	}{
+		{"--devices sim:rtx3090,sim:a40 --machines 1,1", 3},
+		{"--devices sim:rtx3090,sim:rtx3090 --machines 2", 2},
+		{"--devices sim:gtx1650 --machines 2", 1},
+		{"--devices sim:gtx1650 --machines 1,1", 1},
+		{"--devices sim:rtx3090,sim:a40 --parts 4 --machines 2,2", 3},
+	} {
+		var m training.MemoryPlan
+		args := small(strings.Fields(tc.args)...)
+		if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, args...)...)), &m); err != nil || len(m.Subsets) != tc.choices {
+			t.Errorf("%s: %v, %+v, want %d choices", tc.args, err, m.Subsets, tc.choices)
+		}
+		s.must(append([]string{"train", "--quiet"}, args...)...)
+	}
+}
+
 // Machines of a plan that do not go together, and a run that fits none of them.
 func TestPlanMachinesRefuses(t *testing.T) {
 	s := newSandbox(t)

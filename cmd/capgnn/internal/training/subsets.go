@@ -157,6 +157,9 @@ func (t *Run) on(specs []devices.Spec, profile *profiler.Profile) *Run {
 	if t.Config.Isolated.Value != nil {
 		quiet.Parts = t.Parts
 	}
+	if quiet.Parts == 1 || quiet.Parts != t.Parts { // machines are of all parts, and one part is never divided
+		quiet.Config.Set("machines", "")
+	}
 	return &quiet
 }
 
