@@ -17,6 +17,7 @@ import (
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset/fetch"
+	"capgnn/internal/regular"
 )
 
 // fetchRetries is how often in a row a broken connection is tried again with nothing gained: with waits from half a second
@@ -107,6 +108,9 @@ func fetchTarget(c *cli.Context, name string) (fetch.Published, string, error) {
 	}
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return set, "", term.Usagef("data fetch %s: --out %s is no folder", name, root)
+	}
+	if err := regular.CheckPlace(root); err != nil {
+		return set, "", term.Usagef("data fetch %s: --out: %w", name, err)
 	}
 	path := filepath.Join(root, set.Name)
 	if _, err := os.Lstat(path); err == nil {

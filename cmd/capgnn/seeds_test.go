@@ -122,6 +122,7 @@ func TestFoldersAtLinks(t *testing.T) {
 	}
 	commands := [][]string{append([]string{"train", "--run-dir"}, small()...), append([]string{"train", "--seeds", "1-2", "--run-dir"}, small()...)}
 	stores := [][]string{{"data", "import", "ok.npz", "--out"}, {"data", "synth", "flickr-like", "--scale", "0.01", "--out"}, {"partition", "--dataset", "ok.npz", "--machines", "2", "--shards"}}
+	commands = append(commands, []string{"data", "fetch", "planetoid_cora", "--url", "http://localhost:1", "--out"}, []string{"bench", "halo", "--quick", "--out"})
 	for _, args := range append(commands, stores...) {
 		at := 1 + slices.IndexFunc(args, func(a string) bool { return a == "--run-dir" || a == "--out" || a == "--shards" })
 		for _, path := range []string{"link", "link/", "link/below"} {

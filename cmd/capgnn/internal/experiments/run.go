@@ -11,6 +11,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
+	"capgnn/internal/regular"
 )
 
 // Bench is a run of experiments that write into one folder.
@@ -28,11 +29,14 @@ type Bench struct {
 
 // New opens the folder of the results. peersOnly says that nothing but peers is asked for.
 func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+	err := regular.CheckPlace(o.Out)
+	if err == nil {
+		err = os.MkdirAll(o.Out, 0o755)
+	}
+	if err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
 	b := &Bench{k: k, opt: o, noted: map[string]bool{}, peersOnly: peersOnly}
-	var err error
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
