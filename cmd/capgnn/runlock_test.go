@@ -183,6 +183,51 @@ func TestFolderOfARunGoes(t *testing.T) {
 	}
 }
 
+// A file of a run that goes while it trains is there again within an epoch, as it was, with a note.
+func TestFilesOfARunGo(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	data := newStore().write(s, "rings.npz")
+	for _, more := range [][]string{nil, {"--batch-size", "4"}} {
+		name := fmt.Sprint("run", len(more))
+		p, d := s.start(append([]string{"train", "--dataset", data, "--devices", "cpu:0", "--epochs", "1000000", "--checkpoint-every", "10", "--run-dir", name}, more...)...), runfolder.Dir(s.path(name))
+		comes := func(path string) {
+			t.Helper()
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("no %s in a minute: %s", path, &p.stderr)
+				}
+			}
+		}
+		comes(d.Metrics())
+		files := []string{"config.yaml", "split.npz", "metrics.jsonl"}
+		for _, file := range files {
+			before, err := os.ReadFile(s.path(name + "/" + file))
+			if err = errors.Join(err, os.Remove(s.path(name+"/"+file))); err != nil {
+				t.Fatal(err)
+			}
+			comes(s.path(name + "/" + file))
+			if after, err := os.ReadFile(s.path(name + "/" + file)); err != nil || !bytes.HasPrefix(after, before) {
+				t.Errorf("%v: %s is another one: %v", more, file, err)
+			}
+		}
+		if err := p.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.code(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 {
+			t.Errorf("%v: exit code %d: %s", more, code, &p.stderr)
+		}
+		for _, file := range files {
+			if !strings.Contains(p.stderr.String(), "note: "+name+"/"+file+" was removed or replaced during the run: it is written again\n") {
+				t.Errorf("%v: not a word about %s: %s", more, file, &p.stderr)
+			}
+		}
+	}
+}
+
 // What lies in a run folder before the run is nobody's business but its owner's, and links there are not followed.
 func TestFolderOfOthers(t *testing.T) {
 	s := newSandbox(t)

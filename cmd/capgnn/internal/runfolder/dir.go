@@ -65,6 +65,14 @@ func (d Dir) Trace() string { return filepath.Join(string(d), "trace.json") }
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 
+// Settings returns the files there that say what the run is.
+func (d Dir) Settings() []string {
+	return slices.DeleteFunc([]string{d.Plan(), d.Initial(), d.scaling(), d.names(), d.splitFile(), d.Config()}, func(path string) bool { return !term.Exists(path) })
+}
+
+// Again notes that a file of a run, which it names, was not where the run had left it.
+const Again = "note: %s was removed or replaced during the run: it is written again"
+
 // Make makes the folder of a new run where none was named: ./runs/DATASET-MODEL-TIME with a number behind it until the
 // name is new.
 func Make(dataset, model string, now time.Time) (Dir, error) {

@@ -23,6 +23,7 @@ import (
 // leaves whole lines but for the last.
 type Metrics struct {
 	Path      string
+	Note      func(format string, a ...any)
 	f         *os.File // nil before the first line
 	Policy    string
 	Staleness jaca.Staleness
@@ -219,13 +220,22 @@ func (m *Metrics) append(epoch int, line any) error {
 }
 
 // open opens the file, if it is not open, behind its last line before epoch. It is a new file, with the lines before epoch, since
-// the name may be a link to somebody else's.
+// the name may be a link to somebody else's. One that has lost its name since it was opened is written again.
 func (m *Metrics) open(epoch int) error {
-	if m.f != nil {
-		return nil
+	lost := m.f
+	if lost != nil {
+		if regular.LeadsTo(m.Path, lost) {
+			return nil
+		}
+		m.Note(Again, m.Path)
 	}
 	err := atomicfile.Write(m.Path, func(w io.Writer) error {
-		old, err := regular.Open(m.Path)
+		old, err := lost, error(nil)
+		if old == nil {
+			old, err = regular.Open(m.Path)
+		} else {
+			_, err = old.Seek(0, io.SeekStart)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -240,7 +250,7 @@ func (m *Metrics) open(epoch int) error {
 		return err
 	})
 	if err == nil {
-		m.f, err = regular.OpenFile(m.Path, os.O_WRONLY|os.O_APPEND, 0)
+		m.f, err = regular.OpenFile(m.Path, os.O_RDWR|os.O_APPEND, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)

@@ -51,11 +51,22 @@ func (t *Run) metadata(epoch int) map[string]string {
 // run must find as they were.
 func (t *Run) writeSettings() error {
 	if t.Resume || !t.leads() {
+		t.settings = t.Dir.Settings()
 		return t.writeLonger()
 	}
 	if err := t.stays(); err != nil {
 		return err
 	}
+	if t.sets.TooLong() {
+		t.Console.Note("note: split.npz has no ids, only rows in the order of the vertices: as text they take more than 64 MiB, as the longest sets the width of all")
+	}
+	err := t.writeFiles()
+	t.settings = t.Dir.Settings()
+	return err
+}
+
+// writeFiles writes the files of the settings.
+func (t *Run) writeFiles() error {
 	if t.Plan != nil {
 		if err := rapa.WritePlan(t.Dir.Plan(), t.Plan); err != nil {
 			return err
@@ -68,9 +79,6 @@ func (t *Run) writeSettings() error {
 	}
 	if err := errors.Join(t.Dir.WriteScaling(t.Data.Scaling), t.Dir.WriteNames(&t.Data.Names)); err != nil {
 		return err
-	}
-	if t.sets.TooLong() {
-		t.Console.Note("note: split.npz has no ids, only rows in the order of the vertices: as text they take more than 64 MiB, as the longest sets the width of all")
 	}
 	if err := t.Dir.WriteSets(t.sets); err != nil {
 		return err

@@ -25,7 +25,7 @@ type job struct {
 
 // files returns those that grow while the run trains.
 func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
-	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across()},
+	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across(), Note: t.Console.Note},
 		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric())}
 }
 
@@ -34,7 +34,7 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
 	metrics, events := t.files()
 	opt, err := t.options(func(s pipeline.EpochStats) error {
-		if err := t.stays(); err != nil {
+		if err := t.keeps(); err != nil {
 			return err
 		}
 		return errors.Join(metrics.Append(s), events.Append(s))

@@ -104,6 +104,20 @@ func (t *Run) stays() error {
 	return nil
 }
 
+// keeps is stays of a folder that holds the run, which also writes again what somebody has removed of its settings.
+func (t *Run) keeps() error {
+	if err := t.stays(); err != nil || t.folder == nil {
+		return err
+	}
+	for _, path := range t.settings {
+		if !term.Exists(path) {
+			t.Console.Note(runfolder.Again, path)
+			return t.writeFiles()
+		}
+	}
+	return nil
+}
+
 // keepBest writes the weights of the best evaluation so far.
 func (t *Run) keepBest(epoch int, w *gnn.Weights) error {
 	if err := t.stays(); err != nil {

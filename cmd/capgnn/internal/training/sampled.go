@@ -98,7 +98,7 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.OnTrain = t.tracing()
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		watch.epoch(s)
-		if err := cmp.Or(t.stays(), t.Data.Unchanged()); err != nil {
+		if err := cmp.Or(t.keeps(), t.Data.Unchanged()); err != nil {
 			return err
 		}
 		if err := metrics.AppendSampled(s); err != nil {

@@ -74,6 +74,7 @@ type Run struct {
 	lock       *lockfile.Lock
 	folder     *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
 	written    bool                // the folder holds the run
+	settings   []string            // files that it holds as long as the run lasts
 	traced     bool                // the epoch of Trace has been trained
 	sets       *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
 	settled    func()              // the folder that this run has made holds it now; nil: it has made none
@@ -186,7 +187,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	t.bar = t.Console.Begin("train", job.total, job.unit, 0)
 	result, err := job.run(ctx)
 	t.bar.End()
-	gone := t.stays()
+	gone := t.keeps()
 	if t.leads() && gone == nil { // a run without an epoch has an empty file
 		err = errors.Join(err, job.metrics.Close(), job.events.Close())
 	}
