@@ -2,6 +2,7 @@ package profiler
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/gpu"
 )
@@ -70,6 +71,20 @@ func crossing(devices []gpu.Device) []source {
 		}
 	}
 	return out
+}
+
+// Slowed returns what was measured of a device as it is of one that takes factor times as long for each operation.
+func (d DeviceProfile) Slowed(factor float64) DeviceProfile {
+	d.MM, d.SpMM, d.IDT = d.MM.times(factor), d.SpMM.times(factor), d.IDT.times(factor)
+	for _, list := range []*[]OpTime{&d.Calibration, &d.Beside} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			if k := &(*list)[i]; !k.crosses() {
+				k.Seconds *= factor
+			}
+		}
+	}
+	return d
 }
 
 // times returns t of an operation that takes factor times as long.

@@ -60,7 +60,7 @@ func planAction(c *cli.Context) error {
 	}
 	t.Console.EndStages()
 	if len(t.Specs) == 1 && t.Profile == nil && t.Config.Profile == "" && !t.Specs[0].Simulated() { // which nothing had to be known of
-		t.Profile = devices.Kept(k, t.Devices)
+		t.Profile = devices.Kept(k, t.Specs)
 	}
 	if err := errors.Join(err, devices.CloseAll(t.Devices)); err != nil {
 		return t.BeforeTraining(err)

@@ -107,6 +107,16 @@ func TestPlanAnswersFirst(t *testing.T) {
 	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, " predicted, ") {
 		t.Errorf("one device whose profile is in the cache:\n%s", one)
 	}
+	epoch := func(devices string) float64 {
+		var m training.MemoryPlan
+		if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--quiet", "--json"}, small("--devices", devices)...)...)), &m); err != nil || len(m.Subsets) != 1 {
+			t.Fatalf("%s: %v: %+v", devices, err, m.Subsets)
+		}
+		return m.Subsets[0].EpochS
+	}
+	if one, three := epoch("cpu:threads=1"), epoch("cpu:threads=1,slow=3"); !(three <= 3*one && three > 2.9*one) { // but for copies, which are not slowed
+		t.Errorf("an epoch takes %g s on a device of three times the %g s of another", three, one)
+	}
 	p, err := profiler.Read(s.path("cache/capgnn/profile.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -206,10 +206,29 @@ func profiled(devices []gpu.Device, file string) (*profiler.Profile, error) {
 	return p, nil
 }
 
-// Kept returns the profile of open devices that is in the cache, nil if there is none.
-func Kept(k *term.Console, devices []gpu.Device) *profiler.Profile {
-	p, _ := cachedProfile(k, devices)
-	return p
+// Kept returns the profile of devices that is in the cache, nil if there is none. A device with slow= takes its factor times what is known of it without.
+func Kept(k *term.Console, specs []Spec) *profiler.Profile {
+	plain := slices.Clone(specs)
+	for i := range plain {
+		plain[i].Slow = 1
+	}
+	for _, list := range [][]Spec{specs, plain} {
+		devices, err := Open(list)
+		if err != nil {
+			return nil
+		}
+		p, _ := cachedProfile(k, devices)
+		if err := CloseAll(devices); err != nil {
+			return nil
+		}
+		if p != nil {
+			for i := range p.Devices {
+				p.Devices[i] = p.Devices[i].Slowed(specs[i].Slow / list[i].Slow)
+			}
+			return p
+		}
+	}
+	return nil
 }
 
 // cachedProfile returns a cached profile of the devices, nil if there is none, and where one made for them is to be cached,

@@ -43,7 +43,7 @@ func TestProfileOfLittleMemory(t *testing.T) {
 	if err := errors.Join(kept.Write(own), CloseAll(devices)); err != nil {
 		t.Fatal(err)
 	}
-	if Kept(k, devices) != nil {
+	if Kept(k, specs) != nil {
 		t.Error("a profile without dense products was found in the cache")
 	}
 }
