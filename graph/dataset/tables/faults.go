@@ -41,7 +41,7 @@ func (s *survey) fault() error {
 			s.t.Nodes, at.line, slices.IndexFunc(s.c.all, func(c column) bool { return c.name == "" && c.role == roleFeature })+1, first.what(at))
 	}
 	var advice []string
-	for _, do := range []string{adviseID, adviseSplit, adviseStray, adviseSets, adviseNames, adviseLists, adviseMend, adviseDrop, adviseMissing} {
+	for _, do := range []string{adviseID, adviseSplit, adviseStray, adviseSets, adviseNames, adviseLists, adviseMend, adviseEqual, adviseDrop, adviseMissing} {
 		if names := named[do]; names != nil {
 			advice = append(advice, fmt.Sprintf(do, strings.ReplaceAll(listed(names), ", ", ",")))
 		}
@@ -66,6 +66,7 @@ const (
 	adviseNames   = "--categorical %s for names"
 	adviseLists   = "--lists %s for lists"
 	adviseMend    = "numbers in %s"
+	adviseEqual   = "equally many numbers in each field of %s"
 	adviseDrop    = "--drop %s"
 	adviseMissing = "--missing mean, median, drop or a NUMBER for empty fields of %s"
 )
@@ -85,6 +86,8 @@ func (c *column) advice(lines int) string {
 			return adviseStray
 		}
 		return adviseSplit
+	case others == 0 && c.kind == cellVector && c.odd.line > 0 && c.broken:
+		return adviseEqual
 	case others == 0 && c.kind == cellVector && c.odd.line > 0, 2*(c.lists+vectors) > c.known() && text > 0:
 		return adviseLists
 	case text == 0 && others == 0:

@@ -23,8 +23,39 @@ func isList(field string) bool {
 	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(i item) bool { return !i.valued })
 }
 
+// bareNumbers is what was seen of numbers without names in a column of lists.
+type bareNumbers struct {
+	first  sighting // the first field of nothing else; its count is that of its numbers
+	broken bool     // a number has a point or a sign, as names that are numbers have not
+	named  bool     // a field is something else
+	uneven bool     // a field holds another count of numbers
+	open   bool     // a field has no brackets
+}
+
+func (b *bareNumbers) see(field string, all []item, line int) {
+	b.uneven = b.uneven || len(all) == 0 || b.first.line > 0 && b.first.count != len(all)
+	for _, i := range all {
+		_, number := fields.Number(i.name)
+		b.named = b.named || !i.bare || !number && !fields.Unknown(i.name) && i.name != "..."
+		b.broken = b.broken || number && strings.Trim(i.name, "0123456789") != ""
+	}
+	b.open = b.open || !strings.ContainsAny(field, "[(")
+	if b.first.line == 0 && len(all) > 0 {
+		b.first = sighting{len(all), line, strings.Clone(field)}
+	}
+}
+
+// fault is the error of a column of lists that holds vectors of numbers: with a point or a sign, or in brackets and equally many.
+func (b *bareNumbers) fault(file, column string) error {
+	if b.first.line == 0 || b.named || !b.broken && (b.open || b.uneven || b.first.count < 2) {
+		return nil
+	}
+	return fmt.Errorf("%s: line %d: column %q holds %.40q, numbers where --lists wants names: leave it out of --lists, and each number is a feature (if they are names, write ['1', '2'])",
+		file, b.first.line, column, b.first.field)
+}
+
 // learn gives names in a field of Categorical or Lists their features, in the order in which they come up.
-func (w *columnWatch) learn(field string, list bool) error {
+func (w *columnWatch) learn(field string, list bool, line int) error {
 	if fields.Unknown(field) {
 		w.unknown(field)
 		return nil
@@ -36,6 +67,7 @@ func (w *columnWatch) learn(field string, list bool) error {
 		return w.name(field)
 	}
 	all, err := items(field, w.blanks)
+	w.bare.see(field, all, line)
 	for k := 0; k < len(all) && err == nil; k++ {
 		err = w.name(all[k].name)
 	}
@@ -57,6 +89,7 @@ type item struct {
 	name   string
 	value  float32 // 1 unless it is valued
 	valued bool
+	bare   bool // without quotation marks and value
 }
 
 // betweenItems are what stands between items; blanks do only in columns that have none of these, and no quotation marks.
@@ -156,14 +189,14 @@ func itemOf(name, text string, quoted bool) (item, error) {
 		return item{name: name, value: 1}, nil
 	}
 	if k < 0 || k == 0 && !quoted {
-		return item{name: name, value: 1}, nil
+		return item{name: name, value: 1, bare: !quoted}, nil
 	}
 	value := strings.TrimSpace(text[k+1:])
 	if x, ok := number(value); ok {
 		if !quoted {
 			name = strings.TrimSpace(text[:k])
 		}
-		return item{name, float32(x), true}, nil
+		return item{name: name, value: float32(x), valued: true}, nil
 	}
 	x, err := strconv.ParseFloat(value, 64)
 	if quoted || err == nil && !check.Finite(float32(x)) || errors.Is(err, strconv.ErrRange) {

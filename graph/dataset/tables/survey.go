@@ -74,6 +74,11 @@ func (s *survey) conclude(in *tableIn) error {
 	if err := s.fault(); err != nil {
 		return err
 	}
+	for _, i := range s.c.of(roleLists) {
+		if err := s.c.all[i].bare.fault(s.t.Nodes, s.c.all[i].name); err != nil {
+			return err
+		}
+	}
 	note, err := s.d.verdict(in.name)
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func (s *survey) line(in *tableIn, record []string) error {
 			}
 		case roleNames, roleLists:
 			col.see(field)
-			if err := col.learn(field, col.role == roleLists); err != nil {
+			if err := col.learn(field, col.role == roleLists, in.line); err != nil {
 				return in.fault("column %q: %w", col.name, err)
 			}
 		}

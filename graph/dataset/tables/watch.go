@@ -54,6 +54,7 @@ type columnWatch struct {
 
 	names  map[string]int32 // of Categorical and Lists: their features
 	blanks bool             // stand between the items of Lists
+	bare   bareNumbers      // of Lists
 	words  map[string]int   // that stand for a field that is not known
 }
 
@@ -110,6 +111,7 @@ func (w *columnWatch) feature(field string, c cell, line int) {
 		}
 		for _, x := range c.all {
 			w.value(x)
+			w.broken = w.broken || x != math.Trunc(x)
 		}
 	case cellText:
 		w.text(field, line)
