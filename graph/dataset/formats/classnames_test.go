@@ -8,9 +8,20 @@ import (
 	"testing"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/datatest"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/stores"
 )
+
+// Names of classes that look like missing values are noted, with how many vertices have them.
+func TestDoubtfulClassNames(t *testing.T) {
+	dir := datatest.PutText(t, map[string]string{"edges.csv": "0,1\n", "labels.csv": "y\nred\nunknown\nblue\nunknown\nN/A\n"})
+	d, err := Load(dir, dataset.Options{})
+	const want = `labels: class "unknown" looks like a missing value, of 2 vertices; leave the field empty where the class is not known`
+	if err != nil || !slices.Contains(d.Notes, want) || !slices.Equal(d.Labels, []int32{1, 2, 0, 2, -1}) {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
 
 // Names of classes come with a folder of CSV files, go into the store and come out of it; names of other classes are left alone.
 func TestClassNames(t *testing.T) {

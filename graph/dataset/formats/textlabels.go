@@ -227,6 +227,11 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 		}
 		d.ClassNames = sorted
 		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
+		for _, name := range fields.Doubtful(sorted) {
+			k, _ := slices.BinarySearch(sorted, name)
+			d.Note("labels: class %.40q looks like a missing value, of %d vertices; leave the field empty where the class is not known",
+				name, check.CountOf(d.Labels, int32(k)))
+		}
 	}
 	switch unlabelled := check.CountOf(d.Labels, -1); {
 	case unlabelled > 0 && l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true}:

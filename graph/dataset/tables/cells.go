@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,7 +159,7 @@ func gapInVector(field string) bool {
 
 // unknownLike reports whether a text may stand for a number that is not known.
 func unknownLike(field string) bool {
-	return slices.Contains(likeUnknown, strings.ToLower(strings.TrimLeft(field, "+-"))) || field == "*" || field == "-"
+	return fields.LikeUnknown(field) || fields.LikeUnknown(strings.TrimLeft(field, "+-"))
 }
 
 // noNumber says why a field is not what most fields of its column are, and what would be one.

@@ -95,11 +95,9 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 			c.number[text] = int32(i)
 		}
 		c.named = all
-		for _, text := range all {
-			if slices.Contains(likeUnknown, strings.ToLower(text)) {
-				in.note("column %q: %s, in %s, is read as a class; leave the field empty where the class is not known",
-					c.column, text, counted(c.seen[text].count, "line"))
-			}
+		for _, text := range fields.Doubtful(all) {
+			in.note("column %q: class %.40q looks like a missing value and is in %s; leave the field empty where the class is not known",
+				c.column, text, counted(c.seen[text].count, "line"))
 		}
 	}
 	if n, words := count(c.words); n > 0 {
@@ -116,10 +114,6 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 	}
 	return nil
 }
-
-// likeUnknown are classes that may stand for none.
-var likeUnknown = []string{"-1", "-1.0", "?", "-", "--", ".", "unknown", "unlabeled", "unlabelled", "missing", "undefined", "n.a.",
-	"#value!", "#nv", "#div/0!", "#ref!", "#name?"}
 
 // hint says how a column is read that seems to hold several classes in a field, or one in each against --label-sep.
 func (c *classes) hint(in *tableIn, all []string) {

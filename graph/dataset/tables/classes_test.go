@@ -22,7 +22,7 @@ func TestClasses(t *testing.T) {
 	}
 	try(t, []reading{
 		{name: "minus one", nodes: "id,y\na,1\nb,-1\nc,0\n", change: label, want: files("y\n1\n-1\n0\n", "y\n0\n1\n"), notes: []string{"where it is -1 (1 line)"}},
-		{name: "minus one among names", nodes: "id,y\na,red\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\nred\n"), notes: []string{"-1, in 1 line, is read as a class"}},
+		{name: "minus one among names", nodes: "id,y\na,red\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\nred\n"), notes: []string{`class "-1" looks like a missing value and is in 1 line`}},
 		{name: "minus one and one", nodes: "id,y\na,1\nb,-1\n", change: label, want: files("y\n1\n0\n", "y\n-1\n1\n"), notes: []string{"-1 is class 0"}},
 		{name: "below minus one", nodes: "id,y\na,1\nb,-1\nc,-2\n", change: label, want: files("y\n2\n1\n0\n", "y\n-2\n-1\n1\n"), notes: []string{"-2 is class 0"}},
 		{name: "by value", nodes: "id,y\na,10\nb,9\nc,2\nd,0\ne,5\n", change: label, want: files("y\n10\n9\n2\n0\n5\n", "y\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"), notes: []string{"no vertex is of class 1, 3, 4, 6, 7, 8"}},
@@ -30,7 +30,11 @@ func TestClasses(t *testing.T) {
 		{name: "far from zero", nodes: "id,y\na,2020\nb,999\n", change: label, want: files("y\n1\n0\n", "y\n999\n2020\n"), notes: []string{"999 is class 0"}},
 		{name: "floats of pandas", nodes: "id,y\na,1.0\nb,\nc,0.0\nd,1\n", change: label, want: files("y\n1\n-1\n0\n1\n", "y\n0\n1\n")},
 		{name: "codes", nodes: "id,y\na,010\nb,9\n", change: label, want: files("y\n0\n1\n", "y\n010\n9\n")},
-		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{"?, in 1 line, is read as a class"}},
+		{name: "words that stand for none", nodes: "id,y\na,red\nb,NUL\nc,(none)\nd,green\ne,unknown\nf,99\ng,unknown\nh,-99\n", change: label, want: files("y\n5\n3\n0\n4\n6\n2\n6\n1\n", "y\n(none)\n-99\n99\nNUL\ngreen\nred\nunknown\n"),
+			notes: []string{`class "(none)" looks`, `class "-99" looks`, `class "99" looks`, `class "NUL" looks like a missing value and is in 1 line`, `column "y": class "unknown" looks like a missing value and is in 2 lines; leave the field empty where the class is not known`}},
+		{name: "pandas' words", nodes: "id,y\na,red\nb,#NA\nc,-1.#IND\nd,#N/A N/A\ne,green\n", change: label, want: files("y\n1\n-1\n-1\n-1\n0\n", "y\ngreen\nred\n"), notes: []string{"(3 lines)"}},
+		{name: "numbers among words", nodes: "id,y\na,1\nb,2\nc,3a\n", change: label},
+		{name: "question mark", nodes: "id,y\na,?\nb,1\n", change: label, want: files("y\n1\n0\n", "y\n1\n?\n"), notes: []string{`class "?" looks like a missing value and is in 1 line`}},
 		{name: "case of letters", nodes: "id,y\na,Red\nb,red\n", change: label, want: files("y\n0\n1\n", "y\nRed\nred\n"), notes: []string{`"Red" and "red" differ in the case of letters only`}},
 		{name: "Unicode", nodes: "id,y\na,\u00c5\nb,A\u030a\nc,\u00c5\u200b\n", change: label,
 			notes: []string{"look the same (Unicode NFC and NFD, or invisible characters) (and so 1 more); if they mean the same, write one of them"}},

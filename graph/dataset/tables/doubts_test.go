@@ -115,7 +115,7 @@ func TestSmallDoubts(t *testing.T) {
 		{name: "question mark", nodes: "id,x\na,1\nb,2\nc,?\n", fault: `"?", which is no number, nor empty (leave the field empty, or write NA, and give --missing): give numbers in x`},
 		{name: "lists without brackets", nodes: "id,e\na,\"0.1, 0.2\"\nb,\"1, 2\"\n", fault: "(several stand in brackets: [0.1, 0.2]): give numbers in e"},
 		{name: "pandas without a date", nodes: "id,d\na,2024-01-01\nb,NaT\n", change: func(s *Tables) { s.Missing = "mean" }, want: features("d\n19723\n19723\n"), notes: []string{"holds dates"}},
-		{name: "errors of Excel", nodes: "id,y\na,p\nb,#NV\n", change: label, notes: []string{"#NV, in 1 line, is read as a class"}},
+		{name: "errors of Excel", nodes: "id,y\na,p\nb,#NV\n", change: label, notes: []string{`class "#NV" looks like a missing value`}},
 		{name: "many columns of a kind", nodes: "id,a,b,c,d,e\np,01,02,03,04,05\nq,01,02,03,04,05\n", links: "source,target\np,q\n", notes: []string{`"a"`, `"b"`, `"c"`, "2 columns more hold numbers that begin with 0, as codes do"}},
 		{name: "training without a class", nodes: "id,x,split,y\na,1,train,p\nb,2,train,\nc,3,test,q\n", change: label, notes: []string{"read as the split", "1 of 2 training vertices have no class"}},
 		{name: "features of one name", nodes: "id,e,e_0\na,\"[1,2]\",5\nb,\"[3,4]\",6\n", fault: `two features would be called "e_0": rename a column`},

@@ -2,6 +2,7 @@ package fields
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,10 +29,40 @@ func Whole(field string) (int64, bool) {
 // Unknown reports whether a field of a table says that a value is not known, as R, pandas, Python and SQL write it.
 func Unknown(field string) bool {
 	switch strings.ToLower(field) {
-	case "", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "none", "null", `\n`, "nil":
+	case "", "na", "n/a", "#na", "#n/a", "#n/a n/a", "<na>", "nan", "-nan", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "none", "null", `\n`, "nil":
 		return true
 	}
 	return field == "NaT" // pandas's date
+}
+
+// likeUnknown are texts that may stand for a value that is not known, beside those of Unknown in brackets.
+var likeUnknown = []string{"-1", "-1.0", "?", "??", "-", "--", "---", ".", "*", "nul", "nill", "unknown", "unlabeled", "unlabelled", "unclassified", "unspecified",
+	"missing", "undefined", "undef", "undetermined", "blank", "empty", "not known", "not available", "not applicable", "not specified", "no label", "no data", "n.a.", "n.a", "n.d.",
+	"#value!", "#nv", "#div/0!", "#ref!", "#name?", "#null!", "#num!"}
+
+// LikeUnknown reports whether a text may stand for a value that is not known, though Unknown does not say so.
+func LikeUnknown(text string) bool {
+	lower := strings.ToLower(text)
+	bare := strings.NewReplacer("_", " ", "-", " ").Replace(strings.Trim(lower, "()[]{}<>*"))
+	return slices.Contains(likeUnknown, lower) || slices.Contains(likeUnknown, bare) || bare != lower && bare != "" && Unknown(bare)
+}
+
+// Doubtful returns the names of classes that may stand for none: those that LikeUnknown knows, and numbers where most are words.
+func Doubtful(names []string) (doubtful []string) {
+	numbers, words := 0, 0
+	for _, name := range names {
+		if _, number := Number(name); number {
+			numbers++
+		} else if !LikeUnknown(name) {
+			words++
+		}
+	}
+	for _, name := range names {
+		if _, number := Number(name); LikeUnknown(name) || number && numbers <= words {
+			doubtful = append(doubtful, name)
+		}
+	}
+	return doubtful
 }
 
 // Truth reads the field of a table as true or false.
