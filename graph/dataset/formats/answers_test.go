@@ -11,6 +11,43 @@ import (
 	"capgnn/internal/npy"
 )
 
+// Features whose squares are beyond float32 are noted, once, unless they are standardised.
+func TestHugeFeatures(t *testing.T) {
+	graph := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}, {Key: "train_mask", Data: []bool{true, true}}}
+	const note = "features: the square of %s is beyond float32, so that training may end in NaN: give --standardize train, or divide the column"
+	text := datatest.PutText(t, map[string]string{"edges.csv": "0,1\n", "features.csv": "1,-1e30\n2,3e30\n"})
+	archive := func(more ...npy.Entry) string { return datatest.NPZ(t, append(slices.Clone(graph), more...)...) }
+	dense := func(x float32) string {
+		return archive(npy.Entry{Key: "x", Shape: []int{2, 2}, Data: []float32{1, x, 0, 2 * x}})
+	}
+	for _, c := range []struct {
+		name, path, want string
+		opt              dataset.Options
+	}{
+		{"dense", dense(1e30), fmt.Sprintf(note, "1e+30"), dataset.Options{}},
+		{"below zero", dense(-1e30), fmt.Sprintf(note, "-1e+30"), dataset.Options{}},
+		{"large", dense(9e18), "", dataset.Options{}},
+		{"standardised", dense(1e30), "", dataset.Options{Standardize: dataset.StandardizeTrain}},
+		{"text", text, fmt.Sprintf(note, "-1e+30"), dataset.Options{}},
+		{"sparse", archive(npy.Entry{Key: "x_indptr", Data: []int64{0, 1, 1}}, npy.Entry{Key: "x_indices", Data: []int32{0}}, npy.Entry{Key: "x_data", Data: []float32{1e25}}), fmt.Sprintf(note, "1e+25"), dataset.Options{}},
+		{"weights", archive(npy.Entry{Key: "weights", Data: []float32{1e30, 1e30}}), "", dataset.Options{}},
+	} {
+		d, err := Load(c.path, c.opt)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		var got []string
+		for _, n := range d.Notes {
+			if strings.Contains(n, "beyond float32") {
+				got = append(got, n)
+			}
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: notes %q, want %q", c.name, d.Notes, c.want)
+		}
+	}
+}
+
 // A note names the features that tell the label alone, and no others.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {

@@ -91,6 +91,7 @@ func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error 
 		return standardise(d, path, opt)
 	}
 	noteRounded(d)
+	d.NoteHuge()
 	return nil
 }
 

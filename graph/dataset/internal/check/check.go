@@ -21,22 +21,33 @@ const (
 // MaxClasses bounds the classes of n vertices, so that one wild label does not make a huge output layer.
 func MaxClasses(n int) int64 { return int64(max(n, 1<<16)) }
 
+const (
+	exponent     = 0x7f800000 // of NaN and infinity
+	hugeExponent = 0x5f800000 // of 2^64, whose square is beyond float32
+)
+
 // Finite reports whether a value is neither NaN nor infinite.
 func Finite(v float32) bool {
-	const exponent = 0x7f800000
 	return math.Float32bits(v)&exponent != exponent
 }
 
 // FirstMapped is FirstNotFinite of values that may be mapped: rest takes what was read out of the process's memory, piece by piece, so that a check takes no more of it than a piece.
-func FirstMapped(s []float32, rest func()) int {
+// huge is the first value whose square is beyond float32, 0 if there is none.
+func FirstMapped(s []float32, rest func()) (i int, huge float32) {
 	piece := max(minPiece, len(s)/64)
 	for lo := 0; lo < len(s); lo += piece {
-		if i := FirstNotFinite(s[lo:min(len(s), lo+piece)]); i >= 0 {
-			return lo + i
+		part := s[lo:min(len(s), lo+piece)]
+		if first := firstFrom(part, hugeExponent); first >= 0 {
+			if i := FirstNotFinite(part[first:]); i >= 0 {
+				return lo + first + i, huge
+			}
+			if huge == 0 {
+				huge = part[first]
+			}
 		}
 		rest()
 	}
-	return -1
+	return -1, huge
 }
 
 // minPiece is 8 MiB of values.
@@ -44,9 +55,14 @@ const minPiece = 2 << 20
 
 // FirstNotFinite returns the index of the first NaN or infinity, -1 if there is none.
 func FirstNotFinite(s []float32) int {
+	return firstFrom(s, exponent)
+}
+
+// firstFrom returns the index of the first value whose exponent is at least least, -1 if there is none.
+func firstFrom(s []float32, least uint32) int {
 	return graph.FirstIndex(len(s), Block, func(lo, hi int) int {
 		for i, v := range s[lo:hi] {
-			if !Finite(v) {
+			if math.Float32bits(v)&exponent >= least {
 				return lo + i
 			}
 		}

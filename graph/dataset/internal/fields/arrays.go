@@ -131,25 +131,27 @@ func wantRows(rows int) string {
 
 // ReadValues reads float32 values and refuses NaN and infinity. at says where element i is, in a reader's words.
 func ReadValues(d *dataset.Dataset, src Arrays, key string, a *npy.Array, at func(i int) string) ([]float32, error) {
-	return readFloats(d, src, key, a, func(i int, x float32) error { return fmt.Errorf("%s is %g; features must be finite", at(i), x) })
+	values, huge, err := readFloats(d, src, key, a, func(i int, x float32) error { return fmt.Errorf("%s is %g; features must be finite", at(i), x) })
+	d.FoundHuge(huge)
+	return values, err
 }
 
-// readFloats reads float32 values. notFinite is the error of element i that is x.
-func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFinite func(i int, x float32) error) ([]float32, error) {
-	values, err := mapped(d, src, key, a, npy.DType{Kind: 'f', Size: 4}, a.Float32)
-	if err != nil {
-		return nil, err
+// readFloats reads float32 values, and finds the first whose square is beyond float32, 0 if there is none. notFinite is the error of element i that is x.
+func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFinite func(i int, x float32) error) (values []float32, huge float32, err error) {
+	if values, err = mapped(d, src, key, a, npy.DType{Kind: 'f', Size: 4}, a.Float32); err != nil {
+		return nil, 0, err
 	}
 	if a.DType != (npy.DType{Kind: 'f', Size: 4}) {
 		d.Note("%s: values of type %v were converted to float32", key, a.DType)
 	}
 	if f, ok := src.(Folder); ok && f.Opt.Known {
-		return values, nil
+		return values, 0, nil
 	}
-	if i := check.FirstMapped(values, d.Rest); i >= 0 {
-		return nil, a.Fault(i, notFinite(i, values[i]))
+	i, huge := check.FirstMapped(values, d.Rest)
+	if i >= 0 {
+		return nil, 0, a.Fault(i, notFinite(i, values[i]))
 	}
-	return values, nil
+	return values, huge, nil
 }
 
 // ReadWeights reads a weight for each edge, as [edges] or [edges, 1]. nil: all are 1.
@@ -162,7 +164,7 @@ func ReadWeights(d *dataset.Dataset, src Arrays, key string, edges int) ([]float
 		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want a weight for each of %d edges", s, edges))
 	}
 	notes := len(d.Notes)
-	w, err := readFloats(d, src, key, a, func(i int, x float32) error {
+	w, _, err := readFloats(d, src, key, a, func(i int, x float32) error {
 		return fmt.Errorf("edge %d has the weight %g; weights must be finite", i, x)
 	})
 	if err != nil {
