@@ -203,6 +203,9 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 	}
 	if kind != "" {
 		if err == nil {
+			err = fields.ReadNameArrays(d, z)
+		}
+		if err == nil {
 			listMembers(d, z, opt, kind)
 		}
 		return d, err

@@ -11,10 +11,6 @@ import (
 	"capgnn/internal/npy"
 )
 
-// benchmarkNames are arrays of published files that name vertices, columns and classes, some pickled. They are left out.
-var benchmarkNames = []string{"node_names", "attr_names", "class_names", "idx_to_node", "idx_to_attr", "idx_to_class",
-	"metadata"}
-
 // benchmarkMatrix returns what the names of the arrays of a CSR matrix begin with, "": there is none. APPNP's files have
 // adj_matrix.data where gnn-benchmark has adj_data.
 func benchmarkMatrix(z *npy.Archive, of string) string {
@@ -32,7 +28,7 @@ func benchmarkMatrix(z *npy.Archive, of string) string {
 // Source: github.com/shchur/gnn-benchmark; github.com/gasteigerjo/ppnp.
 func loadBenchmark(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) {
 	d := &dataset.Dataset{Name: dataset.BaseName(z.Name()), Format: "gnn-benchmark"}
-	z.Skip(benchmarkNames...)
+	z.Skip("metadata") // of published files, pickled
 	adj := benchmarkMatrix(z, "adj")
 	n, cols, err := fields.ReadShape(z, adj+"shape")
 	if err != nil {

@@ -11,6 +11,35 @@ import (
 	"capgnn/internal/npy"
 )
 
+// Names of vertices, columns and classes are read from their arrays, or a note says that they are left alone.
+func TestBenchmarkNames(t *testing.T) {
+	bench := smallBenchmark("adj_", "attr_")
+	named := append(slices.Clone(bench), npy.Entry{Key: "node_names", Data: []string{"p1", "p\u00e9"}}, npy.Entry{Key: "attr_names", Data: []string{"x", "y"}},
+		npy.Entry{Key: "class_names", Data: []string{"a", "b\n", "c"}})
+	d, err := Load(datatest.NPZ(t, named...), dataset.Options{})
+	if err != nil || d.ID(0) != "p1" || d.ID(1) != "p\u00e9" || !slices.Equal(d.ColumnNames, []string{"x", "y"}) ||
+		!slices.Equal(d.ClassNames, []string{"a", "b ", "c"}) || d.Classes != 3 || len(d.Notes) != 0 {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	store := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}}
+	for _, c := range []struct {
+		name, id, note string
+		entries        []npy.Entry
+	}{
+		{"numbers", "70", "", append(slices.Clone(bench), npy.Entry{Key: "node_names", Data: []int32{70, 80}})},
+		{"too few", "0", "node_names: 1 names for 2: left alone", append(slices.Clone(bench), npy.Entry{Key: "node_names", Data: []string{"a"}})},
+		{"too few classes", "0", "class_names: 1 names for 2: left alone", append(slices.Clone(bench), npy.Entry{Key: "class_names", Data: []string{"a"}})},
+		{"no texts", "0", "attr_names: has type <f4 and shape [2], want 2 texts: left alone", append(slices.Clone(bench), npy.Entry{Key: "attr_names", Data: []float32{1, 2}})},
+		{"store", "a", "", append(slices.Clone(store), npy.Entry{Key: "node_names", Data: []string{"a", "b"}})},
+		{"store with ids", "7", "node_names: left alone, as ids are there", append(slices.Clone(store), npy.Entry{Key: "ids", Data: []int64{7, 8}}, npy.Entry{Key: "node_names", Data: []string{"a", "b"}})},
+	} {
+		d, err := Load(datatest.NPZ(t, c.entries...), dataset.Options{})
+		if err != nil || d.ID(0) != c.id || strings.Join(d.Notes, "; ") != c.note {
+			t.Errorf("%s: got %+v, %v", c.name, d, err)
+		}
+	}
+}
+
 func TestBenchmarkFaults(t *testing.T) {
 	good := []npy.Entry{
 		{Key: "adj_data", Data: []float64{1, 1}}, {Key: "adj_indices", Data: []int32{1, 0}}, {Key: "adj_indptr", Data: []int32{0, 1, 2}}, {Key: "adj_shape", Data: []int64{2, 2}},

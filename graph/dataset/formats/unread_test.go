@@ -63,8 +63,8 @@ func TestUnreadMembers(t *testing.T) {
 	masks := npy.Entry{Key: "train_masks", Shape: []int{1, 2}, Data: []bool{true, false}}
 	pairs := []npy.Entry{{Key: "node_features", Shape: []int{2, 1}, Data: []float32{1, 2}}, {Key: "edges", Shape: []int{1, 2}, Data: []int64{0, 1}}}
 	var published []npy.Entry
-	for _, name := range benchmarkNames {
-		published = append(published, npy.Entry{Key: name, Data: []string{"a"}})
+	for _, name := range []string{"node_names", "attr_names", "class_names", "metadata"} {
+		published = append(published, npy.Entry{Key: name, Data: []string{"a", "b"}})
 	}
 	bench := smallBenchmark("adj_", "attr_")
 	weights := npy.Entry{Key: "edge_weight", Data: []float32{0.5, 2}}

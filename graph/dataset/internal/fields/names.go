@@ -17,6 +17,7 @@ import (
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/npy"
 	"capgnn/internal/regular"
 )
 
@@ -35,20 +36,11 @@ const maxNamesFile = 1 << 30
 func ReadNames(d *dataset.Dataset, dir string) error {
 	if d.Classes > 0 {
 		names, err := readNames(d, dir, ClassesFile, int(check.MaxClasses(d.Graph.Rows())), true)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case names == nil:
-		case len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil:
+		}
+		if names != nil && !takeClasses(d, filepath.Join(dir, ClassesFile), names) {
 			d.Note("%s names %d of %d classes: left alone", filepath.Join(dir, ClassesFile), len(names), d.Classes)
-		default:
-			for y, name := range names {
-				if k := slices.Index(names[:y], name); k >= 0 {
-					d.Note("%s: classes %d and %d are both called %.40q", filepath.Join(dir, ClassesFile), k, y, name)
-					break
-				}
-			}
-			d.ClassNames, d.Classes = names, len(names)
 		}
 	}
 	for _, f := range []struct {
@@ -69,6 +61,71 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 			d.Note("%s has %d names, want %d: left alone", filepath.Join(dir, f.file), len(names), f.want)
 		default:
 			*f.into = names
+		}
+	}
+	return nil
+}
+
+// takeClasses takes the names of classes, if there are as many; one class per vertex may have more. It notes names that are there twice.
+func takeClasses(d *dataset.Dataset, where string, names []string) bool {
+	if len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil {
+		return false
+	}
+	for y, name := range names {
+		if k := slices.Index(names[:y], name); k >= 0 {
+			d.Note("%s: classes %d and %d are both called %.40q", where, k, y, name)
+			break
+		}
+	}
+	d.ClassNames, d.Classes = names, len(names)
+	return true
+}
+
+// ReadNameArrays takes the names of vertices, columns and classes from the arrays that gnn-benchmark has for them. Notes say
+// which are left alone: pickled ones, those of another number, and those of what has names.
+func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
+	named := d.VertexNames != nil || d.IDs != nil
+	for _, f := range []struct {
+		key  string
+		want int
+		free bool
+		into *[]string
+	}{{"node_names", d.Graph.Rows(), !named, &d.VertexNames}, {"attr_names", d.Features.Cols, d.ColumnNames == nil, &d.ColumnNames},
+		{"class_names", d.Classes, d.ClassNames == nil, nil}} {
+		if !z.Has(f.key) {
+			continue
+		}
+		a, err := z.Array(f.key)
+		if err != nil {
+			return err
+		}
+		if f.key == "node_names" && !named && strings.ContainsRune("iu", rune(a.DType.Kind)) && len(a.Shape) == 1 && a.Len() == f.want {
+			if d.IDs, err = a.Int64(); err != nil {
+				return err
+			}
+			continue
+		}
+		if !strings.ContainsRune("US", rune(a.DType.Kind)) || len(a.Shape) != 1 || a.Len() > max(f.want, int(check.MaxClasses(0))) {
+			d.Note("%s: has type %v and shape %v, want %d texts: left alone", f.key, a.DType, a.Shape, f.want)
+			continue
+		}
+		names, err := a.Strings()
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			if names[i] = strings.ToValidUTF8(name, "\ufffd"); f.into == nil {
+				names[i] = strings.Map(printable, names[i])
+			}
+		}
+		switch {
+		case !f.free:
+			d.Note("%s: left alone, as ids are there", f.key)
+		case f.into == nil && f.want > 0 && takeClasses(d, f.key, names):
+		case f.into != nil && f.want > 0 && len(names) == f.want:
+			*f.into = names
+		default:
+			d.Note("%s: %d names for %d: left alone", f.key, len(names), f.want)
 		}
 	}
 	return nil
