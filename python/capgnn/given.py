@@ -16,8 +16,8 @@ SETS = ("train", "val", "test")
 Names = Dict[str, Tuple[str, ...]]
 
 # Each array may have one of these names; the first that is there counts.
-SPLIT: Names = {"train_mask": ("train_mask",), "val_mask": ("val_mask", "valid_mask"), "test_mask": ("test_mask",),
-                "train_idx": ("train_idx",), "val_idx": ("val_idx", "valid_idx"), "test_idx": ("test_idx",)}
+SPLIT: Names = {names[0] + end: tuple(name + end for name in names) for end in ("_mask", "_idx")
+                for names in (("train", "training"), ("val", "valid", "validation", "dev"), ("test", "testing"))}
 PLAIN: Names = {**{k: (k,) for k in ("edge_index", "adj_t", "edge_weight", "edge_attr", "x", "y", "ids", "num_nodes")}, **SPLIT}
 DGL_VERTICES: Names = {"x": ("feat", "features", "x", "attr"), "y": ("label", "labels", "y"), "ids": ("ids",), **SPLIT}
 DGL_EDGES: Names = {"edge_weight": ("weight", "w", "edge_weight")}

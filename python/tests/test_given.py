@@ -445,7 +445,9 @@ class Split(Given):
         ogb = {"train_idx": [2, 0], "valid_idx": [1], "test_idx": np.zeros(0, np.int32)}
         both = {**sets, "train_mask": np.array([1, 0, 1, 0])}
         mixed = {"train_idx": [0, 2], "valid_mask": np.array(want["val_mask"]), "test_mask": np.zeros((4, 1))}
-        for name, given in (("idx", sets), ("ogb", ogb), ("both", both), ("mixed", mixed)):
+        other = {"training_mask": np.array(want["train_mask"]), "dev_idx": [1], "testing_idx": []}
+        masks = {**other, "validation_mask": np.array(want["val_mask"])}
+        for name, given in (("idx", sets), ("ogb", ogb), ("both", both), ("mixed", mixed), ("other names", other), ("other masks", masks)):
             s, said = self.store({"edge_index": EDGES, "num_nodes": 4, **given})
             self.assertEqual({k: v.tolist() for k, v in s.items() if k.endswith("mask")}, want, name)
             self.assertEqual(said, [])

@@ -103,6 +103,14 @@ func isVertexTable(name string) bool {
 // filesOfNames are the files beside a data set that hold names.
 var filesOfNames = []string{fields.IDsFile, fields.ClassesFile, fields.ColumnsFile}
 
+// sets are the names of all sets with these endings.
+func sets(ends ...string) (keys []string) {
+	for k := range fields.SetNames {
+		keys = append(keys, fields.SetKeys(k, ends...)...)
+	}
+	return keys
+}
+
 // reads reports whether a data set of this format in a folder is read from a file of this name.
 func reads(d *dataset.Dataset, name string) bool {
 	stem := func(ends []string, stems ...string) bool {
@@ -115,9 +123,9 @@ func reads(d *dataset.Dataset, name string) bool {
 	}
 	switch d.Format {
 	case stores.Format:
-		return name == stores.MetaFile || stem([]string{".npy"}, stores.Keys...)
+		return name == stores.MetaFile || stem([]string{".npy"}, stores.Keys...) || stem([]string{".npy"}, sets(fields.SetEnds...)...)
 	case formatCSV:
-		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, "labels", "train", "val", "valid", "test")
+		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, "labels") || stem(columnEnds, sets("")...)
 	case formatEdges:
 		return dataset.IsEdgeFile(name)
 	case formatMatrix:

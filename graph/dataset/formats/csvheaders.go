@@ -34,7 +34,6 @@ func findFiles(dir string) (*csvFiles, error) {
 		into *string
 	}{
 		{"edges", textEnds, &f.edges}, {"features", featureEnds, &f.features}, {"labels", columnEnds, &f.labels},
-		{"train", columnEnds, &f.masks[0]}, {"val", columnEnds, &f.masks[1]}, {"test", columnEnds, &f.masks[2]},
 	} {
 		path, err := findFile(dir, one.stem, one.ends...)
 		if err != nil {
@@ -42,14 +41,21 @@ func findFiles(dir string) (*csvFiles, error) {
 		}
 		*one.into = path
 	}
-	valid, err := findFile(dir, "valid", columnEnds...)
-	if err == nil && valid != "" && f.masks[1] != "" {
-		err = fmt.Errorf("%s: there are both %s and %s; keep one", dir, filepath.Base(f.masks[1]), filepath.Base(valid))
+	for k, names := range fields.SetNames {
+		for _, stem := range names {
+			path, err := findFile(dir, stem, columnEnds...)
+			if err != nil {
+				return nil, err
+			}
+			if path != "" && f.masks[k] != "" {
+				return nil, fmt.Errorf("%s: there are both %s and %s; keep one", dir, filepath.Base(f.masks[k]), filepath.Base(path))
+			}
+			if path != "" {
+				f.masks[k] = path
+			}
+		}
 	}
-	if f.masks[1] == "" {
-		f.masks[1] = valid
-	}
-	return f, err
+	return f, nil
 }
 
 // begin is what the first lines of a text tell.

@@ -136,9 +136,16 @@ func readDGLNodes(d *dataset.Dataset, meta *dglMeta, opt dataset.Options) (*dglI
 		l.id, err = s.need(t.NodeID)
 		l.feat, l.label = s.column("feat"), s.column("label")
 		used := []string{t.NodeID, "feat", "label"}
-		for i, m := range d.Masks() {
-			l.masks[i] = s.column(m.Key)
-			used = append(used, m.Key)
+		for i := range l.masks {
+			l.masks[i] = -1
+			for _, key := range fields.SetKeys(i, "_mask") {
+				at := s.column(key)
+				if at >= 0 && l.masks[i] >= 0 {
+					return s.fault(at, "%s and another column are masks of the same set: keep one", key)
+				}
+				l.masks[i] = max(l.masks[i], at)
+				used = append(used, key)
+			}
 			if l.masks[i] >= 0 {
 				l.into[i] = make([]bool, ids.n)
 			}

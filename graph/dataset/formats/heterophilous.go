@@ -53,8 +53,17 @@ func loadHeterophilous(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, e
 
 // readSplits reads numbered splits, as rows of three masks, of which Options.MaskRow picks one, or the masks of a store.
 func readSplits(d *dataset.Dataset, z *npy.Archive, n int, opt dataset.Options) error {
-	keys := [3]string{"train_masks", "val_masks", "test_masks"}
-	if slices.ContainsFunc(keys[:], z.Has) {
+	keys, rows := [3]string{}, false
+	for k := range keys {
+		all := slices.DeleteFunc(fields.SetKeys(k, "_masks"), func(key string) bool { return !z.Has(key) })
+		if len(all) > 1 {
+			return memberFault(z, all[1], fmt.Errorf("there is also %s.npy; keep one", all[0]))
+		}
+		if len(all) == 1 {
+			keys[k], rows = all[0], true
+		}
+	}
+	if rows {
 		return readMaskRows(d, z, keys, n, opt.MaskRow)
 	}
 	return fields.ReadMasks(d, z, n)

@@ -80,14 +80,14 @@ func TestUnreadMembers(t *testing.T) {
 		"benchmark, mask":  {entries: append(slices.Clone(bench), mask), train: true},
 		"benchmark, masks": {entries: append(slices.Clone(bench), masks), train: true},
 		"benchmark, others": {entries: append(slices.Clone(bench), npy.Entry{Key: "train_idx", Data: []int64{0}}, weights, npy.Entry{Key: "ids", Data: []int64{7, 8}}, npy.Entry{Key: "readme", Data: []int64{7}}),
-			unread: "train_idx (split?), edge_weight (edge weights?), ids, readme"},
+			train: true, unread: "edge_weight (edge weights?), ids, readme"},
 		"weights left out":       {entries: append(slices.Clone(bench), weights), opt: dataset.Options{IgnoreWeights: true}},
 		"own weights left out":   {entries: datatest.With(bench, npy.Entry{Key: "adj_data", Data: []float32{1, 2}}), opt: dataset.Options{IgnoreWeights: true}},
 		"heterophilous, mask":    {entries: append(slices.Clone(pairs), mask), train: true},
 		"heterophilous, masks":   {entries: append(slices.Clone(pairs), mask, masks), train: true, unread: "train_mask (split?)"},
-		"heterophilous, others":  {entries: append(slices.Clone(pairs), npy.Entry{Key: "y", Data: []int64{0, 1}}, npy.Entry{Key: "val_idx", Data: []int64{0}}), unread: "y (labels?), val_idx (split?)"},
-		"store":                  {entries: append(slices.Clone(store), mask, npy.Entry{Key: "test_idx", Data: []int64{0}}, npy.Entry{Key: "_is_array", Data: []bool{true}}), train: true, unread: "test_idx (split?)"},
-		"store, weights":         {entries: append(slices.Clone(store), weights, npy.Entry{Key: "data", Data: []float32{3, 4}}), unread: "data (edge weights?)"},
+		"heterophilous, others":  {entries: append(slices.Clone(pairs), npy.Entry{Key: "y", Data: []int64{0, 1}}, npy.Entry{Key: "split", Data: []int64{0}}), unread: "y (labels?), split (split?)"},
+		"store":                  {entries: append(slices.Clone(store), mask, npy.Entry{Key: "tests", Data: []int64{0}}, npy.Entry{Key: "_is_array", Data: []bool{true}}), train: true, unread: "tests (split?)"},
+		"store, weights":         {entries: append(slices.Clone(store), weights, npy.Entry{Key: "weight", Data: []float32{3, 4}}), unread: "weight (edge weights?)"},
 		"SciPy matrix with more": {entries: append(slices.Clone(store), npy.Entry{Key: "shape", Data: []int64{2, 2}}, npy.Entry{Key: "format", Data: []string{"csr"}}, npy.Entry{Key: "y", Data: []int64{0, 1}}), unread: "shape, format"},
 	} {
 		path := datatest.NPZ(t, c.entries...)
@@ -136,6 +136,23 @@ func TestMatrixWeights(t *testing.T) {
 		}
 		if got := strings.Join(d.Notes, "; "); got != c.notes || d.Graph.Weight(0, 1) != c.weight || (d.Graph.Weights != nil) != (c.weight != 1) {
 			t.Errorf("%v: notes %q, weight %g", c, got, d.Graph.Weight(0, 1))
+		}
+	}
+	pair := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}, {Key: "weights", Data: []float32{3, 0.1}}}
+	for _, c := range []struct {
+		data any
+		opt  dataset.Options
+		want string
+	}{
+		{[]float64{3, 0.1}, dataset.Options{}, ""},
+		{[]float32{3, 0.5}, dataset.Options{}, "data.npy: byte 132: edge 1 has the weight 0.5, and 0.1 in weights.npy; keep one of these arrays, or ignore both (--ignore-weights)"},
+		{[]float32{3, nan()}, dataset.Options{}, "edge 1 has the weight NaN, and 0.1"},
+		{[]float32{3}, dataset.Options{}, "data.npy: has shape [1], want a weight for each of 2 edges"},
+		{[]float32{3, 0.5}, dataset.Options{IgnoreWeights: true}, ""},
+	} {
+		d, err := Load(datatest.NPZ(t, append(slices.Clone(pair), npy.Entry{Key: "data", Data: c.data})...), c.opt)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && d.Unread != nil {
+			t.Errorf("%v: got %v, want %q", c, err, c.want)
 		}
 	}
 	_, err := Load(datatest.NPZ(t, npy.Entry{Key: "indptr", Data: []int64{0, 1}}, npy.Entry{Key: "indices", Data: []int32{0}}, npy.Entry{Key: "data", Data: []float64{1, 2}}), dataset.Options{})

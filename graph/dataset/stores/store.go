@@ -134,10 +134,38 @@ func readWeights(d *dataset.Dataset, src fields.Arrays, edges int, opt dataset.O
 		return nil, nil
 	}
 	w, err := fields.ReadWeights(d, src, key, edges)
+	if err == nil && archive && key != matrixKey && src.Has(matrixKey) {
+		err = refuseOther(src, key, w, edges)
+	}
 	if w != nil && key == matrixKey {
 		d.Note("%s is read as weights of edges (--ignore-weights leaves them out)", key)
 	}
 	return w, err
+}
+
+// refuseOther refuses a matrix's values that are other weights of edges than w, nil for ones, which key has.
+func refuseOther(src fields.Arrays, key string, w []float32, edges int) error {
+	a, err := src.Array(matrixKey)
+	if err != nil {
+		return err
+	}
+	if len(a.Shape) != 1 || a.Len() != edges {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want a weight for each of %d edges", a.Shape, edges))
+	}
+	values, err := a.Float32()
+	if err != nil {
+		return err
+	}
+	for i, x := range values {
+		want := float32(1)
+		if w != nil {
+			want = w[i]
+		}
+		if x != want {
+			return a.Fault(i, fmt.Errorf("edge %d has the weight %g, and %g in %s.npy; keep one of these arrays, or ignore both (--ignore-weights)", i, x, want, key))
+		}
+	}
+	return nil
 }
 
 // takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones and of rows with weights.
@@ -278,4 +306,4 @@ const (
 )
 
 // Keys are the arrays of a native store.
-var Keys = []string{"indptr", "indices", weightsKey, weightsAlias, "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}
+var Keys = []string{"indptr", "indices", weightsKey, weightsAlias, "x", "x_indptr", "x_indices", "x_data", "y", "ids"}

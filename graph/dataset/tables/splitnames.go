@@ -13,17 +13,13 @@ func setOf(word string) (set int, ok bool) {
 	if fields.Unknown(word) {
 		return -1, true
 	}
-	switch strings.ToLower(word) {
-	case "train", "training":
-		return 0, true
-	case "val", "valid", "validation", "dev":
-		return 1, true
-	case "test", "testing":
-		return 2, true
-	case "unlabeled", "unlabelled":
-		return -1, true
+	word = strings.ToLower(word)
+	for set, names := range fields.SetNames {
+		if slices.Contains(names, word) {
+			return set, true
+		}
 	}
-	return 0, false
+	return -1, word == "unlabeled" || word == "unlabelled"
 }
 
 // maskName returns the set whose mask a column is by its name; several tells that it is the mask of one of several

@@ -305,28 +305,6 @@ func ReadTargets(d *dataset.Dataset, a *npy.Array, n int) error {
 	return nil
 }
 
-// ReadMasks reads the masks of n vertices by their names in a store; an empty one is none.
-func ReadMasks(d *dataset.Dataset, src Arrays, n int) error {
-	for _, k := range d.Masks() {
-		if !src.Has(k.Key) {
-			continue
-		}
-		a, err := Vector(src, k.Key, -1)
-		if err != nil {
-			return err
-		}
-		if a.Len() != n && a.Len() != 0 {
-			return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none; of numbers of vertices make a mask: m = numpy.zeros(%d, bool); m[numbers] = True", a.Len(), n, n))
-		}
-		if a.Len() == n {
-			if *k.Of, err = a.Bool(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // ReadShape reads the two dimensions of a matrix.
 func ReadShape(src Arrays, key string) (rows, cols int, err error) {
 	a, err := Vector(src, key, 2)
