@@ -189,7 +189,7 @@ func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 		kind = "gnn-benchmark"
 		d, err = loadBenchmark(z, opt)
 	case has("shape", "format") && !has("x") && !has("x_indptr") && !has("y"):
-		return nil, foreign{"a SciPy sparse matrix alone", matrixOf(`scipy.sparse.load_npz(IN)`)}.fault(z.Name())
+		return nil, scipyMatrix(z).fault(z.Name())
 	case has("indptr", "indices"):
 		kind = "a store"
 		d, err = stores.LoadArchive(z, opt)

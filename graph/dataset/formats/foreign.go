@@ -47,6 +47,37 @@ func entriesAlone(z *npy.Archive) foreign {
 		matrixOf(`scipy.sparse.coo_array((`+values+`, (a["row"], a["col"])), `+shape+`)`)}
 }
 
+// scipyMatrix is a matrix of SciPy, perhaps with arrays of a data set beside it.
+func scipyMatrix(z *npy.Archive) foreign {
+	const load = `scipy.sparse.load_npz(IN)`
+	more := ""
+	for _, key := range z.Keys() {
+		name := key
+		if strings.Contains(key, "IN") || strings.Contains(key, "OUT") {
+			continue // which the call has for the file
+		}
+		switch looksLike(key + ".npy") {
+		case dataset.LooksFeatures:
+			name = "x"
+		case dataset.LooksLabels:
+			name = "y"
+		case dataset.LooksSplit:
+		default:
+			if key != "ids" {
+				continue
+			}
+		}
+		if strings.Contains(more, fmt.Sprintf(`, %q:`, name)) {
+			name = key
+		}
+		more += fmt.Sprintf(`, %q: z[%q]`, name, key)
+	}
+	if more == "" {
+		return foreign{"a SciPy sparse matrix alone", matrixOf(load)}
+	}
+	return foreign{"a SciPy sparse matrix with more arrays", `z = numpy.load(IN); ` + storeOf(`{"adj_t": `+load+`.T`+more+`}`)}
+}
+
 // What to do where no call does it.
 const (
 	unpack     = ": unpack it"
@@ -121,8 +152,7 @@ var byEnd = map[string]foreign{
 }
 
 var (
-	metis = foreign{"a METIS graph", storeOf(`networkx.from_dict_of_lists({v: map(int, line.split()) ` +
-		`for v, line in enumerate(l for l in open(IN) if l[0] != "%") if v})`)}
+	metis         = foreign{"a METIS graph", ": write edges `from,to` (line v: neighbours of v; lone vertices get lost)"}
 	adjacencyList = foreign{"an adjacency list", storeOf(`networkx.read_adjlist(IN, create_using=networkx.DiGraph)`) +
 		` (networkx.Graph where an edge has no direction)`}
 )
