@@ -23,7 +23,7 @@ func isList(field string) bool {
 	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(i item) bool { return !i.valued })
 }
 
-// bareNumbers is what was seen of numbers without names in a column of lists.
+// bareNumbers is what was seen of numbers without names in a column of Lists or Categorical.
 type bareNumbers struct {
 	first  sighting // the first field of nothing else; its count is that of its numbers
 	broken bool     // a number has a point or a sign, as names that are numbers have not
@@ -45,13 +45,17 @@ func (b *bareNumbers) see(field string, all []item, line int) {
 	}
 }
 
-// fault is the error of a column of lists that holds vectors of numbers: with a point or a sign, or in brackets and equally many.
-func (b *bareNumbers) fault(file, column string) error {
-	if b.first.line == 0 || b.named || !b.broken && (b.open || b.uneven || b.first.count < 2) {
+// vectorFault is the error of a column that holds vectors of numbers: with a point or a sign, or, of lists, in brackets and equally many.
+func (c *column) vectorFault(file string) error {
+	b, flag, names := &c.bare, "--lists", " (if they are names, write ['1', '2'])"
+	if c.role == roleNames {
+		flag, names = "--categorical", ""
+	}
+	if b.first.line == 0 || b.named || !b.broken && (names == "" || b.open || b.uneven || b.first.count < 2) {
 		return nil
 	}
-	return fmt.Errorf("%s: line %d: column %q holds %.40q, numbers where --lists wants names: leave it out of --lists, and each number is a feature (if they are names, write ['1', '2'])",
-		file, b.first.line, column, b.first.field)
+	return fmt.Errorf("%s: line %d: column %q holds %.40q, numbers where %[5]s wants names: leave it out of %[5]s, and each number is a feature%s",
+		file, b.first.line, c.name, b.first.field, flag, names)
 }
 
 // learn gives names in a field of Categorical or Lists their features, in the order in which they come up.
@@ -64,6 +68,11 @@ func (w *columnWatch) learn(field string, list bool, line int) error {
 		w.names = map[string]int32{}
 	}
 	if !list {
+		all := []item{{name: field}}
+		if look(field, false).kind == cellVector && strings.ContainsAny(field[:1], "[({") {
+			all, _ = items(field, false)
+		}
+		w.bare.see(field, all, line)
 		return w.name(field)
 	}
 	all, err := items(field, w.blanks)

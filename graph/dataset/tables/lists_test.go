@@ -27,6 +27,9 @@ func TestLists(t *testing.T) {
 		{name: "equally many ids", nodes: "id,g\na,1|2\nb,2|3\n", change: lists, want: features("g=1,g=2,g=3\n1,1,0\n0,1,1\n")},
 		{name: "ids in quotes", nodes: "id,g\na,\"['1', '2']\"\nb,\"['2', '3.5']\"\n", change: lists, want: features("g=1,g=2,g=3.5\n1,1,0\n0,1,1\n")},
 		{name: "a number among names", nodes: "id,g\na,[1.5]\nb,[x]\n", change: lists, want: features("g=1.5,g=x\n1,0\n0,1\n")},
+		{name: "vectors as categories", nodes: "id,g\na,[67 27.67]\nb,[1 2]\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, fault: `nodes.csv: line 2: column "g" holds "[67 27.67]", numbers where --categorical wants names: leave it out of --categorical, and each number is a feature`},
+		{name: "pairs as categories", nodes: "id,g\na,[0 1]\nb,[1 1]\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, want: features("g=[0 1],g=[1 1]\n1,0\n0,1\n")},
+		{name: "numbers as categories", nodes: "id,g\na,2.5\nb,-1\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, want: features("g=-1,g=2.5\n0,1\n1,0\n")},
 		{name: "not a number", nodes: "id,g\na,2:nan\n", change: lists, fault: `column "g": "nan", behind "2", is no finite number`},
 		{name: "beyond float32", nodes: "id,g\na,4:1e39\n", change: lists, fault: `"1e39", behind "4", is no finite number`},
 	})

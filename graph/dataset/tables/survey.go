@@ -74,8 +74,8 @@ func (s *survey) conclude(in *tableIn) error {
 	if err := s.fault(); err != nil {
 		return err
 	}
-	for _, i := range s.c.of(roleLists) {
-		if err := s.c.all[i].bare.fault(s.t.Nodes, s.c.all[i].name); err != nil {
+	for _, i := range append(s.c.of(roleLists), s.c.of(roleNames)...) {
+		if err := s.c.all[i].vectorFault(s.t.Nodes); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ type columnWatch struct {
 
 	names  map[string]int32 // of Categorical and Lists: their features
 	blanks bool             // stand between the items of Lists
-	bare   bareNumbers      // of Lists
+	bare   bareNumbers      // of Lists and Categorical
 	words  map[string]int   // that stand for a field that is not known
 }
 
