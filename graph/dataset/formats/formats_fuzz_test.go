@@ -46,6 +46,7 @@ func FuzzBenchmark(f *testing.F) {
 	f.Add([]byte{0, 1, 3}, []byte{1, 0, 1}, []byte{0, 1, 1}, []byte{2}, []byte{1, 0}, uint8(2), uint8(3), uint8(0))
 	f.Add([]byte{0, 2, 2}, []byte{1, 1}, []byte{0, 2, 2}, []byte{2, 2}, []byte{255, 0}, uint8(2), uint8(3), uint8(1))
 	f.Add([]byte{0, 200}, []byte{}, []byte{}, []byte{}, []byte{0}, uint8(200), uint8(0), uint8(6))
+	f.Add([]byte{0, 1, 3}, []byte{1, 0, 1}, []byte{0, 1, 1}, []byte{2}, []byte{1, 0}, uint8(2), uint8(3), uint8(34))
 	f.Add([]byte{0, 1, 3}, []byte{1, 0, 1}, []byte{0, 1, 1}, []byte{2}, []byte{1, 0}, uint8(2), uint8(3), uint8(129))
 	f.Fuzz(func(t *testing.T, indptr, indices, xptr, columns, labels []byte, n, cols, how uint8) {
 		weights := make([]float32, len(indices))
@@ -69,6 +70,15 @@ func FuzzBenchmark(f *testing.F) {
 				all[i].Key = strings.NewReplacer("adj_", "adj_matrix.", "attr_", "attr_matrix.").Replace(all[i].Key)
 			}
 		}
+		if how&32 != 0 { // names and sets beside
+			var names []string
+			for _, y := range labels {
+				names = append(names, string(rune(y)))
+			}
+			more := []npy.Entry{{Key: "node_names", Data: names}, {Key: "attr_names", Data: names}, {Key: "class_names", Data: names[:len(names)/2]},
+				{Key: "valid_idx", Data: bytewise(labels)}, {Key: "dev_mask", Data: labels}}
+			all = append(all, more[:3+int(how&3)%3]...)
+		}
 		b := archive(t, all)
 		z, err := npy.ReadArchive(bytes.NewReader(b), int64(len(b)), "c.npz")
 		if err != nil {
@@ -89,7 +99,7 @@ func FuzzBenchmark(f *testing.F) {
 				}
 			}
 		}
-		if d.Features.Present() && len(all) == 9 {
+		if d.Features.Present() && len(all) >= 9 {
 			var want, got float64
 			for i, x := range values {
 				want += x * float64(columns[i]+1)
