@@ -131,7 +131,8 @@ func (d *Dataset) FoundHuge(x float32) {
 // NoteHuge notes the value that FoundHuge has told.
 func (d *Dataset) NoteHuge() {
 	if d.huge != 0 {
-		d.Note("features: the square of %g is beyond float32, so that training may end in NaN: give --standardize train, or divide the column", d.huge)
+		d.Note("features: the square of %g is beyond float32, so that training may end in NaN: "+
+			"give --standardize train, or divide the column", d.huge)
 	}
 }
 

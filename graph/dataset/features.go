@@ -9,7 +9,8 @@ import (
 	"capgnn/internal/room"
 )
 
-// validate checks the features of n vertices. finite: their values were looked through. huge gets a value whose square is beyond float32.
+// validate checks the features of n vertices. finite: their values were looked through. huge gets a value whose square is
+// beyond float32, or 0.
 func (f *Features) validate(n int, finite bool, rest func(), huge func(float32)) error {
 	if f.Cols < 0 || f.Cols > check.MaxCols {
 		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, check.MaxCols)

@@ -123,9 +123,10 @@ func reads(d *dataset.Dataset, name string) bool {
 	}
 	switch d.Format {
 	case stores.Format:
-		return name == stores.MetaFile || stem([]string{".npy"}, stores.Keys...) || stem([]string{".npy"}, sets(fields.SetEnds...)...)
+		arrays := append(sets(fields.SetEnds...), stores.Keys...)
+		return name == stores.MetaFile || stem([]string{".npy"}, arrays...)
 	case formatCSV:
-		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, "labels") || stem(columnEnds, sets("")...)
+		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, append(sets(""), "labels")...)
 	case formatEdges:
 		return dataset.IsEdgeFile(name)
 	case formatMatrix:

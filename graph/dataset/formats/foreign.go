@@ -75,7 +75,8 @@ func scipyMatrix(z *npy.Archive) foreign {
 	if more == "" {
 		return foreign{"a SciPy sparse matrix alone", matrixOf(load)}
 	}
-	return foreign{"a SciPy sparse matrix with more arrays", `z = numpy.load(IN); ` + storeOf(`{"adj_t": `+load+`.T`+more+`}`)}
+	return foreign{"a SciPy sparse matrix with more arrays",
+		`z = numpy.load(IN); ` + storeOf(`{"adj_t": `+load+`.T`+more+`}`)}
 }
 
 // What to do where no call does it.

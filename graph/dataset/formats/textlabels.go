@@ -229,8 +229,8 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
 		for _, name := range fields.Doubtful(sorted) {
 			k, _ := slices.BinarySearch(sorted, name)
-			d.Note("labels: class %.40q looks like a missing value, of %d vertices; leave the field empty where the class is not known",
-				name, check.CountOf(d.Labels, int32(k)))
+			d.Note("labels: class %.40q looks like a missing value, of %d vertices; "+
+				"leave the field empty where the class is not known", name, check.CountOf(d.Labels, int32(k)))
 		}
 	}
 	switch unlabelled := check.CountOf(d.Labels, -1); {

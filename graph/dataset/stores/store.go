@@ -162,7 +162,8 @@ func refuseOther(src fields.Arrays, key string, w []float32, edges int) error {
 			want = w[i]
 		}
 		if x != want {
-			return a.Fault(i, fmt.Errorf("edge %d has the weight %g, and %g in %s.npy; keep one of these arrays, or ignore both (--ignore-weights)", i, x, want, key))
+			return a.Fault(i, fmt.Errorf("edge %d has the weight %g, and %g in %s.npy; keep one of these arrays, "+
+				"or ignore both (--ignore-weights)", i, x, want, key))
 		}
 	}
 	return nil

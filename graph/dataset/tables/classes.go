@@ -96,8 +96,8 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		}
 		c.named = all
 		for _, text := range fields.Doubtful(all) {
-			in.note("column %q: class %.40q looks like a missing value and is in %s; leave the field empty where the class is not known",
-				c.column, text, counted(c.seen[text].count, "line"))
+			in.note("column %q: class %.40q looks like a missing value and is in %s; "+
+				"leave the field empty where the class is not known", c.column, text, counted(c.seen[text].count, "line"))
 		}
 	}
 	if n, words := count(c.words); n > 0 {

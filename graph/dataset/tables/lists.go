@@ -45,7 +45,8 @@ func (b *bareNumbers) see(field string, all []item, line int) {
 	}
 }
 
-// vectorFault is the error of a column that holds vectors of numbers: with a point or a sign, or, of lists, in brackets and equally many.
+// vectorFault is the error of a column that holds vectors of numbers: with a point or a sign, or, of lists, in brackets and
+// equally many.
 func (c *column) vectorFault(file string) error {
 	b, flag, names := &c.bare, "--lists", " (if they are names, write ['1', '2'])"
 	if c.role == roleNames {
@@ -54,8 +55,8 @@ func (c *column) vectorFault(file string) error {
 	if b.first.line == 0 || b.named || !b.broken && (names == "" || b.open || b.uneven || b.first.count < 2) {
 		return nil
 	}
-	return fmt.Errorf("%s: line %d: column %q holds %.40q, numbers where %[5]s wants names: leave it out of %[5]s, and each number is a feature%s",
-		file, b.first.line, c.name, b.first.field, flag, names)
+	return fmt.Errorf("%s: line %d: column %q holds %.40q, numbers where %[5]s wants names: "+
+		"leave it out of %[5]s, and each number is a feature%s", file, b.first.line, c.name, b.first.field, flag, names)
 }
 
 // learn gives names in a field of Categorical or Lists their features, in the order in which they come up.

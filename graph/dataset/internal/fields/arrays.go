@@ -131,13 +131,17 @@ func wantRows(rows int) string {
 
 // ReadValues reads float32 values and refuses NaN and infinity. at says where element i is, in a reader's words.
 func ReadValues(d *dataset.Dataset, src Arrays, key string, a *npy.Array, at func(i int) string) ([]float32, error) {
-	values, huge, err := readFloats(d, src, key, a, func(i int, x float32) error { return fmt.Errorf("%s is %g; features must be finite", at(i), x) })
+	values, huge, err := readFloats(d, src, key, a, func(i int, x float32) error {
+		return fmt.Errorf("%s is %g; features must be finite", at(i), x)
+	})
 	d.FoundHuge(huge)
 	return values, err
 }
 
-// readFloats reads float32 values, and finds the first whose square is beyond float32, 0 if there is none. notFinite is the error of element i that is x.
-func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFinite func(i int, x float32) error) (values []float32, huge float32, err error) {
+// readFloats reads float32 values, and finds the first whose square is beyond float32, 0 if there is none. notFinite is the
+// error of element i that is x.
+func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array,
+	notFinite func(i int, x float32) error) (values []float32, huge float32, err error) {
 	if values, err = mapped(d, src, key, a, npy.DType{Kind: 'f', Size: 4}, a.Float32); err != nil {
 		return nil, 0, err
 	}

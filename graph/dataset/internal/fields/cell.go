@@ -29,15 +29,18 @@ func Whole(field string) (int64, bool) {
 // Unknown reports whether a field of a table says that a value is not known, as R, pandas, Python and SQL write it.
 func Unknown(field string) bool {
 	switch strings.ToLower(field) {
-	case "", "na", "n/a", "#na", "#n/a", "#n/a n/a", "<na>", "nan", "-nan", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "none", "null", `\n`, "nil":
+	case "", "na", "n/a", "#na", "#n/a", "#n/a n/a", "<na>", "nan", "-nan", "none", "null", `\n`, "nil",
+		"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan":
 		return true
 	}
 	return field == "NaT" // pandas's date
 }
 
 // likeUnknown are texts that may stand for a value that is not known, beside those of Unknown in brackets.
-var likeUnknown = []string{"-1", "-1.0", "?", "??", "-", "--", "---", ".", "*", "nul", "nill", "unknown", "unlabeled", "unlabelled", "unclassified", "unspecified",
-	"missing", "undefined", "undef", "undetermined", "blank", "empty", "not known", "not available", "not applicable", "not specified", "no label", "no data", "n.a.", "n.a", "n.d.",
+var likeUnknown = []string{"-1", "-1.0", "?", "??", "-", "--", "---", ".", "*", "nul", "nill",
+	"unknown", "unlabeled", "unlabelled", "unclassified", "unspecified", "missing", "undefined", "undef", "undetermined",
+	"blank", "empty", "not known", "not available", "not applicable", "not specified", "no label", "no data",
+	"n.a.", "n.a", "n.d.",
 	"#value!", "#nv", "#div/0!", "#ref!", "#name?", "#null!", "#num!"}
 
 // LikeUnknown reports whether a text may stand for a value that is not known, though Unknown does not say so.

@@ -66,7 +66,8 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 	return nil
 }
 
-// takeClasses takes the names of classes, if there are as many; one class per vertex may have more. It notes names that are there twice.
+// takeClasses takes the names of classes, if there are as many; one class per vertex may have more. It notes names that are
+// there twice.
 func takeClasses(d *dataset.Dataset, where string, names []string) bool {
 	if len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil {
 		return false
@@ -90,7 +91,8 @@ func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
 		want int
 		free bool
 		into *[]string
-	}{{"node_names", d.Graph.Rows(), !named, &d.VertexNames}, {"attr_names", d.Features.Cols, d.ColumnNames == nil, &d.ColumnNames},
+	}{{"node_names", d.Graph.Rows(), !named, &d.VertexNames},
+		{"attr_names", d.Features.Cols, d.ColumnNames == nil, &d.ColumnNames},
 		{"class_names", d.Classes, d.ClassNames == nil, nil}} {
 		if !z.Has(f.key) {
 			continue
@@ -99,13 +101,14 @@ func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
 		if err != nil {
 			return err
 		}
-		if f.key == "node_names" && !named && strings.ContainsRune("iu", rune(a.DType.Kind)) && len(a.Shape) == 1 && a.Len() == f.want {
+		kind, one := a.DType.Kind, len(a.Shape) == 1
+		if f.key == "node_names" && !named && (kind == 'i' || kind == 'u') && one && a.Len() == f.want {
 			if d.IDs, err = a.Int64(); err != nil {
 				return err
 			}
 			continue
 		}
-		if !strings.ContainsRune("US", rune(a.DType.Kind)) || len(a.Shape) != 1 || a.Len() > max(f.want, int(check.MaxClasses(0))) {
+		if kind != 'U' && kind != 'S' || !one || a.Len() > max(f.want, int(check.MaxClasses(0))) {
 			d.Note("%s: has type %v and shape %v, want %d texts: left alone", f.key, a.DType, a.Shape, f.want)
 			continue
 		}

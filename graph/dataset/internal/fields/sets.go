@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -55,7 +56,8 @@ func ReadMasks(d *dataset.Dataset, src Arrays, n int) error {
 func readSet(a *npy.Array, n int, numbers bool) ([]bool, error) {
 	if !numbers {
 		if a.Len() != n && a.Len() != 0 {
-			return nil, a.Fault(-1, fmt.Errorf("has %d entries, want %d or none; numbers of vertices are train_idx, val_idx and test_idx", a.Len(), n))
+			return nil, a.Fault(-1, fmt.Errorf("has %d entries, want %d or none; "+
+				"numbers of vertices are train_idx, val_idx and test_idx", a.Len(), n))
 		}
 		if a.Len() == 0 {
 			return nil, nil
@@ -63,7 +65,8 @@ func readSet(a *npy.Array, n int, numbers bool) ([]bool, error) {
 		return a.Bool()
 	}
 	if a.DType.Kind == 'b' {
-		return nil, a.Fault(-1, fmt.Errorf("holds true and false, want numbers of vertices; a mask is train_mask, val_mask or test_mask"))
+		return nil, a.Fault(-1, errors.New("holds true and false, want numbers of vertices; "+
+			"a mask is train_mask, val_mask or test_mask"))
 	}
 	mask := make([]bool, n)
 	return mask, a.EachInt64(func(i int, piece []int64) error {
