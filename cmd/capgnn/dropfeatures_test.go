@@ -22,7 +22,7 @@ func TestDropFeatures(t *testing.T) {
 			"", "--devices cpu:threads=1,cpu:threads=1 --parts 3", "--devices cpu:0,cpu:0 --comm stale", "--devices cpu:0,cpu:0 --comm encoded", "--devices cpu:0,cpu:0 --isolated=layers=all",
 			"--isolated=chunks=4,phases=2,layers=all", "--batch-size 7 --epochs 4", "--no-precompute --no-transform-first --no-fuse --no-needed-rows",
 		} {
-			if (i+j)%3 > 0 && !long.Wanted() {
+			if (i+j)%5 > 0 && !long.Wanted() {
 				continue
 			}
 			args := func(more ...string) []string {

@@ -30,7 +30,7 @@ func TestSystemLimits(t *testing.T) {
 		s.oneLineOf(term.ExitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
 	}
 	s.oneLineOf(term.ExitDoesNotFit, "ulimit -v", "v", 1400<<10, tinyRun("--run-dir", "run")...)
-	s.oneLineOf(term.ExitDoesNotFit, ", which fits", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
+	s.oneLineOf(term.ExitDoesNotFit, ", or give --hidden ", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
 	s.oneLineOf(term.ExitDoesNotFit, "ulimit -d", "d", 150000, tinyRun("--run-dir", "run")...)
 	// Whatever devices are said to have, and planning what would fit takes no more.
 	big := []string{"--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB"}

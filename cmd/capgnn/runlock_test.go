@@ -299,7 +299,7 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 			}
 		}
 	}
-	p := s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "1000000", "--eval-every", "1", "--checkpoint-every", "50", "--run-dir", "run")
+	p := s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0,slow=20", "--epochs", "1000000", "--eval-every", "1", "--checkpoint-every", "50", "--run-dir", "run")
 	grows()
 	s.fails(term.ExitUsage, []string{fmt.Sprintf("--resume run: in use by process %d on ", p.Process.Pid), "train --quiet --dataset", "since 20"}, "train", "--resume", "run")
 	s.fails(term.ExitUsage, []string{"--run-dir run already holds a run"}, "train", "--dataset", data, "--run-dir", "run")

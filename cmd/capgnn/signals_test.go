@@ -27,7 +27,7 @@ var halfWritten = regexp.MustCompile(`\.tmp-|\.capgnn-|\.probe-`)
 // Moments are most often soon, where commands do one thing after another; CAPGNN_LONG=1 draws later ones and twice as many.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	moments, mean := 1, 300*time.Millisecond
+	moments, mean := 1, 150*time.Millisecond
 	if long.Wanted() {
 		moments, mean = 2, time.Second
 	}
