@@ -20,7 +20,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	out := &output{to: stdout}
 	err := term.CheckLimits()
 	if err == nil {
-		err = term.WithinLimits(newApp(out, stderr).Run(args))
+		app := newApp(out, stderr)
+		writeHelp(app, out, args)
+		err = term.WithinLimits(app.Run(args))
 		devices.Release()
 	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
@@ -101,7 +103,6 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		}
 		nameFlags(cmd)
 	}
-	writeHelp(app, stdout)
 	return app
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,9 +25,9 @@ const (
 	helpNames = 26
 )
 
-// writeHelp gives the program and its commands the texts that --help prints, wrapped for where they are printed: what a
-// command does, one example (its UsageText), its flags in the groups of their Category.
-func writeHelp(app *cli.App, out io.Writer) {
+// writeHelp gives the program the texts that --help prints, wrapped for where they are printed, and those of its commands whose text a
+// command line may print: what a command does, one example (its UsageText), its flags in the groups of their Category.
+func writeHelp(app *cli.App, out io.Writer, args []string) {
 	h := helpText{columns: helpColumns}
 	if f, ok := out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
@@ -34,7 +35,14 @@ func writeHelp(app *cli.App, out io.Writer) {
 		}
 	}
 	app.CustomAppHelpTemplate = h.app(app)
+	asked := slices.ContainsFunc(args, func(arg string) bool {
+		word, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		return word == "help" || word == "h"
+	})
 	for _, cmd := range app.Commands {
+		if !slices.Contains(args, cmd.Name) || !asked && len(cmd.Subcommands) == 0 {
+			continue
+		}
 		cmd.CustomHelpTemplate = h.command(cmd, app.Name+" "+cmd.Name)
 		for _, sub := range cmd.Subcommands {
 			sub.CustomHelpTemplate = h.command(sub, app.Name+" "+cmd.Name+" "+sub.Name)
