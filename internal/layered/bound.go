@@ -22,7 +22,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	if err != nil {
 		return Bound{}, err
 	}
-	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
+	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
 	for i := range parts {
 		d := &parts[i]
 		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
@@ -53,11 +53,16 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 	var ids, at, numbers, ratios, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
-	placed := e.places.row != nil
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
 		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
-		if ids = max(ids, 4*sources); placed && (t.given || t.layer > 0) {
+		reads, writes := e.places, e.places
+		if t.given {
+			reads = e.sums
+		} else if t.layer < 0 {
+			writes = e.sums
+		}
+		if ids = max(ids, 4*sources); reads.row != nil && (t.given || t.layer > 0) {
 			at = max(at, 4*sources)
 		}
 		if t.given && t.some {
@@ -84,7 +89,7 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 		if t.dense && !direct {
 			dense = max(dense, 4*sources*gpu.Bytes(t.in))
 		}
-		if last := i == len(e.tasks)-1; last || len(d.rows[i]) > 0 && !e.places.joined(d.rows[i]) {
+		if last := i == len(e.tasks)-1; last || len(d.rows[i]) > 0 && !writes.joined(d.rows[i]) {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}

@@ -24,7 +24,8 @@ type Evaluator struct {
 	need    *needed
 	scaling gnn.Scaling
 	workers []*worker
-	places  *places
+	places  *places   // of the rows of layers
+	sums    *places   // of those of ÂX
 	ax      Memory    // ÂX of own vertices; nil: not made yet
 	tables  [2]Memory // rows of layers; layers take turns
 	broken  error     // that a device has not come to an end with
@@ -53,7 +54,10 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 			inner[i] = nil
 		}
 	}
-	e.places = placesOf(p, &o, inner, e.need)
+	e.places, e.sums = placesOf(p, 0, inner, e.need), placesOf(p, -1, inner, e.need)
+	if slices.Contains(o.Devices, nil) {
+		e.places.withOthers(p, o.Part, inner)
+	}
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
 		parts[i] = divideAll(e.need, e.tasks, e.need.rows(e.tasks, inner[i]), o.chunkBytes(i), o.pieceBytes(i), params)
 		parts[i].inner = inner[i]
@@ -150,7 +154,7 @@ func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
 		h := e.hubOf(ctx)
 		defer h.Fail(errDone)
 		if err := e.each(h, func(w *worker) error {
-			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes(), 4*e.o.Model.In))
+			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes(), 4*e.o.Model.In, e.sums))
 		}, nil); err != nil {
 			return nil, errors.Join(err, mem.Close())
 		}
@@ -211,7 +215,7 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 		}
 		err = e.each(h, func(w *worker) error {
 			upload(w)
-			return w.run(t, i, in, w.toTable(table.mem, table.Row))
+			return w.run(t, i, in, w.toTable(table.mem, table.Row, e.places))
 		}, nil)
 		if err == nil && e.o.Complete != nil {
 			err = e.o.Complete(h, t.layer, table)
@@ -250,7 +254,7 @@ func (e *Evaluator) tableBytes(turn int) int64 {
 }
 
 // sumBytes is the size of ÂX.
-func (e *Evaluator) sumBytes() int64 { return 4 * int64(e.places.own) * int64(e.o.Model.In) }
+func (e *Evaluator) sumBytes() int64 { return 4 * int64(e.sums.rows) * int64(e.o.Model.In) }
 
 // Close gives back what the evaluator has taken, devices apart.
 func (e *Evaluator) Close() error {

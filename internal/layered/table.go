@@ -9,29 +9,41 @@ import (
 	"capgnn/internal/learn"
 )
 
-// places says in which row of this process's tables a vertex lies. Where all parts are of this process, that is its number. Else the vertices of its parts come first, part by part
-// and ascending in each, and then those of other processes that these read.
+// places says in which row of this process's tables a vertex lies that a layer computes: those of its parts come first, part by part and ascending in each, and then those of
+// other processes that these read.
 type places struct {
 	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
-	own    int     // rows of the process's own vertices
 	rows   int
 	others [][]graph.NodeID // by part: its vertices that are read here, those that more layers compute first, then ascending; their rows follow those of the parts before
 	need   *needed
 }
 
-// placesOf returns the places of the vertices; inner are those of every part, nil for parts of other processes.
-func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID, need *needed) *places {
-	n := p.Vertices()
-	if !slices.Contains(o.Devices, nil) {
-		return &places{own: n, rows: n, need: need}
+// placesOf returns the places of the vertices of parts, of those alone that layer 0 computes if layer is 0, of all if it is -1 (ÂX). inner are those of every part, nil for parts
+// of other processes.
+func placesOf(p *learn.Problem, layer int, inner [][]graph.NodeID, need *needed) *places {
+	n, own := p.Vertices(), 0
+	for _, list := range inner {
+		own += len(list)
 	}
-	x := &places{row: slices.Repeat([]int32{-1}, n), others: make([][]graph.NodeID, len(inner)), need: need}
+	if own == n && (layer < 0 || need.count[0] == n) {
+		return &places{rows: n, need: need}
+	}
+	x := &places{row: slices.Repeat([]int32{-1}, n), need: need}
 	for _, list := range inner {
 		for _, v := range list {
-			x.row[v] = int32(x.own)
-			x.own++
+			if need.has(layer, v) {
+				x.row[v] = int32(x.rows)
+				x.rows++
+			}
 		}
 	}
+	return x
+}
+
+// withOthers adds places of the vertices of other processes' parts.
+func (x *places) withOthers(p *learn.Problem, part []int32, inner [][]graph.NodeID) {
+	need := x.need
+	x.others = make([][]graph.NodeID, len(inner))
 	for _, list := range inner {
 		for _, v := range list {
 			if !need.has(1, v) { // it reads no table
@@ -40,12 +52,11 @@ func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID, need *needed
 			for _, u := range p.Graph.Row(int(v)) {
 				if x.row[u] == -1 && need.has(0, u) {
 					x.row[u] = 0 // until its turn comes
-					x.others[o.Part[u]] = append(x.others[o.Part[u]], u)
+					x.others[part[u]] = append(x.others[part[u]], u)
 				}
 			}
 		}
 	}
-	x.rows = x.own
 	for _, list := range x.others {
 		slices.SortFunc(list, func(a, b graph.NodeID) int { return cmp.Or(need.compare(b, a), cmp.Compare(a, b)) })
 		for _, v := range list {
@@ -53,19 +64,18 @@ func placesOf(p *learn.Problem, o *Options, inner [][]graph.NodeID, need *needed
 			x.rows++
 		}
 	}
-	return x
 }
 
-// of returns the rows of vertices: into, or the ids where they are rows.
-func (x *places) of(ids []graph.NodeID, into []int32) []int32 {
+// of returns the rows of vertices: room, which it makes larger, or the ids where they are rows.
+func (x *places) of(ids []graph.NodeID, room *[]int32) []int32 {
 	if x.row == nil {
 		return ids
 	}
-	into = resized(into, len(ids))
+	*room = resized(*room, len(ids))
 	for i, v := range ids {
-		into[i] = x.row[v]
+		(*room)[i] = x.row[v]
 	}
-	return into
+	return *room
 }
 
 // joined reports whether the rows of ids, which ascend and are of one part, lie one behind the other. There is one.
@@ -116,4 +126,4 @@ func (t *Table) Others(part int) ([]graph.NodeID, []byte) {
 }
 
 // Places returns the row of each vertex of this process's parts in what Aggregated returns; nil: its number.
-func (e *Evaluator) Places() []int32 { return e.places.row }
+func (e *Evaluator) Places() []int32 { return e.sums.row }

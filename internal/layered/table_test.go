@@ -156,7 +156,9 @@ func placedBytes(d *drawn, o *Options, mine graph.Range) (n gpu.Bytes) {
 	for v, part := range o.Part {
 		if mine.Has(int(part)) {
 			own++
-			reads[graph.NodeID(v)] = true
+			if need.has(0, graph.NodeID(v)) {
+				reads[graph.NodeID(v)] = true
+			}
 			if !need.has(1, graph.NodeID(v)) {
 				continue
 			}

@@ -44,7 +44,8 @@ type slot struct {
 	dense              []float32 // rows of features that do not lie by vertex
 	n                  int       // rows of features that are read: those of ids, or of the chunk's own
 	numbers            []int32   // of the chunk's own rows among those that are kept, where they are not one behind the other
-	at                 []int32   // where the rows of ids lie in tables; nil: at their numbers
+	at                 []int32   // where the rows of ids lie in what the task reads
+	room               []int32   // for at
 	dev                [inputs]gpu.Buffer
 
 	out  []byte    // what the chunk made, where it does not go straight to a table
@@ -132,8 +133,7 @@ type target struct {
 }
 
 // toTable writes rows of so many bytes to their places in a table.
-func (w *worker) toTable(table []byte, row int) target {
-	places := w.e.places
+func (w *worker) toTable(table []byte, row int, places *places) target {
 	return target{
 		place: func(ids []graph.NodeID) []byte {
 			if !places.joined(ids) {
@@ -227,8 +227,10 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	if s.n = len(s.ids); t.given {
 		s.n = s.rows
 	}
-	if t.given || t.layer > 0 {
-		s.at = w.e.places.of(s.ids, s.at)
+	if t.given {
+		s.at = w.e.sums.of(s.ids, &s.room)
+	} else if t.layer > 0 {
+		s.at = w.e.places.of(s.ids, &s.room)
 	}
 	if t.given && t.some {
 		s.numbers = numbered(s.numbers, own, w.part.inner)
