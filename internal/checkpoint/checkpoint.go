@@ -94,14 +94,14 @@ func Save(dir string, ckpt *File, keep int) error {
 		keep = 2
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("save checkpoint: %w", err)
+		return fmt.Errorf("save checkpoint in %s: %w", dir, cause(err))
 	}
 	if err := regular.CheckFolder(dir); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	path := filepath.Join(dir, fileName(ckpt.Epoch))
 	if err := atomicfile.Write(path, func(w io.Writer) error { return encode(w, ckpt) }); err != nil {
-		return fmt.Errorf("save checkpoint: %w", err)
+		return fmt.Errorf("save checkpoint %s: %w", path, cause(err))
 	}
 	epochs, err := epochsIn(dir)
 	if err != nil {
@@ -119,6 +119,9 @@ func Save(dir string, ckpt *File, keep int) error {
 	}
 	return removePartial(dir)
 }
+
+// cause returns what err says behind the verb and the file that it names first.
+func cause(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
 // LoadLatest returns the newest checkpoint in the folder dir that is whole. It is open: the caller closes it. skipped tells for each
 // newer one why it was passed over, a *FormatError where its bytes are wrong.

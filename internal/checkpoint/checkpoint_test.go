@@ -151,6 +151,31 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
+// full is a disk without room, and a section that cannot be read.
+type full struct{}
+
+var errFull = errors.New("no room")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+func (full) Read([]byte) (int, error)  { return 0, errFull }
+
+// One verb and the cause: where the disk is full, it does not matter at which section.
+func TestSaveSays(t *testing.T) {
+	large := fileOf(7, 20_000)
+	if err := encode(full{}, large); err != errFull {
+		t.Errorf("a full disk: %v", err)
+	}
+	dir := t.TempDir()
+	want := "save checkpoint " + filepath.Join(dir, fileName(0)) + ": section x/s: no room"
+	if err := Save(dir, &File{Sections: map[string]Section{"s": ofSize{full{}, 2}}}, 1); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	below := filepath.Join(dir, "gone", "checkpoint")
+	if err := Save(below, large, 1); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint in "+below+": ") || strings.Contains(err.Error(), "mkdir") {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
 // TestTruncated cuts a file at every section border, one byte around it, and inside the contents: each cut is
 // a typed error.
 func TestTruncated(t *testing.T) {

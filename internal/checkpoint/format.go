@@ -117,7 +117,10 @@ func encode(w io.Writer, c *File) error {
 			err = fmt.Errorf("%d bytes, not %d", n, s.content.Size())
 		}
 		if err != nil {
-			return fmt.Errorf("checkpoint section %s: %w", s.name, err)
+			if unwritten := buf.Flush(); unwritten != nil { // whatever the section is
+				return unwritten
+			}
+			return fmt.Errorf("section %s: %w", s.name, err)
 		}
 	}
 	if _, err := buf.Write(sum.Sum(nil)); err != nil {
