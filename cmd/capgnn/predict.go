@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,13 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		p.Weights = p.Folder.Best()
 	case "last":
 		p.Weights = p.Folder.Last()
+	default:
+		from := runfolder.Beside(p.Weights)
+		is, _ := os.Stat(string(from))
+		run, _ := os.Stat(string(p.Folder))
+		if p.Alone = from == ""; !os.SameFile(is, run) {
+			p.Learned = from
+		}
 	}
 	if err := chooseRows(c, p); err != nil {
 		return nil, err
@@ -160,7 +168,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if path := p.Config.DatasetPath; !c.IsSet("dataset") && path != "" && !term.Exists(path) {
 		return nil, term.Usagef("--run %s: its data set %s is not there: say where it is now with --dataset", p.Folder, path)
 	}
-	if err := errors.Join(p.UseScaling(), p.UseNames()); err != nil {
+	if err := cmp.Or(p.UseNames(), p.UseScaling()); err != nil {
 		return nil, err
 	}
 	if c.IsSet("dataset") {

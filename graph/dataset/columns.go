@@ -8,34 +8,43 @@ import (
 	"capgnn/internal/room"
 )
 
-// MatchColumns returns which of the columns named have is each of those named want, the columns of a run: nil where
+// Named are things that have names: what one and several of them are called.
+type Named struct{ One, Several string }
+
+// What MatchNames matches.
+var (
+	Columns = Named{"column", "columns"}
+	Classes = Named{"class", "classes"}
+)
+
+// MatchNames returns which of those named have is each of those named want, which are a run's: nil where
 // they lie alike, or where one side has no names. Names that are not the same on both sides are an error, and so are
 // names that stand twice in another order.
-func MatchColumns(have, want []string) (from []int, err error) {
+func MatchNames(of Named, have, want []string) (from []int, err error) {
 	if have == nil || want == nil || slices.Equal(have, want) {
 		return nil, nil
 	}
-	at, err := places(have, "data set")
+	at, err := places(of, have, "data set")
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := places(want, "run")
+	wanted, err := places(of, want, "run")
 	if err != nil {
 		return nil, err
 	}
 	missing, more := lacking(want, at), lacking(have, wanted)
-	const cure = "make it with the columns of the run's data"
+	cure := "make the data set with the " + of.Several + " of the run's data"
 	switch {
 	case len(missing) > 0 && len(more) > 0:
 		differ, all := max(len(missing), len(more)), max(len(want), len(have))
-		return nil, fmt.Errorf("column %.60q of the run is not in the data set, whose %.60q is not in the run (%d of %d columns differ): %s",
-			missing[0], more[0], differ, all, cure)
+		return nil, fmt.Errorf("%s %.60q of the run is not in the data set, whose %.60q is not in the run (%d of %d %s differ): %s",
+			of.One, missing[0], more[0], differ, all, of.Several, cure)
 	case len(missing) > 0:
-		return nil, fmt.Errorf("column %.60q of the run is not in the data set (%d of %d columns are missing): %s",
-			missing[0], len(missing), len(want), cure)
+		return nil, fmt.Errorf("%s %.60q of the run is not in the data set (%d of %d %s are missing): %s",
+			of.One, missing[0], len(missing), len(want), of.Several, cure)
 	case len(more) > 0:
-		return nil, fmt.Errorf("column %.60q of the data set is not in the run (%d more than its %d columns): %s",
-			more[0], len(more), len(want), cure)
+		return nil, fmt.Errorf("%s %.60q of the data set is not in the run (%d more than its %d %s): %s",
+			of.One, more[0], len(more), len(want), of.Several, cure)
 	}
 	from = make([]int, len(want))
 	for i, name := range want {
@@ -45,12 +54,12 @@ func MatchColumns(have, want []string) (from []int, err error) {
 }
 
 // places returns where each name stands.
-func places(names []string, whose string) (map[string]int, error) {
+func places(of Named, names []string, whose string) (map[string]int, error) {
 	at := make(map[string]int, len(names))
 	for i, name := range names {
 		if _, twice := at[name]; twice {
-			return nil, fmt.Errorf("two columns of the %s are called %.60q, and the names of data set and run differ: "+
-				"give each column a name of its own, or the same names in the same order", whose, name)
+			return nil, fmt.Errorf("two %s of the %s are called %.60q, and the names of data set and run differ: "+
+				"give each %s a name of its own, or the same names in the same order", of.Several, whose, name, of.One)
 		}
 		at[name] = i
 	}
@@ -72,7 +81,7 @@ func (d *Dataset) OrderColumns(want []string) error {
 	if !d.Features.Present() {
 		return nil
 	}
-	from, err := MatchColumns(d.ColumnNames, want)
+	from, err := MatchNames(Columns, d.ColumnNames, want)
 	if from == nil || err != nil {
 		return err
 	}

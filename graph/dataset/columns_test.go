@@ -8,7 +8,7 @@ import (
 )
 
 // Columns are matched by names where both sides have them; what cannot be matched is refused by name.
-func TestMatchColumns(t *testing.T) {
+func TestMatchNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		have, want []string
 		from       []int
@@ -26,7 +26,7 @@ func TestMatchColumns(t *testing.T) {
 		"twice in the data": {[]string{"a", "a", "b"}, []string{"a", "b", "c"}, nil, `two columns of the data set are called "a"`},
 		"twice in the run":  {[]string{"a", "b"}, []string{"b", "b"}, nil, `two columns of the run are called "b"`},
 	} {
-		from, err := MatchColumns(c.have, c.want)
+		from, err := MatchNames(Columns, c.have, c.want)
 		if !slices.Equal(from, c.from) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, %v, want %v, %q", name, from, err, c.from, c.err)
 		}

@@ -18,6 +18,15 @@ const (
 // Scaling is what standardising does to each column: (x - Mean) / Deviation, or x - Mean where the deviation is 0.
 type Scaling struct{ Mean, Deviation []float64 }
 
+// Reordered returns the scaling of columns in another order, in which column i is column to[i].
+func (s *Scaling) Reordered(to []int) *Scaling {
+	out := &Scaling{make([]float64, len(to)), make([]float64, len(to))}
+	for i, k := range to {
+		out.Mean[k], out.Deviation[k] = s.Mean[i], s.Deviation[i]
+	}
+	return out
+}
+
 // Check says what is wrong with a scaling for so many columns.
 func (s *Scaling) Check(cols int) error {
 	if len(s.Mean) != cols || len(s.Deviation) != cols {

@@ -126,7 +126,7 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 func (p *Prediction) suitsCut(in *datasets.Input) error {
 	byRows := func(how string) bool { return how == dataset.StandardizeRows }
 	if !reflect.DeepEqual(p.scaling, in.Scaling) || byRows(p.Config.Standardize) != byRows(in.Shards.Settled["standardize"]) {
-		return fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.Folder)
+		return fmt.Errorf("a folder of shards: its features were standardised otherwise than those of %s: name the data set itself", p.learned())
 	}
 	standard := runfolder.Default()
 	is, usual := datasets.Settled(&p.Config), datasets.Settled(&standard)
@@ -135,9 +135,9 @@ func (p *Prediction) suitsCut(in *datasets.Input) error {
 			return fmt.Errorf("a folder of shards: its %s are %q, those of %s %q: name the data set itself", name, in.Shards.Settled[name], p.Folder, is[name])
 		}
 	}
-	from, err := dataset.MatchColumns(in.Names.Columns, p.names.Columns)
+	from, err := dataset.MatchNames(dataset.Columns, in.Names.Columns, p.names.Columns)
 	if err == nil && from != nil {
-		err = fmt.Errorf("a folder of shards: its columns lie in another order than those of %s: name the data set itself", p.Folder)
+		err = fmt.Errorf("a folder of shards: its columns lie in another order than those of %s: name the data set itself", p.learned())
 	}
 	return err
 }

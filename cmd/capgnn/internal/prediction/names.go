@@ -1,26 +1,19 @@
 package prediction
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/graph/dataset"
 )
 
-// UseNames reads what the columns and the classes of the run are called. Finished runs of older versions know their
-// classes.
+// UseNames reads what the columns and the classes of the run are called whose weights are used.
 func (p *Prediction) UseNames() error {
-	n, err := p.Folder.ReadNames()
-	if err != nil {
-		return err
-	}
-	if n != nil {
-		p.names, p.weighs = *n, &n.Weighted
-		return nil
-	}
-	r, err := p.Folder.ReadResult()
-	if r != nil {
-		p.names.Classes = r.Classes
+	n, whole, err := p.learned().KeptNames()
+	if p.names = n; whole {
+		p.weighs = &p.names.Weighted
 	}
 	return err
 }
@@ -32,10 +25,10 @@ func (p *Prediction) sameWeights(weighted bool) error {
 		return nil
 	case weighted:
 		return fmt.Errorf("its edges have weights, those of %s have none: "+
-			"leave them out with `capgnn data import --ignore-weights`, or train a run with weights", p.Folder)
+			"leave them out with `capgnn data import --ignore-weights`, or train a run with weights", p.learned())
 	}
 	return fmt.Errorf("its edges have no weights, those of %s have some: "+
-		"add them, or train a run with `capgnn train --ignore-weights`", p.Folder)
+		"add them, or train a run with `capgnn train --ignore-weights`", p.learned())
 }
 
 // noteDirections says where one graph has every edge in both directions and the other has not.
@@ -45,41 +38,43 @@ func (p *Prediction) noteDirections() {
 		return
 	}
 	if *is {
-		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions: it is predicted as it is", p.Folder, p.Data.Name)
+		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions: it is predicted as it is", p.learned(), p.Data.Name)
 		return
 	}
-	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.Folder, p.Data.Name, p.Config.Dataset)
+	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.learned(), p.Data.Name, p.Config.Dataset)
 }
 
 // noteScales says where the features of the run and of the data set may be of different scales, because one side was
 // standardised before it was read.
 func (p *Prediction) noteScales() {
-	is, was := p.Data.Names.Standardized, p.names.Standardized
-	switch {
-	case !p.leads() || !p.Other || is == nil || was == nil:
-	case *was == dataset.StandardizeTrain && p.scaling == nil:
-		p.Console.Note("note: the features of %s were standardised when their store was written, which has no mean and deviation: "+
-			"those of %s may be of another scale. "+
-			"Import with --standardize none and train with --standardize train: such a run keeps both", p.Folder, p.Data.Name)
-	case *is != *was:
-		said := func(how string) string {
-			if how == "" {
-				return "as stored"
-			}
-			return "standardised (" + how + ")"
-		}
-		p.Console.Note("note: the features of %s are %s, and those of %s %s: they may be of another scale",
-			p.Folder, said(*was), p.Data.Name, said(*is))
+	if !p.leads() || !p.elsewhere() {
+		return
+	}
+	same := false
+	if p.Learned != "" {
+		same, _ = p.Learned.TrainedOn(p.Config.DatasetPath) // what is not known has the note
+	}
+	if note := runfolder.NoteScale(string(p.learned()), p.names.Standardized, p.scaling, p.Data.Name, p.Data.Names.Standardized, p.Data.Scaling, same); note != "" {
+		p.Console.Note("note: %s", note)
 	}
 }
 
+// learned is the folder of the run that the weights come from.
+func (p *Prediction) learned() runfolder.Dir { return cmp.Or(p.Learned, p.Folder) }
+
+// elsewhere reports whether other data are predicted than those that the weights come from.
+func (p *Prediction) elsewhere() bool { return p.Other || p.Learned != "" }
+
 // noteNames says where columns and classes are taken by their numbers because one side has no names.
 func (p *Prediction) noteNames(d *dataset.Dataset) {
+	if p.Alone && (p.names.Columns != nil || p.names.Classes != nil) {
+		p.Console.Note("note: no names.json is beside --weights %s: their columns and classes are taken to be those of %s", p.Weights, p.Folder)
+	}
 	if d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures() {
 		side := map[bool]string{true: "the run's", false: "the data set's"}[p.names.Columns == nil]
 		p.Console.Note("note: %s columns of features have no names: they are compared by their numbers", side)
 	}
-	if p.Other && p.names.Classes == nil && d.ClassNames != nil {
+	if p.elsewhere() && p.names.Classes == nil && d.ClassNames != nil {
 		p.Console.Note("note: the run's classes have no names: class k is called as in the data set")
 	}
 	if p.names.Classes != nil && d.ClassNames != nil {

@@ -35,8 +35,10 @@ const (
 // Prediction is one `predict` on its way.
 type Prediction struct {
 	*training.Run               // settings of the run, data and devices
-	Folder        runfolder.Dir // whose weights are used
+	Folder        runfolder.Dir // whose settings are used
 	Weights       string        // file
+	Learned       runfolder.Dir // of the run that they come from; "": Folder
+	Alone         bool          // they lie in no folder of a run
 	What          string
 	Layer         int // -1: the last hidden one
 	Out           string
@@ -207,16 +209,21 @@ func (p *Prediction) UseScaling() error {
 	if p.Config.MakesFeatures() {
 		return nil
 	}
-	s, err := p.Folder.ReadScaling()
+	s, err := p.learned().ReadScaling()
 	if err != nil {
 		return err
 	}
 	p.scaling = s
-	if s != nil || !p.Other {
+	if s != nil || !p.elsewhere() {
 		return nil
 	}
+	if how := p.names.Standardized; p.Learned != "" && how != nil {
+		if p.Config.Standardize = dataset.StandardizeNone; *how == dataset.StandardizeRows {
+			p.Config.Standardize = *how
+		}
+	}
 	if p.Config.Standardize == dataset.StandardizeTrain || p.Config.Standardize == dataset.Auto && datasets.LooksLike(p.Config.DatasetPath, "graphsaint") {
-		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.Folder)
+		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.learned())
 	}
 	if p.Config.Standardize != dataset.StandardizeRows { // which needs nothing of the run's data
 		p.Config.Standardize = dataset.StandardizeNone

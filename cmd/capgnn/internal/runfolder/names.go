@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"reflect"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/graph/dataset"
 	"capgnn/internal/regular"
 )
 
@@ -47,4 +50,62 @@ func (d Dir) ReadNames() (*DataNames, error) {
 		return nil, term.Usagef("read names %s: %w", d.names(), err)
 	}
 	return n, nil
+}
+
+// Beside returns the folder in which a file of weights lies if it keeps names of what they were trained on, else "".
+func Beside(weights string) Dir {
+	if d := Dir(filepath.Dir(weights)); term.Exists(d.names()) || d.HoldsRun() {
+		return d
+	}
+	return ""
+}
+
+// KeptNames returns what the run keeps of its data set; whole: all of it. Finished runs of older versions know their
+// classes alone.
+func (d Dir) KeptNames() (n DataNames, whole bool, err error) {
+	kept, err := d.ReadNames()
+	if kept != nil {
+		return *kept, true, nil
+	}
+	if err != nil {
+		return n, false, err
+	}
+	r, err := d.ReadResult()
+	if r != nil {
+		n.Classes = r.Classes
+	}
+	return n, false, err
+}
+
+// TrainedOn reports whether the run, if the folder holds one, is on the data set at path.
+func (d Dir) TrainedOn(path string) (bool, error) {
+	if !d.HoldsRun() {
+		return false, nil
+	}
+	cfg := Default()
+	err := ReadConfig(d.Config(), &cfg)
+	return path != "" && cfg.DatasetPath == path, err
+}
+
+// NoteScale says where the features of a run, which kept was and with of them, and those of a data set may be of
+// different scales; "": they are of one, or it is not known. Those of a run on the same data set are what they were.
+func NoteScale(run string, was *string, with *dataset.Scaling, data string, is *string, by *dataset.Scaling, same bool) string {
+	switch {
+	case is == nil || was == nil:
+	case *was == dataset.StandardizeTrain && with == nil && !same:
+		return fmt.Sprintf("the features of %s were standardised when their store was written, which has no mean and deviation: "+
+			"those of %s may be of another scale. "+
+			"Import with --standardize none and train with --standardize train: such a run keeps both", run, data)
+	case *is != *was:
+		said := func(how string) string {
+			if how == "" {
+				return "as stored"
+			}
+			return "standardised (" + how + ")"
+		}
+		return fmt.Sprintf("the features of %s are %s, and those of %s %s: they may be of another scale", run, said(*was), data, said(*is))
+	case with != nil && by != nil && !reflect.DeepEqual(with, by):
+		return fmt.Sprintf("the features of %s were standardised with another mean and deviation than those of %s: they may be of another scale", run, data)
+	}
+	return ""
 }

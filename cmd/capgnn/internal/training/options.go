@@ -12,7 +12,6 @@ import (
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/internal/number"
 	"capgnn/pipeline"
 	"capgnn/pipeline/halo"
@@ -82,32 +81,6 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	opt.OnBest = t.keepBest
 	t.here(&opt, t.Devices)
 	return opt, nil
-}
-
-// loadInitial reads the weights to start from, nil if none are named.
-func (t *Run) loadInitial(model gnn.Config) (_ gnn.StateDict, err error) {
-	if t.Config.Init == "" || !t.leads() {
-		return nil, nil
-	}
-	path := t.Config.Init
-	if t.Resume {
-		path = t.Dir.Initial()
-	}
-	t.initial, err = readInitial(path, model)
-	if err != nil {
-		return nil, term.Usagef("--init %s: %w", path, err)
-	}
-	return t.initial.StateDict(), nil
-}
-
-// readInitial reads the weights to start from.
-func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
-	tensors, err := gnn.ReadStateDict(path)
-	if err != nil {
-		return nil, err
-	}
-	w := gnn.NewWeights(model)
-	return w, w.LoadStateDict(tensors)
 }
 
 // epochDetail is what the progress bar says about an epoch and the last evaluation.
