@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -216,5 +217,37 @@ func TestPredictWeightsOfAnotherRun(t *testing.T) {
 	one, two := s.lines("one.csv", "vertex", "id", "label", "class"), s.lines("two.csv", "vertex", "id", "label", "class")
 	if fmt.Sprint(one) != fmt.Sprint(two) {
 		t.Error("other labels in two ranks")
+	}
+}
+
+// Names are the same in whatever normal form of Unicode a table has them: columns, classes, and labels of one table.
+func TestNamesInNormalForms(t *testing.T) {
+	s := newSandbox(t)
+	apart, composed := "Mu\u0308nchen", "M\u00fcnchen"
+	for data, name := range map[string]string{"a": apart, "b": composed} {
+		s.cities(data, "age", "dist", func(c string) string { return strings.Replace(c, "Rome", name, 1) }, "cls")
+		text, err := os.ReadFile(s.path(data + "/classes.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.replace(data+"/classes.csv", string(bytes.Replace(text, []byte("mid"), []byte(name), 1)))
+	}
+	for _, data := range []string{"a", "b"} {
+		s.must("train", "--quiet", "--dataset", data, "--hidden", "4", "--epochs", "2", "--devices", cpus(1), "--run-dir", "run-"+data)
+	}
+	for _, c := range [][2]string{{"run-a", "b"}, {"run-b", "a"}} {
+		s.must("predict", "--quiet", "--run", c[0], "--dataset", c[1], "--what", "labels", "--out", "out.csv")
+		s.must("train", "--quiet", "--dataset", c[1], "--hidden", "4", "--epochs", "1", "--devices", cpus(1), "--init", c[0]+"/model.safetensors", "--run-dir", "init-"+c[1])
+	}
+	words := "cls\n"
+	for v := range 120 {
+		words += []string{apart, composed, "Lima"}[v%3] + "\n"
+	}
+	s.replace("a/labels.csv", words)
+	if err := os.Remove(s.path("a/classes.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.train("--dataset", "a", "--hidden", "4", "--epochs", "1", "--devices", cpus(1)); !slices.Equal(r.Classes, []string{"Lima", composed}) {
+		t.Errorf("classes %q", r.Classes)
 	}
 }

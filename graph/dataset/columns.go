@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/text/unicode/norm"
+
 	"capgnn/internal/room"
 )
 
@@ -51,6 +53,16 @@ func MatchNames(of Named, have, want []string) (from []int, err error) {
 		from[i] = at[name]
 	}
 	return from, nil
+}
+
+// Composed returns names in the normal form in which characters are composed (NFC): tables that were written on macOS
+// may have others, which read the same.
+func Composed(names []string) []string {
+	out := slices.Clone(names)
+	for i, name := range out {
+		out[i] = norm.NFC.String(name)
+	}
+	return out
 }
 
 // places returns where each name stands.

@@ -49,6 +49,7 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.ColumnNames, d.ClassNames = dataset.Composed(d.ColumnNames), dataset.Composed(d.ClassNames)
 	if err = suits(opt, d); err == nil {
 		err = d.Validate()
 	}

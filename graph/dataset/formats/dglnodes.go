@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/adjacency"
@@ -271,6 +273,7 @@ func (l *dglNodes) takeLabel(s *sheet, v int) error {
 		l.labels[v] = -1
 		return nil
 	}
+	field = norm.NFC.String(field)
 	k, ok := l.names[field]
 	if !ok {
 		k = int32(len(l.names))

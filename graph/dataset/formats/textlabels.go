@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
@@ -110,6 +112,7 @@ func (l *textLabels) read() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	name = norm.NFC.Bytes(name)
 	y, known := l.words[string(name)]
 	switch _, number := fields.Number(string(name)); {
 	case known:
@@ -277,7 +280,7 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 		return nil // whoever reads it finds the fault
 	}
 	l.words = map[string]int32{}
-	for y, name := range classes {
+	for y, name := range dataset.Composed(classes) {
 		l.words[name], l.fixed = int32(y), true
 	}
 	switch {

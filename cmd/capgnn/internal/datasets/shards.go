@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
+	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
 	"capgnn/rapa"
@@ -132,7 +133,7 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	if p.Labels = []int32{}; f.MultiLabel {
 		p.Labels, p.Targets = nil, []uint8{}
 	}
-	names := runfolder.DataNames{Columns: f.ColumnNames, Classes: f.ClassNames, Weighted: f.Weighted(), Symmetric: &f.Symmetric}
+	names := runfolder.DataNames{Columns: dataset.Composed(f.ColumnNames), Classes: dataset.Composed(f.ClassNames), Weighted: f.Weighted(), Symmetric: &f.Symmetric}
 	if how, known := f.Settled[Standardised]; known {
 		names.Standardized = &how
 	}

@@ -49,6 +49,7 @@ func (d Dir) ReadNames() (*DataNames, error) {
 	if err := json.Unmarshal(text, n); err != nil {
 		return nil, term.Usagef("read names %s: %w", d.names(), err)
 	}
+	n.Columns, n.Classes = dataset.Composed(n.Columns), dataset.Composed(n.Classes)
 	return n, nil
 }
 
@@ -72,7 +73,7 @@ func (d Dir) KeptNames() (n DataNames, whole bool, err error) {
 	}
 	r, err := d.ReadResult()
 	if r != nil {
-		n.Classes = r.Classes
+		n.Classes = dataset.Composed(r.Classes)
 	}
 	return n, false, err
 }

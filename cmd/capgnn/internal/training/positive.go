@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/text/unicode/norm"
+
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/learn"
 )
@@ -19,7 +21,7 @@ func (t *Run) settlePositive() error {
 		return nil
 	}
 	if want != "" {
-		class := slices.Index(t.Data.Names.Classes, want)
+		class := slices.Index(t.Data.Names.Classes, norm.NFC.String(want))
 		if n, err := strconv.Atoi(want); class < 0 && err == nil && (n == 0 || n == 1) {
 			class = n
 		}
