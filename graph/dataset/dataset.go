@@ -38,6 +38,7 @@ type Dataset struct {
 	Splits      int      // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
 	Exact   map[int][]float64 // columns of the features whose differences float32 changes, as the files have them; only while a data set is loaded
+	Huge    float32           // a value of the features as stored whose square is beyond float32; 0: none was seen
 	Scaling *Scaling          // what the features were standardised with; nil: they are as stored
 	// Standardised says how the features have been standardised, here or before a store was written: train, rows, or ""
 	// for not, or not known.
@@ -51,8 +52,7 @@ type Dataset struct {
 	Unread []Unread // other files there
 
 	mapped []Mapped
-	huge   float32 // a value of the features whose square is beyond float32; 0: none was seen
-	finite bool    // whoever read the features has looked: Validate does not look through them again
+	finite bool // whoever read the features has looked: Validate does not look through them again
 }
 
 // Features are the input rows: dense, or CSR where Indptr is given.
@@ -121,21 +121,6 @@ func (d *Dataset) Keep(m Mapped) { d.mapped = append(d.mapped, m) }
 // FoundFinite says that no value of the features is NaN or infinite, which is not looked for again, or no longer: others have come in their place.
 func (d *Dataset) FoundFinite(yes bool) { d.finite = yes }
 
-// FoundHuge says which value of the features, 0 for none, is too large for its square to be a float32.
-func (d *Dataset) FoundHuge(x float32) {
-	if d.huge == 0 {
-		d.huge = x
-	}
-}
-
-// NoteHuge notes the value that FoundHuge has told.
-func (d *Dataset) NoteHuge() {
-	if d.huge != 0 {
-		d.Note("features: the square of %g is beyond float32, so that training may end in NaN: "+
-			"give --standardize train, or divide the column", d.huge)
-	}
-}
-
 // Note adds a line that a user should see.
 func (d *Dataset) Note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
@@ -153,7 +138,7 @@ func (d *Dataset) Validate() error {
 	if d.Graph.Cols != n {
 		return fmt.Errorf("graph: %d rows, but %d columns", n, d.Graph.Cols)
 	}
-	if err := d.Features.validate(n, d.finite, d.Rest, d.FoundHuge); err != nil {
+	if err := d.Features.validate(n, d.finite, d.Rest, &d.Huge); err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
 	if err := d.validateLabels(n); err != nil {

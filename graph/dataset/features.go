@@ -9,9 +9,9 @@ import (
 	"capgnn/internal/room"
 )
 
-// validate checks the features of n vertices. finite: their values were looked through. huge gets a value whose square is
-// beyond float32, or 0.
-func (f *Features) validate(n int, finite bool, rest func(), huge func(float32)) error {
+// validate checks the features of n vertices. finite: their values were looked through. huge is set to a value whose
+// square is beyond float32.
+func (f *Features) validate(n int, finite bool, rest func(), huge *float32) error {
 	if f.Cols < 0 || f.Cols > check.MaxCols {
 		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, check.MaxCols)
 	}
@@ -23,7 +23,7 @@ func (f *Features) validate(n int, finite bool, rest func(), huge func(float32))
 			return nil
 		}
 		i, x := check.FirstMapped(f.Dense, rest)
-		if huge(x); i >= 0 {
+		if *huge = x; i >= 0 {
 			return fmt.Errorf("row %d, column %d is %g", i/f.Cols, i%f.Cols, f.Dense[i])
 		}
 		return nil
@@ -52,7 +52,7 @@ func (f *Features) validate(n int, finite bool, rest func(), huge func(float32))
 		return nil
 	}
 	i, x := check.FirstMapped(f.Data, rest)
-	if huge(x); i >= 0 {
+	if *huge = x; i >= 0 {
 		return fmt.Errorf("value %d (column %d) is %g", i, f.Indices[i], f.Data[i])
 	}
 	return nil

@@ -92,7 +92,10 @@ func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error 
 		return standardise(d, path, opt)
 	}
 	noteRounded(d)
-	d.NoteHuge()
+	if d.Huge != 0 {
+		d.Note("features: the square of %g is beyond float32, so that training may end in NaN: "+
+			"give --standardize train, or divide the column", d.Huge)
+	}
 	return nil
 }
 

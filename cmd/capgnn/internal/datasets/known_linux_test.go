@@ -94,3 +94,27 @@ func TestKnownStoreIsNotReadThrough(t *testing.T) {
 		t.Errorf("changed: %v", err)
 	}
 }
+
+// Features that may overflow are noted each time that a store is loaded.
+func TestHugeFeaturesAreNotedEveryTime(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("CAPGNN_CACHE_LIMIT", "")
+	d := toy()
+	d.Features = dataset.Features{Cols: 1, Dense: []float32{1, 2, 3, 1e30}}
+	cfg := runfolder.Default()
+	cfg.Dataset = filepath.Join(t.TempDir(), "store")
+	if err := stores.Write(cfg.Dataset, d, nil); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2100 * time.Millisecond) // files that are younger are not remembered
+	for k := range 2 {
+		var notes strings.Builder
+		in, err := Load(t.Context(), &term.Console{Out: io.Discard, Err: &notes}, &cfg)
+		if err == nil {
+			err = in.Release()
+		}
+		if err != nil || !strings.Contains(notes.String(), "note: features: the square of 1e+30 is beyond float32") {
+			t.Errorf("time %d: %v, notes %q", k, err, &notes)
+		}
+	}
+}

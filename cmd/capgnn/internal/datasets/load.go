@@ -173,7 +173,9 @@ func read(ctx context.Context, k *term.Console, cfg *runfolder.Config, opt datas
 	if err != nil {
 		return nil, term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
 	}
-	remember()
+	if d.Huge == 0 { // which is noted every time
+		remember()
+	}
 	cfg.DatasetPath = path
 	for _, note := range d.Notes {
 		k.Note("note: %s", note)

@@ -134,7 +134,7 @@ func ReadValues(d *dataset.Dataset, src Arrays, key string, a *npy.Array, at fun
 	values, huge, err := readFloats(d, src, key, a, func(i int, x float32) error {
 		return fmt.Errorf("%s is %g; features must be finite", at(i), x)
 	})
-	d.FoundHuge(huge)
+	d.Huge = huge
 	return values, err
 }
 
