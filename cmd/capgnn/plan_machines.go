@@ -90,6 +90,8 @@ func printMachines(p *training.MachinePlan, k *term.Console) error {
 		}
 		if !c.Fits {
 			note = "does not fit"
+		} else if p.Doubtful(i) {
+			note = moreThanSum
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s of %s\t%s\n", c.Machines, devices.InWords(strings.Join(c.Devices, ",")), term.Duration(&c.EpochS), number.Ratio.Text(c.Speedup), encoded, busiest,
 			term.Size(c.Peak), term.Size(c.Budget), note)
@@ -98,7 +100,11 @@ func printMachines(p *training.MachinePlan, k *term.Console) error {
 		return err
 	}
 	pairsOf(p, k.Out)
-	_, err := fmt.Fprintln(k.Out, machineAdvice(p))
+	advice := machineAdvice(p)
+	if p.Best > 0 && p.Doubtful(p.Best-1) {
+		advice += "\ndoubtful: " + doubt(&p.Counts[p.Best-1].Subset)
+	}
+	_, err := fmt.Fprintln(k.Out, advice)
 	return err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -85,6 +86,39 @@ func TestPlanTakesMachines(t *testing.T) {
 			t.Errorf("%s: %v, %+v, want %d choices", tc.args, err, m.Subsets, tc.choices)
 		}
 		s.must(append([]string{"train", "--quiet"}, args...)...)
+	}
+}
+
+// No number of machines promises more than the sum of what they do one by one without a word, with encoded rows neither.
+func TestPlanMachinesDoubts(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	m := s.planOver("--devices", "sim:rtx3090,sim:gtx1650,sim:rtx3090", "--machines", "1,1,1", "--net", "1000Gbit/s,0s")
+	alone := s.planOver("--devices", "sim:gtx1650", "--machines", "1,1", "--net", "1000Gbit/s,0s").Counts[0].EpochS
+	for k, c := range m.Counts {
+		want := []float64{1, 1 + m.Counts[0].EpochS/alone, 2 + m.Counts[0].EpochS/alone}[k]
+		if math.Abs(c.Sum-want) > 1e-9 || m.Doubtful(k) {
+			t.Errorf("%d machines do %g of one, %g by their sum, want %g", c.Machines, c.Speedup, c.Sum, want)
+		}
+	}
+	one, half, third := 1.0, 0.5, 1.0/3
+	for _, tc := range []struct {
+		speedup           float64
+		encoded, encoded1 *float64
+		want              bool
+	}{{1.9, nil, nil, false}, {2.1, nil, nil, true}, {1, &half, nil, false}, {1, &third, nil, true}, {1, &third, &one, true}, {1, &third, &half, false}} {
+		var b strings.Builder
+		m := &training.MachinePlan{Best: 2, Encoded: tc.encoded != nil, Counts: []training.MachineCount{
+			{Machines: 1, Subset: training.Subset{EpochS: 1, Fits: true, Speedup: 1, Sum: 1}, EncodedS: tc.encoded1},
+			{Machines: 2, Subset: training.Subset{EpochS: 1 / tc.speedup, Fits: true, Speedup: tc.speedup, Sum: 2}, EncodedS: tc.encoded}}}
+		if err := printMachines(m, &term.Console{Out: &b}); err != nil {
+			t.Fatal(err)
+		}
+		for _, says := range []string{"more than the sum\n", "\ndoubtful: more than their sum, 2.00: run `capgnn profile` on an idle machine\n"} {
+			if strings.Contains(b.String(), says) != tc.want {
+				t.Errorf("%+v: want %q %v in\n%s", tc, says, tc.want, b.String())
+			}
+		}
 	}
 }
 

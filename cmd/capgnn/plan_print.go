@@ -74,7 +74,7 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 		}
 		fmt.Fprintf(t, "best choice\t%s\n", text)
 		if best.Fits && best.Doubtful() {
-			fmt.Fprintf(t, "doubtful\tmore than their sum, %s: run `capgnn profile` on an idle machine\n", number.Ratio.Text(best.Sum))
+			fmt.Fprintf(t, "doubtful\t%s\n", doubt(&best))
 		}
 	}
 	if m.Staleness != nil {
@@ -105,6 +105,11 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	return t.Flush()
 }
 
+// doubt says that a forecast promises more than the sum of what there is.
+func doubt(s *training.Subset) string {
+	return fmt.Sprintf("more than their sum, %s: run `capgnn profile` on an idle machine", number.Ratio.Text(s.Sum))
+}
+
 // onAllDevices returns what the run would take on all its devices, nil where that was not told.
 func onAllDevices(m *training.MemoryPlan) *training.Subset {
 	for i := range m.Subsets {
@@ -133,6 +138,9 @@ func bufferTable(d *training.DeviceMemory, w io.Writer) error {
 	return t.Flush()
 }
 
+// moreThanSum marks forecasts that are doubtful.
+const moreThanSum = "more than the sum"
+
 // subsetTable prints what every choice of devices would take.
 func subsetTable(w io.Writer, choices []training.Subset) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -142,7 +150,7 @@ func subsetTable(w io.Writer, choices []training.Subset) error {
 		if !s.Fits {
 			note = "does not fit"
 		} else if s.Doubtful() {
-			note = "more than the sum"
+			note = moreThanSum
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", devices.InWords(strings.Join(s.Devices, ",")), term.Duration(&s.EpochS), term.Duration(&s.CommS), term.Size(s.Bytes),
 			term.Size(s.Peak), term.Size(s.Budget), number.Ratio.Text(s.Speedup), note)

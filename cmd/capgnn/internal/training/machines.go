@@ -2,6 +2,8 @@ package training
 
 import (
 	"context"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/pipeline/halo"
+	"capgnn/profiler"
 )
 
 // MachinePlan is what a run would take on one machine, on two, and so on.
@@ -33,6 +36,20 @@ type MachineCount struct {
 	Busiest gpu.Bytes   `json:"busiest"`
 	// EncodedS is the epoch with rows of other parts as int8; null: they are encoded already, or there are none.
 	EncodedS *float64 `json:"encoded_epoch_s"`
+}
+
+// Doubtful is that of Subset for machines in place of devices, also of encoded rows against those on one machine.
+func (p *MachinePlan) Doubtful(k int) bool {
+	c := p.Counts[k]
+	if c.Subset.Doubtful() || c.EncodedS == nil {
+		return c.Subset.Doubtful()
+	}
+	one := p.Counts[0].EpochS
+	if encoded := p.Counts[0].EncodedS; encoded != nil {
+		one = *encoded
+	}
+	c.Speedup = one / *c.EncodedS
+	return c.Subset.Doubtful()
 }
 
 // ChooseMachines is ChooseDevices of a plan for machines: devices are those of all machines, or of one of machines that are alike.
@@ -112,6 +129,7 @@ func (t *Run) PlanMachines(ctx context.Context) (*MachinePlan, error) {
 	bar := t.Console.Begin("forecast", int64(len(machines)), "machines", 0)
 	defer bar.End()
 	least, fits := 0.0, false
+	var alone []float64 // seconds of an epoch, by machine
 	for k := range machines {
 		some := *profile
 		n := sumOf(machines[:k+1])
@@ -119,6 +137,16 @@ func (t *Run) PlanMachines(ctx context.Context) (*MachinePlan, error) {
 		c, err := t.on(t.Specs[:n], &some).countMachines(ctx, machines[:k+1])
 		if err != nil {
 			return nil, err
+		}
+		if t.Config.Isolated.Value == nil { // else parts leave work out
+			took, err := t.alone(ctx, profile, machines, alone, c.EpochS)
+			if err != nil {
+				return nil, err
+			}
+			alone = append(alone, took)
+			for _, s := range alone {
+				c.Sum += alone[0] / max(s, math.SmallestNonzeroFloat64)
+			}
 		}
 		if p.Counts = append(p.Counts, c); p.Counts[0].EpochS > 0 {
 			p.Counts[k].Speedup = p.Counts[0].EpochS / c.EpochS
@@ -131,6 +159,29 @@ func (t *Run) PlanMachines(ctx context.Context) (*MachinePlan, error) {
 		bar.At(int64(k+1), term.Counted(k+1, "machine"))
 	}
 	return p, nil
+}
+
+// alone returns the seconds of an epoch on the next machine alone, behind those of the machines before it; of the first one they are known.
+func (t *Run) alone(ctx context.Context, profile *profiler.Profile, machines []int, before []float64, first float64) (float64, error) {
+	kinds := func(k int) (list []int) {
+		for i := sumOf(machines[:k]); i < sumOf(machines[:k+1]); i++ {
+			list = append(list, kindOf(t.Specs, i))
+		}
+		return list
+	}
+	k := len(before)
+	for j := range before {
+		if slices.Equal(kinds(j), kinds(k)) {
+			return before[j], nil
+		}
+	}
+	if k == 0 {
+		return first, nil
+	}
+	some, m, n := *profile, sumOf(machines[:k]), sumOf(machines[:k+1])
+	some.Devices = profile.Devices[m:n]
+	c, err := t.on(t.Specs[m:n], &some).countMachines(ctx, machines[k:k+1])
+	return c.EpochS, err
 }
 
 // countMachines forecasts a run on all its machines, which have so many devices each.
