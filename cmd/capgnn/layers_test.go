@@ -48,6 +48,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		if at := slices.Index(args, "--run-dir"); at >= 0 && slices.Contains(args, "--seeds") { // a folder of its own each time
 			calls++
 			args[at+1] = fmt.Sprint("seeds-", calls)
+			args[slices.Index(args, "--seeds")+1] = "1-2"
 		}
 		args = append(append(args, "--hidden", "16", "--quiet", "--layers", layers), more...)
 		if args[0] == "train" && !slices.Contains(args, "--schedule") { // a schedule is of all its epochs
@@ -70,9 +71,12 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		}
 	}
 	for _, layers := range []string{"1", "2"} {
-		for _, line := range lines {
+		for i, line := range lines {
 			if strings.Contains(line[1], "--net net.json") {
 				continue // which ranks write
+			}
+			if layers == "2" && i%2 > 0 && !long.Wanted() {
+				continue
 			}
 			try(line[1], layers)
 			special := slices.ContainsFunc([]string{"--plan", "--parts", "--out", "--seeds", "--shards", "--machines"}, func(flag string) bool { return strings.Contains(line[1], flag) })
