@@ -54,6 +54,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // so that ranks do not ignore it, as what a shell starts behind & does
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
