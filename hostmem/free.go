@@ -77,11 +77,14 @@ func (r *room) within(limit, used int64, by string) {
 }
 
 // groupFiles names the files of one version of control groups.
-type groupFiles struct{ limit, usage, cache string }
+type groupFiles struct {
+	limit, usage string
+	cache        [2]string // pages of files, which the kernel drops or writes back where memory is short
+}
 
 var (
-	groupV2 = groupFiles{"memory.max", "memory.current", "inactive_file"}
-	groupV1 = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+	groupV2 = groupFiles{"memory.max", "memory.current", [2]string{"inactive_file", "active_file"}}
+	groupV1 = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", [2]string{"total_inactive_file", "total_active_file"}}
 )
 
 // lower lowers r to what the group at dir and every group above it leave. Inside a container the path may be the host's
@@ -97,8 +100,11 @@ func (r *room) lower(root fs.FS, mount, dir string, names groupFiles) {
 		// Cache only adds to what is left: where enough is without it, the long file of statistics stays unread.
 		if ok && okUsage && limit-usage < r.free {
 			stat, _ := fs.ReadFile(root, path.Join(at, "memory.stat"))
-			cache, _ := field(stat, names.cache)
-			if left := max(0, limit-max(0, usage-cache)); left < r.free {
+			for _, key := range names.cache {
+				cache, _ := field(stat, key)
+				usage = max(0, usage-cache)
+			}
+			if left := max(0, limit-usage); left < r.free {
 				r.free, r.group, r.groupLimit = left, "/"+path.Join(at, names.limit), limit
 			}
 		}

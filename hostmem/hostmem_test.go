@@ -169,7 +169,7 @@ func TestLinuxRoom(t *testing.T) {
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/a/b\n"),
 			"sys/fs/cgroup/a/b/memory.max": file("max\n"), "sys/fs/cgroup/a/b/memory.current": file("1024\n"),
 			"sys/fs/cgroup/a/memory.max": file("409600\n"), "sys/fs/cgroup/a/memory.current": file("204800\n"),
-			"sys/fs/cgroup/a/memory.stat": file("anon 5\ninactive_file 102400\n"),
+			"sys/fs/cgroup/a/memory.stat": file("anon 5\ninactive_file 61440\nactive_file 40960\n"),
 		}, 300, 400, "/sys/fs/cgroup/a/memory.max"},
 		{"v2, more than the machine has left", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"),
