@@ -162,22 +162,23 @@ func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 	return x
 }
 
-// mostOfHost is what evaluation takes of the host's memory at most for a part. A GPU's memory is there for nothing else.
-const mostOfHost = 128 << 20
+// Evaluation takes a quarter of what training takes of the host's memory for a part, within these limits: where there is more, a run needs no more. A GPU's memory is
+// there for nothing else.
+const leastOfHost, mostOfHost = 16 << 20, 128 << 20
 
 // chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
 	least := gpu.Bytes(math.MaxInt64)
 	for _, dev := range x.o.ownDevices() {
 		m := dev.Memory()
-		if dev.Info().Kind == gpu.CPU {
-			least = min(least, mostOfHost)
-		}
 		left, parts := m.Budget-m.Used, gpu.Bytes(0)
 		for part, other := range x.o.Devices {
 			if other == dev {
-				left -= Bound(x.part(part, steps))
-				parts++
+				n := Bound(x.part(part, steps))
+				left, parts = left-n, parts+1
+				if dev.Info().Kind == gpu.CPU {
+					least = min(least, min(mostOfHost, max(leastOfHost, n/4)))
+				}
 			}
 		}
 		least = min(least, left/2/parts)

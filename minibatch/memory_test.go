@@ -173,7 +173,7 @@ func (d kindOf) Info() gpu.Info {
 	return i
 }
 
-// Evaluation takes at most 128 MiB of the host's memory for a part, however much a CPU device may have, and half of what is left of a GPU's.
+// Evaluation takes no more of the host's memory for a part than training lets it, however much a CPU device may have, and half of what is left of a GPU's.
 func TestEvaluationOnTheHost(t *testing.T) {
 	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 1 << 30})
@@ -181,7 +181,7 @@ func TestEvaluationOnTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for kind, most := range map[gpu.Kind][2]gpu.Bytes{gpu.CPU: {128 << 20, 128 << 20}, gpu.CUDA: {500 << 20, 512 << 20}} {
+	for kind, most := range map[gpu.Kind][2]gpu.Bytes{gpu.CPU: {leastOfHost, leastOfHost}, gpu.CUDA: {500 << 20, 512 << 20}} {
 		o := small(m, []gpu.Device{kindOf{d, kind}}, nil)
 		o.setDefaults()
 		r := newRoots(p, &o)
