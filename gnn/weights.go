@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"capgnn/gpu"
 )
 
 // Tensor is one named parameter on the host. Data has the product of Shape elements, row-major, and aliases Weights.Flat.
@@ -217,4 +219,16 @@ func (w *Weights) SHA256() string {
 		writeFloats(h, t.Data) // a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Scratch returns what a device takes of the process at most for layers of so many rows, those that they read included, and sums of so many entries. Sparse features
+// have no dense product with their weight.
+func (cfg Config) Scratch(dev gpu.Scratcher, sparse bool, size func(layer int) (rows int, entries int64)) (most gpu.Bytes) {
+	for _, t := range layout(cfg) {
+		if len(t.Shape) == 2 && !(sparse && t.Layer == 0 && t.Shape[1] == cfg.In) {
+			rows, entries := size(t.Layer)
+			most = max(most, dev.Scratch(rows, entries, t.Shape[1], t.Shape[0]))
+		}
+	}
+	return most
 }

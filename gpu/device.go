@@ -113,8 +113,8 @@ type Clocked interface {
 
 // Scratcher is implemented by devices that take memory of the process besides what Memory counts.
 type Scratcher interface {
-	// Scratch returns how much products of rows × in and in × out take so at most, and their gradients.
-	Scratch(rows, in, out int) Bytes
+	// Scratch returns how much a layer takes so at most: sums of so many entries over rows, their products with a weight of in × out, and gradients.
+	Scratch(rows int, entries int64, in, out int) Bytes
 }
 
 // PeerCopier is implemented by queues that can copy straight from another device's memory.

@@ -3,19 +3,17 @@ package minibatch
 import (
 	"slices"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/layered"
 	"capgnn/minibatch/sample"
 )
 
-// host returns what the process takes beside the problem and the memory of CPU devices.
-func (x *sizing) host(r *roots, exact layered.Bound) []Use {
+// host returns what the process takes beside the problem and the memory of CPU devices, and how much of it is not of the heap.
+func (x *sizing) host(r *roots, exact layered.Bound) (all []Use, mapped gpu.Bytes) {
 	steps, staged := x.ahead()
 	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
 		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
-		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))},
-		{Name: "products of CPU devices", Bound: x.scratch()}}
+		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))}}
 	heap = append(heap, Use{Name: "places of resident rows", Bound: x.places()})
 	if r.units > 1 { // where devices do not reach each other
 		own := len(x.o.ownDevices()) // others may send to each of them
@@ -25,8 +23,8 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 		heap = append(heap, Use{Name: "messages between ranks", Bound: n})
 	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
-	all := append(heap, garbage, staged, Use{Name: "tables of rows", Bound: exact.Tables})
-	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 })
+	all = append(heap, garbage, Use{Name: "products of CPU devices", Bound: x.scratch(exact)}, staged, Use{Name: "tables of rows", Bound: exact.Tables})
+	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 }), staged.Bound + exact.Tables
 }
 
 // messages returns what this process keeps for what ranks send each other: requests, answers, gradients and weights.
@@ -45,7 +43,8 @@ func (x *sizing) messages() (n gpu.Bytes) {
 	return n + 2*gpu.Bytes(x.division.Bytes())
 }
 
-// leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use.
+// leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use, but for what
+// products take: they keep it, and debug.SetMemoryLimit is set where memory is short.
 const leastGarbage = 8 << 20
 
 // ahead returns what steps that are sampled ahead take: of the heap, and beside it, as they are uploaded.
@@ -108,10 +107,11 @@ func stackBytes(e *extent) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
-// caches returns what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices.
-func (x *sizing) caches(steps int) []Use {
+// caches returns what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices. The second
+// result is how much of it is beside the heap.
+func (x *sizing) caches(steps int) ([]Use, gpu.Bytes) {
 	if !x.o.fetches() {
-		return nil
+		return nil, 0
 	}
 	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
 	looks := 0
@@ -128,7 +128,7 @@ func (x *sizing) caches(steps int) []Use {
 	if looks > 0 {
 		ahead.add(mostKept+x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), mostKept)
 	}
-	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 })
+	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 }), area.Bound + cache.Bound
 }
 
 // turns returns how often a part fetches rows in a step.
@@ -155,25 +155,21 @@ func (x *sizing) samplers() (n gpu.Bytes) {
 }
 
 // scratch returns what devices take of the process while they compute.
-func (x *sizing) scratch() (n gpu.Bytes) {
+func (x *sizing) scratch(exact layered.Bound) (n gpu.Bytes) {
 	most := map[gpu.Device]gpu.Bytes{}
 	for part, dev := range x.o.Devices {
 		s, ok := dev.(gpu.Scratcher)
 		if !ok {
 			continue
 		}
-		for l, g := range x.d.extents[part].layers(x.d.aims) {
-			in, out := x.o.Model.Width(l)
-			if l > 0 || !x.d.sparse {
-				most[dev] = max(most[dev], s.Scratch(g.Src, in, out))
+		e := &x.d.extents[part]
+		layers := e.layers(x.d.aims)
+		most[dev] = max(most[dev], exact.Scratch[part], x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
+			if h := x.d.aims[l].hop; h >= 0 {
+				entries = int64(e.hops[h].entries)
 			}
-			if x.o.Model.Kind == gnn.GIN { // has a second product
-				most[dev] = max(most[dev], s.Scratch(g.Rows, out, out))
-			}
-			if m := &x.o.Model; m.Jumping {
-				most[dev] = max(most[dev], s.Scratch(g.Rows, m.Hidden, m.Out))
-			}
-		}
+			return layers[l].Src, entries
+		}))
 	}
 	for _, b := range most {
 		n += b

@@ -27,6 +27,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 	}{
 		"wide features": {gnn.SAGE, 20000, 128, 32, 1, []int{10, 5, sample.All}, 0.8},
 		"wide layers":   {gnn.GCN, 20000, 16, 128, 1, []int{5, 5, 5}, 0.8},
+		"first layers":  {gnn.APPNP, 5000, 250, 512, 1, []int{5, 5}, 0.8},
 		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0},
 	} {
 		p := large(t, c.vertices, c.cols, c.kind)

@@ -17,9 +17,10 @@ import (
 // Memory is what a run takes, before it begins: bounds, of which slack is for steps that are larger than those that were sampled to see. Where a step exceeds a bound, its
 // buffer grows, and the log says so.
 type Memory struct {
-	Parts []PartMemory // by part
-	Host  []Use        // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
-	Steps int          // of an epoch
+	Parts  []PartMemory // by part
+	Host   []Use        // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
+	Mapped gpu.Bytes    // of Host, what is not of the heap
+	Steps  int          // of an epoch
 	// Edges, Rows, Bytes and Requests are those of an epoch, from the steps that were sampled.
 	Edges    int64
 	Rows     Rows
@@ -83,7 +84,9 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 			m.Parts[part].Resident = kept.rows
 		}
 	}
-	m.Host = append(x.host(r, exact), x.caches(r.steps)...)
+	m.Host, m.Mapped = x.host(r, exact)
+	caches, mapped := x.caches(r.steps)
+	m.Host, m.Mapped = append(m.Host, caches...), m.Mapped+mapped
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
 	e := &d.epoch
 	m.Edges, m.Requests = share(e.Edges), share(e.Requests)

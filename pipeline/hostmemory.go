@@ -17,7 +17,8 @@ const leastGarbage = 8 << 20
 
 // ProcessMemory returns what a process takes beside the problem and its devices, and but for parts that take turns, beside what placing takes. Tables count where they
 // lie in memory, not in files. real are the devices that those of the trainer, one for each worker, stand for.
-func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, error) {
+// The second result is how much of it is not of the heap.
+func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, gpu.Bytes, error) {
 	s := t.isolation
 	if !t.o.phased() {
 		cache, staging := t.HostMemory()
@@ -29,18 +30,18 @@ func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, error) {
 		if s != nil && t.o.Model.Kind.Precomputes() {
 			uses = append(uses, HostUse{"aggregated features", 4 * gpu.Bytes(len(s.place)) * gpu.Bytes(t.o.Model.In)})
 		}
-		return uses, nil
+		return uses, cache + staging, nil
 	}
 	n := gpu.Bytes(len(s.place))
 	numbers := 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf)) + 4*n + n + 8*gpu.Bytes(len(s.between)*len(s.between))
 	staged := 2 * uploadBytes * gpu.Bytes(len(t.workers))
 	heap := []HostUse{{"numbers by vertex", numbers}, t.hostPairs(), {"rows on their way to devices", staged},
-		{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}, {"products of CPU devices", t.scratch(real)}}
+		{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}}
 	var tables gpu.Bytes
 	if t.exact != nil {
 		exact, err := layered.Bounds(s.p, placer{t}.layered(false))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		heap, tables = append(heap, HostUse{"blocks of evaluation", exact.Heap}), exact.Tables
 	}
@@ -48,7 +49,7 @@ func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, error) {
 	for _, u := range heap {
 		garbage.Bound += u.Bound
 	}
-	return append(heap, garbage, HostUse{"tables of rows", tables}), nil
+	return append(heap, garbage, HostUse{"products of CPU devices", t.scratch(real)}, HostUse{"tables of rows", tables}), tables, nil
 }
 
 // hostPairs returns what pairs take on the host.
@@ -90,19 +91,13 @@ func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
 		if !ok {
 			continue
 		}
-		var rows int
+		rows, entries := 0, int64(0)
 		if w.hold != nil {
-			rows = w.hold.most.rows
+			rows, entries = w.hold.most.rows+w.hold.most.halo, int64(w.hold.most.entries)+int64(w.hold.most.haloEdges)
 		} else {
-			rows = len(w.part.Inner)
+			rows, entries = len(w.part.Inner)+max(len(w.part.In.IDs), len(w.part.Out.IDs)), w.part.In.Inner.Edges()
 		}
-		for l := range t.o.Model.Layers {
-			in, out := t.o.Model.Width(l)
-			most[real[i]] = max(most[real[i]], dev.Scratch(rows, in, out))
-		}
-		if m := &t.o.Model; m.Jumping {
-			most[real[i]] = max(most[real[i]], dev.Scratch(rows, m.Hidden, m.Out))
-		}
+		most[real[i]] = max(most[real[i]], t.o.Model.Scratch(dev, t.o.sparse(t.p) && t.plan.Input != gnn.Precomputed, func(int) (int, int64) { return rows, entries }))
 	}
 	for _, b := range most {
 		n += b

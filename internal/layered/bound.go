@@ -9,6 +9,7 @@ import (
 type Bound struct {
 	Devices []gpu.Bytes // of the device of each part
 	Hubs    []int       // by part: the vertex whose in-neighbours take more than Options.ChunkBytes, -1 without
+	Scratch []gpu.Bytes // of the process, by part: what its device takes of it while it computes
 	Tables  gpu.Bytes   // of the process: tables that Options let lie in memory
 	Heap    gpu.Bytes   // of the process's heap: the blocks of chunks, and rows on their way from a device
 }
@@ -25,7 +26,14 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
 	for i := range parts {
 		d := &parts[i]
-		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
+		b.Devices, b.Hubs, b.Scratch = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex), append(b.Scratch, 0)
+		if s, ok := o.Devices[i].(gpu.Scratcher); ok && len(d.inner) > 0 {
+			var most size // of any layer
+			for k := range d.divisions {
+				most = most.most(d.divisions[k].most)
+			}
+			b.Scratch[i] = o.Model.Scratch(s, p.Features.Sparse() && !o.Dense, func(int) (int, int64) { return max(most.rows, most.sources), int64(most.entries) })
+		}
 		if len(d.inner) > 0 {
 			b.Heap += d.bytes() + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
 		}

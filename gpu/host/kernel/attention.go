@@ -75,6 +75,12 @@ func (sc *Scratch) attentions(threads, heads, channels int, scratch bool) []atte
 	return sc.att
 }
 
+// OwnLen is how many floats a worker takes at most for a layer of so many columns: blocks of widened rows and of a product, and attention.
+func OwnLen(in, out int) int {
+	wide := max(in, out)
+	return 2*(gemmRows+tnBlock)*wide + workers.Grain + gatGroup*wide + 4*gatWeights + 16*gatGroup*gatLanes
+}
+
 // allocate makes the arrays whose sizes do not depend on the operation.
 func (a *attention) allocate() {
 	for i := range a.weight {

@@ -19,6 +19,15 @@ const (
 	panelReach  = 32 << 20  // bytes of x's rows that these need: the L3 cache measured with
 )
 
+// PanelLen is how many floats panels of at most rows rows of x take at most, each of at most cols columns, where there are so many entries: see reaches. Attention
+// copies rows of y, too.
+func PanelLen(rows int, entries int64, cols int) int {
+	if rows = min(rows, int(entries/panelUses)); 4*rows*cols < min(gatReach, panelReach) {
+		return 0
+	}
+	return min(panelBytes, 2*rows*panelRow) / 4
+}
+
 // spmmRoom is scratch memory of spmm. The zero value is ready.
 type spmmRoom struct {
 	panel []float32

@@ -164,11 +164,11 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	if t.may > 0 {
-		uses, err := trainer.ProcessMemory(t.onWorkers())
+		uses, mapped, err := trainer.ProcessMemory(t.onWorkers())
 		if err != nil {
 			return nil, nil, errors.Join(err, trainer.Close())
 		}
-		m.Process = &Amount{}
+		m.Process = &Amount{mapped: mapped}
 		m.Process.add(t.own)
 		if !t.Config.Phased() {
 			m.Process.add(MemUse{Name: "placing parts", Bound: gpu.Bytes(after.TotalAlloc - before.TotalAlloc)})
@@ -235,7 +235,11 @@ func (t *Run) preflight(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.FitMemory(ctx, m)
+	if err := t.FitMemory(ctx, m); err != nil {
+		return err
+	}
+	m.Room.boundHeap(m.Process)
+	return nil
 }
 
 // lacking returns a device that is too small, nil if there is none.

@@ -28,9 +28,16 @@ func (r *HostRoom) Fits() bool { return r == nil || r.Need <= r.May }
 // ample reports whether it fits with room for what differs from process to process.
 func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r.May }
 
-// misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least".
+// boundHeap has the runtime collect its heap before it takes more than what devices and mapped memory leave.
+func (r *HostRoom) boundHeap(host *Amount) {
+	if r != nil && r.May < math.MaxInt64 {
+		debug.SetMemoryLimit(int64(r.May - r.Devices - host.mapped))
+	}
+}
+
+// misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least". A little is added, so that the rounded number is enough in another process.
 func (r *HostRoom) misfit(bound, advice string) *term.FitError {
-	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(r.Need), term.Size(r.Devices), term.Size(r.May)),
+	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(r.Need+r.Need/16+4<<20), term.Size(r.Devices), term.Size(r.May)),
 		Remedy: "give this process more memory (ulimit -v or -d, container, machine)" + advice}
 }
 
@@ -77,6 +84,14 @@ type larger struct {
 	more gpu.Bytes
 }
 
+// Scratch implements gpu.Scratcher.
+func (d larger) Scratch(rows int, entries int64, in, out int) gpu.Bytes {
+	if s, ok := d.Device.(gpu.Scratcher); ok {
+		return s.Scratch(rows, entries, in, out)
+	}
+	return 0
+}
+
 func (d larger) Info() gpu.Info {
 	i := d.Device.Info()
 	i.Budget += d.more
@@ -87,6 +102,22 @@ func (d larger) Memory() gpu.Memory {
 	m := d.Device.Memory()
 	m.Budget += d.more
 	return m
+}
+
+// unbound is what a run on samples takes of the host where it may have all that it can use, as far as that is known.
+func (t *Run) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
+	o := *t
+	o.Devices = slices.Clone(t.Devices)
+	for i, d := range o.Devices {
+		if d.Info().Kind == gpu.CPU {
+			o.Devices[i] = larger{d, 1 << 46} // more than any host has
+		}
+	}
+	p, err := o.planSampled(ctx)
+	if err != nil {
+		return tight
+	}
+	return p.Room
 }
 
 // moreTries is how often what a device lacks is doubled.

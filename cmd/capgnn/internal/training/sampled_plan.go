@@ -51,6 +51,8 @@ type Amount struct {
 	Bound gpu.Bytes `json:"bound"`
 	Slack gpu.Bytes `json:"slack"`
 	Uses  []MemUse  `json:"uses"`
+
+	mapped gpu.Bytes // of Bound, what is not of the heap
 }
 
 // MemUse is memory for one purpose.
@@ -85,6 +87,7 @@ func (t *Run) planSampled(ctx context.Context) (*SampledPlan, error) {
 	c := &t.Config
 	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Fanout: c.Fanout.String(), Storage: c.Storage, Host: amountOf(m.Host),
 		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
+	p.Host.mapped = m.Mapped
 	for part, memory := range m.Parts {
 		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, memory.Resident, amountOf(memory.Uses)})
 	}
@@ -132,7 +135,11 @@ func (t *Run) preflightSampled(ctx context.Context) error {
 		return err
 	}
 	t.noteShares(p)
-	return t.FitSampled(ctx, p)
+	if err := t.FitSampled(ctx, p); err != nil {
+		return err
+	}
+	p.Room.boundHeap(&p.Host)
+	return nil
 }
 
 // noteShares says what each part has of a step, where a preset is of a system in which each part has a batch of its own.
@@ -172,7 +179,7 @@ func (t *Run) FitSampled(ctx context.Context, p *SampledPlan) error {
 	case p.Fits:
 		return nil
 	case !p.Room.Fits():
-		return p.Room.misfit("up to", t.advice(ctx))
+		return t.unbound(ctx, p.Room).misfit("up to", t.advice(ctx))
 	}
 	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
 	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(p.need), term.Size(m.Budget),
