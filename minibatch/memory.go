@@ -169,22 +169,26 @@ func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 // there for nothing else.
 const leastOfHost, mostOfHost = 16 << 20, 128 << 20
 
-// chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
+// chunk returns what evaluation may take of a device for each part. Where training does not leave that, it is half of what it leaves: the rest is for steps that are larger
+// than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
 	least := gpu.Bytes(math.MaxInt64)
 	for _, dev := range x.o.ownDevices() {
 		m := dev.Memory()
-		left, parts := m.Budget-m.Used, gpu.Bytes(0)
+		left, parts, most := m.Budget-m.Used, gpu.Bytes(0), gpu.Bytes(math.MaxInt64)
 		for part, other := range x.o.Devices {
 			if other == dev {
 				n := Bound(x.part(part, steps))
 				left, parts = left-n, parts+1
 				if dev.Info().Kind == gpu.CPU {
-					least = min(least, min(mostOfHost, max(leastOfHost, n/4)))
+					most = min(most, mostOfHost, max(leastOfHost, n/4))
 				}
 			}
 		}
-		least = min(least, left/2/parts)
+		if most > left/parts {
+			most = left / 2 / parts
+		}
+		least = min(least, most)
 	}
 	return max(1, least)
 }
