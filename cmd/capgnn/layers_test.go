@@ -137,11 +137,7 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 			continue
 		}
 		s.must("predict", "--run", dir, "--what", "labels", "--quiet")
-		for _, file := range []string{"result.json", "checkpoint/epoch-00000012.ckpt"} {
-			if err := os.Remove(filepath.Join(s.path(dir), file)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s.unfinished(dir)
 		if r := s.train("--resume", dir); r.SHA256 != want.SHA256 {
 			t.Errorf("%s: resumed: weights %s, want %s", name, r.SHA256, want.SHA256)
 		}
@@ -236,11 +232,7 @@ func TestLevelsAreRunsLikeOthers(t *testing.T) {
 			t.Errorf("%s: repeated: weights %s, want %s", level, again.SHA256, want.SHA256)
 		}
 		s.predict("--run", dir)
-		for _, file := range []string{"result.json", "checkpoint/epoch-00000030.ckpt"} {
-			if err := os.Remove(filepath.Join(s.path(dir), file)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s.unfinished(dir)
 		if r := s.train("--resume", dir); r.SHA256 != want.SHA256 {
 			t.Errorf("%s: resumed: weights %s, want %s", level, r.SHA256, want.SHA256)
 		}

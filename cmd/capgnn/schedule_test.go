@@ -78,3 +78,12 @@ func newestCheckpointGone(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// unfinished leaves of a run that has ended what one leaves that is killed behind its last checkpoint but one.
+func (s *sandbox) unfinished(run string) {
+	s.t.Helper()
+	newestCheckpointGone(s.t, s.path(run))
+	if err := os.Remove(s.path(run + "/result.json")); err != nil {
+		s.t.Fatal(err)
+	}
+}
