@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -53,9 +54,9 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	where, limit := "", 0
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16k"); err == nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=40k"); err == nil {
 		t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-		if err := os.WriteFile(filepath.Join(disk, "full"), make([]byte, 16<<10), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(disk, "full"), make([]byte, 40<<10), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		where, limit = "free some space", 1<<20
@@ -81,6 +82,17 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		os.RemoveAll(filepath.Join(disk, "run"))
+	}
+	for free := int64(4 << 10); where == "free some space" && free < 28<<10; free += 4 << 10 {
+		if err := os.Truncate(filepath.Join(disk, "full"), 40<<10-free); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, code := s.run(tinyRun("--run-dir", "disk/run", "--standardize", "train")...)
+		run := runfolder.Dir(filepath.Join(disk, "run"))
+		if code != term.ExitFailure || term.Exists(string(run)) && !run.HoldsRun() {
+			t.Errorf("%d bytes of room: exit code %d, left are %q\n%s", free, code, run.Settings(), stderr)
+		}
+		os.RemoveAll(string(run))
 	}
 }
 

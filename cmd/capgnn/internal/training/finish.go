@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -48,7 +50,7 @@ func (t *Run) metadata(epoch int) map[string]string {
 }
 
 // writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
-// run must find as they were.
+// run must find as they were. What it has written goes again where there is no room for all.
 func (t *Run) writeSettings() error {
 	if t.Resume || !t.leads() {
 		t.settings = t.Dir.Settings()
@@ -60,8 +62,16 @@ func (t *Run) writeSettings() error {
 	if t.sets.TooLong() {
 		t.Console.Note("note: split.npz has no ids, only rows in the order of the vertices: as text they take more than 64 MiB, as the longest sets the width of all")
 	}
+	others := t.Dir.Settings()
 	err := t.writeFiles()
 	t.settings = t.Dir.Settings()
+	if err != nil && !t.Dir.HoldsRun() {
+		for _, path := range t.settings {
+			if !slices.Contains(others, path) {
+				_ = os.Remove(path)
+			}
+		}
+	}
 	return err
 }
 
