@@ -114,7 +114,6 @@ func (x *sizing) caches(steps int) ([]Use, gpu.Bytes) {
 		return nil, 0
 	}
 	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
-	looks := 0
 	for part, slots := range x.d.slots {
 		if x.o.Devices[part] == nil {
 			continue
@@ -123,10 +122,19 @@ func (x *sizing) caches(steps int) ([]Use, gpu.Bytes) {
 		if slots > 0 {
 			cache.Bound += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*n
 		}
-		looks = max(looks, x.o.Sampling.Fetch.Reach(steps*x.turns(), slots, remoteOf(x.o, part)))
+		if looks := x.o.Sampling.Fetch.Reach(steps*x.turns(), slots, remoteOf(x.o, part)); looks > 0 {
+			step := gpu.Bytes(0)
+			for unit := range x.d.units[part] {
+				ample := x.d.units[part][unit].ample(x.p.Vertices(), x.d.roots.units > 1)
+				step += stackBytes(&ample)
+			}
+			kept := gpu.Bytes(looks/x.turns()+2) * step // also of the turn that is decided, and of one that is drawn
+			kept = min(kept, mostKept/gpu.Bytes(len(x.o.Devices)))
+			ahead.add(kept, kept)
+		}
 	}
-	if looks > 0 {
-		ahead.add(mostKept+x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), mostKept)
+	if ahead.Bound > 0 {
+		ahead.add(x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), 0)
 	}
 	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 }), area.Bound + cache.Bound
 }
