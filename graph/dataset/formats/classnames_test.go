@@ -23,6 +23,22 @@ func TestDoubtfulClassNames(t *testing.T) {
 	}
 }
 
+// Names of classes that may be meant as the same, or as several, are noted, and a name of the column that comes again is refused.
+func TestAlikeClassNames(t *testing.T) {
+	for _, c := range []struct{ labels, note string }{
+		{"Red\nred\ngreen\n", `labels: classes "Red" and "red" differ in the case of letters only; if they mean the same, write one of them`},
+		{"cafe\u0301\ncaf\u00e9\nbar\n", `labels: 2 classes are numbered by their names: "bar", "café"`},
+		{":A:B\n:A\n:B\n", "labels: fields such as :A:B are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep ':'` makes"},
+		{"A\nlabel\nB\n", `line 3 is the line of the name, "label", again: delete it`},
+	} {
+		dir := datatest.PutText(t, map[string]string{"edges.csv": "0,1\n", "labels.csv": "label\n" + c.labels})
+		d, err := Load(dir, dataset.Options{})
+		if err != nil && !strings.Contains(err.Error(), c.note) || err == nil && !slices.Contains(d.Notes, c.note) {
+			t.Errorf("%q: got %+v, %v", c.labels, d, err)
+		}
+	}
+}
+
 // Names of classes come with a folder of CSV files, go into the store and come out of it; names of other classes are left alone.
 func TestClassNames(t *testing.T) {
 	for _, c := range []struct {

@@ -42,6 +42,8 @@ func TestEdgeColumns(t *testing.T) {
 		{"four columns, named", edgesOf("from,to,weight,time\n0,1,5,1407\n"), nil, "n2 0>1*5", []string{`edges: column "time" is not used`}, false},
 		{"times", edgesOf("0 1 1082040961\n1 2 1082155839\n"), nil, "n3 0>1*1.082041e+09 1>2*1.0821558e+09", []string{"the third column is read as weights of edges (the first is 1082040961; float32 rounds them: if they are times or ids, give --ignore-weights)"}, false},
 		{"two kinds of ids", edgesOf("userId,movieId\n0,1\n"), nil, "n2 0>1", []string{`edges go from column "userId" to column "movieId", by their places`, `"userId" and "movieId" are read as ids of the same vertices; if they are of two kinds`}, false},
+		{"two ID spaces", edgesOf(":START_ID(User),:END_ID(Movie)\n0,1\n"), nil, `edges.csv: byte 0: line 1: columns ":START_ID(User)" and ":END_ID(Movie)" hold ids of two kinds, and one id may be of both: put a prefix before the ids of each`, nil, false},
+		{"one ID space", edgesOf(":START_ID(User),:END_ID(User)\n0,1\n"), nil, "n2 0>1", nil, false},
 		{"repeats", edgesOf("source,target,weight\n0,1,2\n0,1,3\n"), nil, "n2 0>1*5", []string{"weights of repeated edges are added up (1)"}, false},
 		{"a line that counts", edgesOf("3 3\n1 2\n2 3\n3 1\n"), nil, "n4 3>1 1>2 2>3 3>3", []string{"the first line, 3 3, is read as an edge; if it counts vertices and edges, delete it"}, false},
 		{"a line that counts ids from 0", edgesOf("3 2\n0 1\n1 2\n"), nil, "n4 0>1 1>2 3>2", []string{"the first line, 3 2, is read as an edge"}, false},
@@ -63,6 +65,9 @@ func TestEdgeColumns(t *testing.T) {
 	named := ` x1[5 6 7] columns[x] ids["Ann" "Bob" "Cid"]`
 	runCSV(t, []csvCase{
 		{"names", edgesOf("source,target\nCid,Ann\nAnn,Bob\nBob,7\n"), nil, `n4 0>1 1>2 2>3 ids["Cid" "Ann" "Bob" "7"]`, []string{`4 vertices are named: "Cid", "Ann", "Bob", "7", numbered in the order in which they occur`}, false},
+		{"names of columns again", edgesOf("source,target\nCid,Ann\nsource,target\nBob,Ann\n"), nil, `edges.csv: byte 29: line 3: the line "source", "target" is the first one again: delete it`, nil, false},
+		{"names of columns by place again", edgesOf("p,q,weight\nCid,Ann,1\np,q,2\n"), nil, `line 3: the line "p", "q" is the first one again: delete it`, nil, false},
+		{"letters again", edgesOf("u,v\nCid,Ann\nu,v\nBob,Ann\n"), nil, `line 3: the line "u", "v" is the first one again: delete it`, nil, false},
 		{"names with blanks and weights", edgesOf("to;from;w\nNew York;\"St; Ives\";2\n"), nil, `n2 1>0*2 ids["New York" "St; Ives"]`, nil, false},
 		{"arrows", edgesOf("1 -> 2\n2 -> 3\n"), nil, `edges.csv: byte 0: line 1: "->" is no id: write lines such as 1 2, from one vertex to another`, nil, false},
 		{"tuples", edgesOf("(1, 2)\n(2, 3)\n"), nil, `line 1: "(1" is no id`, nil, false},

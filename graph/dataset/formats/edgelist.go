@@ -38,12 +38,13 @@ type edgeText struct {
 	weightOf float64  // the first edge's
 	rounded  bool     // a whole number lost digits
 
-	head     bool     // the first line is no edge
-	kind     int      // column that may say that an edge is undirected, where columns are named
-	columns  []int    // what each holds; nil: from, to and perhaps a weight
-	weighed  bool     // the first edge has a weight
-	weightAs string   // where the weights were found
-	others   []string // keys of networkx's dicts that are not used
+	head     bool      // the first line is no edge
+	ends     [2]string // names in the first line that may be those of the columns of the ends
+	kind     int       // column that may say that an edge is undirected, where columns are named
+	columns  []int     // what each holds; nil: from, to and perhaps a weight
+	weighed  bool      // the first edge has a weight
+	weightAs string    // where the weights were found
+	others   []string  // keys of networkx's dicts that are not used
 }
 
 // each reads the edges of a text from its beginning.
@@ -60,6 +61,9 @@ func (l *edgeText) each(edge func(from, to int64, weight float32) error) error {
 		from, to, weight, weighed, err := l.line()
 		if err != nil {
 			return err
+		}
+		if w := l.words; w != nil && (!first || l.head) && l.ends[0] != "" && l.ends == [2]string{w.names[from], w.names[to]} {
+			return t.Fault("the line %s is the first one again: delete it", fields.Quoted(l.ends[:]))
 		}
 		if l.lines++; first {
 			l.weighed, l.weightOf, l.first = weighed, l.exact, [2]int64{from, to}

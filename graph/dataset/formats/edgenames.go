@@ -76,6 +76,9 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	is = is && first && l.t.Delimiter() != ' ' && len(names) > 1 && len(names) <= 3
 	columns, found, wrong := edgeColumns(names)
 	known := found.Named
+	if wrong == nil && (known || len(names) > 2) {
+		l.ends = [2]string{names[found.From], names[found.To]}
+	}
 	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {

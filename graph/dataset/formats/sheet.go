@@ -99,6 +99,10 @@ func (s *sheet) next() (err error) {
 			}
 			s.record[i] = field
 		}
+		if slices.Equal(s.record, s.columns) {
+			line, _ := s.csv.FieldPos(0)
+			return s.whole(fmt.Errorf("line %d is the line of names again: delete it", line))
+		}
 		return nil
 	}
 	if err == io.EOF {

@@ -230,10 +230,22 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 		}
 		d.ClassNames = sorted
 		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
+		if like := fields.Alike(sorted, func(a, b string) bool { return true }); like != "" {
+			d.Note("labels: classes %s", like)
+		}
+		lines := make([]int, len(sorted)) // of each class
+		for _, y := range d.Labels {
+			if y >= 0 {
+				lines[y]++
+			}
+		}
+		if how, sep := fields.Several(sorted, func(k int) int { return lines[k] }); how != "" {
+			d.Note("labels: fields such as %s are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep '%s'` makes", how, sep)
+		}
 		for _, name := range fields.Doubtful(sorted) {
 			k, _ := slices.BinarySearch(sorted, name)
 			d.Note("labels: class %.40q looks like a missing value, of %d vertices; "+
-				"leave the field empty where the class is not known", name, check.CountOf(d.Labels, int32(k)))
+				"leave the field empty where the class is not known", name, lines[k])
 		}
 	}
 	switch unlabelled := check.CountOf(d.Labels, -1); {
@@ -253,7 +265,7 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 	if err != nil || len(head) == 0 || len(r.names) > 1 || !r.head && !(len(head[0]) == 1 && fields.Unknown(head[0][0])) {
 		return err
 	}
-	title, rest, again, names, decided := "", int64(0), false, false, false
+	title, rest, again, names, decided := "", int64(0), int64(0), false, false
 	if r.id < 0 {
 		if title = strings.Join(head[0], " "); r.extra > 0 {
 			title = r.names[0]
@@ -273,7 +285,9 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 				return 0, errDecided
 			}
 		}
-		again = again || text == title
+		if text == title && again == 0 {
+			again = l.t.TokenLine
+		}
 		return 0, nil
 	}, func(int, int, float64) error { return nil })
 	if err != nil || !names {
@@ -285,7 +299,9 @@ func (l *textLabels) findNames(d *dataset.Dataset, r *rowText, classes []string)
 	}
 	switch {
 	case r.id >= 0 || !r.head || r.numbers:
-	case again:
+	case again > 0 && l.n < 0 && fields.IsLabel(title) && len(title) > 1:
+		return l.t.Whole("line %d is the line of the name, %q, again: delete it", again, title)
+	case again > 0:
 		r.head = false
 	case l.n >= 0 && rest+1 == int64(l.n) && !fields.IsLabel(title):
 		r.head = false

@@ -79,10 +79,14 @@ func rowsOf(t *textfile.Reader, named, numbers bool) (*rowText, error) {
 	return r, err
 }
 
-// findID finds the column of vertices and takes its name from the others.
+// findID finds the column of vertices, which is called so, or else as ids are, and takes its name from the others.
 func (r *rowText) findID() error {
+	isID := fields.IsID
+	if fields.IDColumn(r.names) < 0 {
+		isID = fields.SaysID
+	}
 	for i, name := range r.names {
-		if !fields.IsID(name) && !fields.CountsRows(name) {
+		if !isID(name) && !fields.CountsRows(name) {
 			continue
 		}
 		if r.id >= 0 {

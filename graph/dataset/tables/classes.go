@@ -3,9 +3,12 @@ package tables
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 
 	"capgnn/graph/dataset/internal/fields"
 )
@@ -16,9 +19,7 @@ type classes struct {
 	sep          string // between several classes of a vertex; "": it has one
 	seen         map[string]*classSeen
 	fields       int            // that are known
-	several      int            // of them, those that look like several classes, or that sep splits
-	lists        int            // of these, those that are in brackets
-	commas       int            // of them, those with a comma
+	several      int            // of them, those that sep splits
 	words        map[string]int // that stand for a class that is not known
 
 	named  []string         // the name of each class
@@ -28,19 +29,9 @@ type classes struct {
 // classSeen says where the text of a class was.
 type classSeen struct{ count, line int }
 
-// parts splits a field into the classes in it.
+// parts splits a field into the classes in it, in Unicode's form NFC.
 func (c *classes) parts(field string) []string {
-	if c.sep == "" {
-		return []string{field}
-	}
-	if n := len(field); n > 1 && strings.Contains("[] () {}", field[:1]+field[n-1:]) {
-		field = field[1 : n-1]
-	}
-	all := strings.Split(field, c.sep)
-	for i, part := range all {
-		all[i] = strings.Trim(part, " \t\n'\"")
-	}
-	return all
+	return fields.Classes(norm.NFC.String(field), c.sep)
 }
 
 // see takes note of a field.
@@ -58,18 +49,7 @@ func (c *classes) see(field string, line int) error {
 		return nil
 	}
 	c.fields++
-	switch n := len(field); {
-	case c.sep != "":
-		c.several += b2i(strings.Contains(field, c.sep))
-	case n > 1 && field[0] == '[' && field[n-1] == ']':
-		c.lists++
-		c.several++
-	case strings.ContainsAny(field, "|;"):
-		c.several++
-	case strings.Contains(field, ","):
-		c.commas++
-		c.several++
-	}
+	c.several += b2i(c.sep != "" && strings.Contains(field, c.sep))
 	return nil
 }
 
@@ -104,7 +84,9 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		in.note("column %q: the class is not known where it is %s (%s)", c.column, words, counted(n, "line"))
 	}
 	c.hint(in, all)
-	in.noteLike(fmt.Sprintf("column %q: classes", c.column), all, func(a, b string) bool { return c.number[a] != c.number[b] })
+	if like := fields.Alike(all, func(a, b string) bool { return c.number[a] != c.number[b] }); like != "" {
+		in.note("column %q: classes %s", c.column, like)
+	}
 	if c.sep == "" && len(c.named) == 1 {
 		in.note("column %q: all vertices whose class is known are of class %.40q", c.column, c.named[0])
 	}
@@ -117,34 +99,37 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 
 // hint says how a column is read that seems to hold several classes in a field, or one in each against --label-sep.
 func (c *classes) hint(in *tableIn, all []string) {
-	if c.sep != "" && c.several == 0 {
-		in.note("column %q: --label-sep %q is in no field", c.column, c.sep)
-	}
-	if c.sep != "" || c.several == 0 {
+	if c.sep != "" {
+		if c.several == 0 {
+			in.note("column %q: --label-sep %q is in no field", c.column, c.sep)
+		}
 		return
 	}
-	parts, sep, what := map[string]bool{}, "|", "A|B"
-	for _, text := range all {
-		if !strings.Contains(text, "|") && strings.Contains(text, ";") {
-			sep, what = ";", "A;B"
-		}
-		for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|;,[]", r) }) {
-			parts[strings.Trim(part, " '\"")] = true
-		}
-	}
-	if c.lists > 0 {
-		sep, what = ",", "['A', 'B']"
-	} else if c.commas == c.several {
-		sep, what = ",", "A, B"
-	}
-	if c.lists > 0 || len(parts) < len(all) || 2*(c.several-c.commas) > c.fields {
+	if how, sep := fields.Several(all, func(k int) int { return c.seen[all[k]].count }); how != "" {
 		in.note("column %q: fields such as %s are classes of their own; if they are several classes of a vertex, give --label-sep '%s'",
-			c.column, what, sep)
+			c.column, how, sep)
 	}
 }
 
 // few is how many different texts any column of labels may hold.
 const few = 20
+
+// decimals shows d the classes with a comma, if all that are known are numbers.
+func (c *classes) decimals(d *decimals) {
+	with := map[string]int{} // lines
+	for text, s := range c.seen {
+		found := look(text, d.may)
+		if found.kind != cellNumber && found.kind != cellMissing {
+			return
+		}
+		if found.comma {
+			with[text] = s.line
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(with)) {
+		d.see(text, true, with[text])
+	}
+}
 
 // refuse refuses columns that are no classes.
 func (c *classes) refuse(all []string, commas bool) error {
@@ -157,8 +142,12 @@ func (c *classes) refuse(all []string, commas bool) error {
 		}
 	}
 	if numbers && broken != "" {
-		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, not values to predict (regression); make classes of its ranges, or choose another --label",
-			c.file, c.seen[broken].line, c.column, broken)
+		several := ""
+		if strings.Contains(broken, ",") {
+			several = ", or, if these are several classes of a vertex, give --label-sep ','"
+		}
+		return fmt.Errorf("%s: line %d: column %q holds %.20q: classes are names or whole numbers, not values to predict (regression); make classes of its ranges, or choose another --label%s",
+			c.file, c.seen[broken].line, c.column, broken, several)
 	}
 	if len(all) > few && 2*len(all) > c.fields {
 		return fmt.Errorf("%s: column %q holds %d different texts in %d lines, too many for classes: if they are values to predict (regression), make classes of ranges of them; if they are ids, choose another --label",
@@ -228,7 +217,7 @@ func (c *classes) byValue(in *tableIn, all []string, values []int64) {
 // unknownMinus reports whether -1 stands for a class that is not known: beside other whole numbers, of which none is
 // below it, and not beside 1 alone.
 func (c *classes) unknownMinus(different []int64) bool {
-	return len(different) > 0 && different[0] == -1 && c.sep == "" && !slices.Equal(different, []int64{-1, 1})
+	return len(different) > 0 && different[0] == -1 && !slices.Equal(different, []int64{-1, 1})
 }
 
 // of returns the classes in a field, and whether one is known.

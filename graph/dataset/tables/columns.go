@@ -277,7 +277,9 @@ func (c *tableColumns) remark(in *tableIn) {
 			in.note("column %q: fields that are read like empty ones: %s (%s)", col.name, words, counted(n, "field"))
 		}
 		if col.role == roleNames {
-			in.noteLike(fmt.Sprintf("column %q: values", col.name), slices.Sorted(maps.Keys(col.names)), func(a, b string) bool { return true })
+			if like := fields.Alike(slices.Sorted(maps.Keys(col.names)), func(a, b string) bool { return true }); like != "" {
+				in.note("column %q: values %s", col.name, like)
+			}
 		}
 		if col.role != roleFeature {
 			continue

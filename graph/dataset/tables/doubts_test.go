@@ -47,6 +47,12 @@ func TestSeveralClasses(t *testing.T) {
 		{name: "commas", nodes: "id,y\na,\"a, b\"\nb,a\nc,\"b, c\"\nd,c\n", change: label(""), notes: []string{"fields such as A, B are classes of their own; if they are several classes of a vertex, give --label-sep ','"}},
 		{name: "names with commas", nodes: "id,y\na,\"Rome, Italy\"\nb,\"Oslo, Norway\"\n", change: label("")},
 		{name: "lists", nodes: "id,y\na,\"['a', 'b']\"\nb,['a']\nc,[]\n", change: label(""), notes: []string{"fields such as ['A', 'B'] are classes of their own; if they are several classes of a vertex, give --label-sep ','"}},
+		{name: "one part alone", nodes: "id,y\na,P;A\nb,P\nc,P\nd,Q\n", change: label(""), notes: []string{"such as A;B are classes of their own; if they are several classes of a vertex, give --label-sep ';'"}},
+		{name: "Neo4j", nodes: "id,y\na,:P:A\nb,:P\n", change: label(""), notes: []string{"such as :A:B are classes of their own; if they are several classes of a vertex, give --label-sep ':'"}},
+		{name: "PostgreSQL", nodes: "id,y\na,\"{P,A}\"\nb,{P}\n", change: label(""), notes: []string{"such as {A,B} are classes of their own; if they are several classes of a vertex, give --label-sep ','"}},
+		{name: "braces split", nodes: "id,y\na,\"{P,A}\"\nb,{P}\n", change: label(","), want: map[string]string{"labels.csv": "A,P\n1,1\n0,1\n"}},
+		{name: "slashes", nodes: "id,y\na,P/A\nb,A\n", change: label(""), notes: []string{"give --label-sep '/'"}},
+		{name: "languages", nodes: "id,y\na,C\nb,C++\nc,I/O\n", change: label("")},
 		{name: "bars", nodes: "id,y\na,a|b\nb,a\nc,b\n", change: label(""), notes: []string{"give --label-sep '|'"}},
 		{name: "another separator", nodes: "id,y\na,a|b\nb,c\n", change: label(";"), want: map[string]string{"classes.csv": "y\na|b\nc\n"}, notes: []string{`--label-sep ";" is in no field`}},
 	})

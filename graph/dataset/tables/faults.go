@@ -28,7 +28,7 @@ func (s *survey) fault() error {
 		if more++; first == nil || wrong.line < at.line {
 			first, at = col, wrong
 		}
-		if do == adviseDrop && !s.c.idByName && saysID(col.name) && col.known() > 0 {
+		if do == adviseDrop && !s.c.idByName && fields.SaysID(col.name) && col.known() > 0 {
 			do = adviseID
 		}
 		named[do] = append(named[do], col.name)

@@ -55,7 +55,7 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 			return nil, fmt.Errorf("%s: there are more than %d features", s.t.Nodes, check.MaxCols)
 		}
 		for k := range col.width {
-			name := featureName(col.name, i)
+			name := fields.FeatureName(col.name, i)
 			if col.kind == cellVector {
 				name = col.name + "_" + strconv.Itoa(k)
 			}
@@ -94,17 +94,6 @@ func (s *survey) featureRows(dir string, w *Written) (*featureRows, error) {
 		r.sink, err = createText(dir, r)
 	}
 	return r, err
-}
-
-// featureName returns what a feature is called, so that readers do not take it for an id; a column without a name is column i.
-func featureName(name string, i int) string {
-	switch {
-	case name == "":
-		return "column " + strconv.Itoa(i+1)
-	case fields.IsID(name) || fields.CountsRows(name):
-		return "feature " + name
-	}
-	return name
 }
 
 // readFile reads the features of --features: lists by id, or a matrix by line.
@@ -161,7 +150,7 @@ func (r *featureRows) nameExtras() {
 		})
 		for _, name := range names {
 			col.names[name] = int32(len(r.names))
-			r.names = append(r.names, featureName(col.name+"="+name, i))
+			r.names = append(r.names, fields.FeatureName(col.name+"="+name, i))
 		}
 	}
 	if r.lists == nil {

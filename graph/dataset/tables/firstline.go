@@ -42,7 +42,7 @@ func (s *survey) otherIDs(in *tableIn) {
 		return
 	}
 	for i := range s.c.all {
-		if col := &s.c.all[i]; col.role == roleFeature && saysID(col.name) && !col.repeated {
+		if col := &s.c.all[i]; col.role == roleFeature && fields.SaysID(col.name) && !col.repeated {
 			in.note("ids are what the first column, %q, holds; if they are in column %q, give --id %s", in.head[0], col.name, col.name)
 			return
 		}

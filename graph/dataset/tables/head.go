@@ -31,12 +31,15 @@ func (in *tableIn) readHead() error {
 	first := lines[0]
 	in.ahead = lines[1:]
 	in.head = trimmed(slices.Clone(first.record))
+	if !slices.ContainsFunc(in.head, func(name string) bool { return allNumbers([]string{name}) }) {
+		in.first = slices.Clone(in.head)
+	}
 	for i, name := range in.head {
 		in.head[i] = oneLine(name)
 	}
 	if names := in.commentNames(); len(names) == len(in.head) && (allNumbers(in.head) || areNames(names, in.head)) {
 		in.note("the names of its columns are those of the comment above them: %s", listed(names))
-		in.head, in.ahead = names, lines
+		in.head, in.first, in.ahead = names, nil, lines
 		return nil
 	}
 	if in.comments > 0 {

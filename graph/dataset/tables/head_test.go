@@ -48,3 +48,12 @@ func TestNamesInComments(t *testing.T) {
 		{name: "one column", nodes: "id^x\n1^2\n", fault: `has one column, "id^x": fields must stand between`},
 	})
 }
+
+// The line of names again, as cat writes it, is refused.
+func TestNamesAgain(t *testing.T) {
+	label := func(s *Tables) { s.Label, s.Categorical = "y", []string{"x"} }
+	try(t, []reading{
+		{name: "vertices", nodes: "id,x,y\na,b,c\nid,x,y\nd,e,f\n", links: "source,target\na,d\n", change: label, fault: "nodes.csv: line 3: is the line of names again: delete it"},
+		{name: "edges", nodes: "id\na\nb\n", links: "source,target\na,b\nsource,target\n", change: func(s *Tables) { s.SkipUnknown = true }, fault: "edges.csv: line 3: is the line of names again: delete it"},
+	})
+}

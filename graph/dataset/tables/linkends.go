@@ -17,7 +17,7 @@ func (n *noIDs) see(field string) {
 	if n.dates+n.numbers < n.lines-1 { // there are others
 		return
 	}
-	if digits(field) {
+	if fields.Digits(field) {
 		n.numbers++
 	} else if x, ok := fields.Number(field); ok {
 		n.numbers++
@@ -25,16 +25,6 @@ func (n *noIDs) see(field string) {
 	} else if _, ok := date(field); ok || otherDate.MatchString(field) {
 		n.dates++
 	}
-}
-
-// digits reports whether a field is a plain whole number, as most ids that are numbers are.
-func digits(field string) bool {
-	for i := range len(field) {
-		if field[i] < '0' || field[i] > '9' {
-			return false
-		}
-	}
-	return field != ""
 }
 
 // refuseEnds refuses columns of ends that hold nothing but dates or measurements.
@@ -74,7 +64,7 @@ func (r *linkReader) noteApart() {
 	from, to := r.in.head[r.from], r.in.head[r.to]
 	shared := slices.Contains(r.sides, 3)
 	switch {
-	case shared && saysID(from) && saysID(to):
+	case shared && fields.SaysID(from) && fields.SaysID(to):
 		r.in.note("%q and %q are read as ids of the same vertices; if they are of two kinds, give them different ids, such as u1 and m1", from, to)
 	case !shared && r.w.Edges >= few:
 		r.in.note("no id of column %q stands in column %q: are these two kinds of vertices, or are the ends in other columns?", from, to)

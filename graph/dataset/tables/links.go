@@ -93,6 +93,9 @@ func (r *linkReader) columns() error {
 	head := r.in.head
 	r.from, r.to = found.From, found.To
 	for _, i := range []int{r.from, r.to} {
+		if err := fields.SameSpace(r.named, head[i]); err != nil {
+			return fmt.Errorf("%s: %w", r.t.Edges, err)
+		}
 		_, known := r.number[head[i]]
 		_, digits := fields.Number(head[i])
 		if !found.Named && !r.in.isHeader() && (known || r.alone && digits) {
@@ -224,7 +227,7 @@ func (r *linkReader) hint(id string) string {
 	switch {
 	case id == r.named:
 		return ", but stands in its first line, which must name the columns"
-	case other != "" && visible(other) == visible(id):
+	case other != "" && fields.Visible(other) == fields.Visible(id):
 		return ", but one that looks the same is, of other characters (Unicode NFC and NFD, or invisible ones)"
 	case other != "":
 		return fmt.Sprintf(", but %.40s is, and ids are compared as text", oneLine(other))

@@ -19,6 +19,8 @@ func TestLinks(t *testing.T) {
 		{name: "weight not asked for", nodes: nodes, links: "source,target,weight\na,b,5\n", want: edges("from,to\n0,1\n"), notes: []string{"weights are not used unless --weight weight is given"}},
 		{name: "weights of one", nodes: nodes, links: "source,target,weight\na,b,1.0\n", want: edges("from,to\n0,1\n")},
 		{name: "Gephi", nodes: nodes, links: "Source,Target,Type,Id,Label,timeset,Weight\na,b,Undirected,0,,,1.0\nb,c,Directed,1,,,1.0\n", want: edges("from,to\n0,1\n1,2\n"), notes: []string{"says Undirected in 1 of 2 edges; give --edges symmetric"}},
+		{name: "two ID spaces", nodes: "id:ID(U)\na\n", links: ":START_ID(U),:END_ID(M)\na,a\n", fault: `edges.csv: columns ":START_ID(U)" and ":END_ID(M)" hold ids of two kinds, and one id may be of both: put a prefix before the ids of each, such as u1 and m1, and call the columns :ID, :START_ID and :END_ID`},
+		{name: "another ID space", nodes: "id:ID(U)\na\n", links: ":START_ID(M),:END_ID(M)\na,a\n", fault: `columns "id:ID(U)" and ":START_ID(M)" hold ids of two kinds`},
 		{name: "Neo4j", nodes: nodes, links: ":END_ID,:START_ID,since:int\na,b,5\n", want: edges("from,to\n1,0\n"), notes: []string{by + ":START_ID"}},
 		{name: "SNAP", nodes: nodes, links: "id_2,id_1\na,b\n", want: edges("from,to\n1,0\n"), notes: []string{by + "id_1"}},
 		{name: "names with ids", nodes: nodes, links: "x,to_node_id,FromNode\n9,b,a\n", want: edges("from,to\n0,1\n"), notes: []string{by + "FromNode"}},

@@ -21,11 +21,6 @@ func likeIDName(name string) bool {
 	return strings.HasSuffix(key, "id")
 }
 
-// saysID reports whether the last word of a column's name is id: user_id, userId.
-func saysID(name string) bool {
-	return strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID") || strings.HasSuffix(strings.ToLower(name), "_id")
-}
-
 // ends returns the columns of edges.
 func (in *tableIn) ends() (fields.EdgeColumns, error) {
 	if in.lineNames {

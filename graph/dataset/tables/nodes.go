@@ -58,7 +58,7 @@ func (n *nodeWriter) write() (err error) {
 		if c.sep != "" {
 			head = nil
 			for k, name := range c.named {
-				head = append(head, featureName(name, k))
+				head = append(head, fields.FeatureName(name, k))
 			}
 		}
 		if n.labels, err = textfile.CreateTable(n.dir, "labels.csv", head...); err != nil {

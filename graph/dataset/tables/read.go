@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,6 +32,7 @@ type tableIn struct {
 	ahead    []lineRead // lines behind the names that were read to understand them
 
 	head      []string // names of columns; nil: the file is empty
+	first     []string // the line of them, where no name is a number
 	lineNames bool     // the first column has none, as R writes names of lines
 	notes     []string // doubts about the names
 }
@@ -147,6 +149,9 @@ func (in *tableIn) next() (record []string, err error) {
 		in.ahead = in.ahead[1:]
 	} else if record, err = in.read(); err != nil {
 		return nil, err
+	}
+	if len(in.first) > 0 && slices.Equal(trimmed(record), in.first) {
+		return nil, in.fault("is the line of names again: delete it")
 	}
 	n := len(in.head)
 	for i := n; i < len(record); i++ {

@@ -79,6 +79,9 @@ func (s *survey) conclude(in *tableIn) error {
 			return err
 		}
 	}
+	if s.classes != nil {
+		s.classes.decimals(&s.d)
+	}
 	note, err := s.d.verdict(in.name)
 	if err != nil {
 		return err

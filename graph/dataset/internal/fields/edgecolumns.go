@@ -2,6 +2,7 @@ package fields
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -55,6 +56,19 @@ func NameKey(name string) string {
 	}, name)
 }
 
+var idSpace = regexp.MustCompile(`(?i):(?:start_|end_)?id\(([^)]*)\)`)
+
+// SameSpace refuses two columns of ids of different ID spaces, as Neo4j's headers name them: 5 in :START_ID(User) is not 5 in
+// :END_ID(Movie).
+func SameSpace(a, b string) error {
+	x, y := idSpace.FindStringSubmatch(a), idSpace.FindStringSubmatch(b)
+	if x == nil || y == nil || x[1] == y[1] {
+		return nil
+	}
+	return fmt.Errorf("columns %.60q and %.60q hold ids of two kinds, and one id may be of both: put a prefix before the ids of each, such as u1 and m1, "+
+		"and call the columns :ID, :START_ID and :END_ID", a, b)
+}
+
 // endKey is NameKey without what says that a column is of vertices: source_id, FromNodeId, node1.
 func endKey(name string) string {
 	key := NameKey(name)
@@ -77,6 +91,28 @@ func CountsRows(name string) bool {
 
 // IsID reports whether a column is called as ids of vertices are.
 func IsID(name string) bool { return slices.Contains(idNames, NameKey(name)) }
+
+var lastWordID = regexp.MustCompile(`[^\pL\pN][iI][dD]$|[\p{Ll}\pN]I[dD]$`)
+
+// featurePrefix stands before names of features that would be read as ids.
+const featurePrefix = "feature "
+
+// SaysID reports whether the last word of a column's name is id: user_id, userId, customer ID.
+func SaysID(name string) bool {
+	name, _, _ = strings.Cut(name, ":")
+	return lastWordID.MatchString(name) && !strings.HasPrefix(name, featurePrefix)
+}
+
+// FeatureName returns what a feature is called, so that readers do not take it for an id; a column without a name is column i.
+func FeatureName(name string, i int) string {
+	switch {
+	case name == "":
+		return fmt.Sprintf("column %d", i+1)
+	case IsID(name) || SaysID(name) || CountsRows(name):
+		return featurePrefix + name
+	}
+	return name
+}
 
 // IsLabel reports whether a column is called as labels are.
 func IsLabel(name string) bool { return slices.Contains(labelNames, NameKey(name)) }
@@ -125,6 +161,9 @@ func EdgesByName(head []string) (EdgeColumns, error) {
 		return c, fmt.Errorf("which columns are the ends of edges? It has %s: call two of them source and target", Quoted(head))
 	}
 	c.From, c.To = places[0], places[1]
+	if err := SameSpace(head[c.From], head[c.To]); err != nil {
+		return c, err
+	}
 	others := slices.Clone(head)
 	others[c.From], others[c.To] = "", ""
 	c.Weight, c.Kind = named(others, weightNames), named(others, []string{"type"})

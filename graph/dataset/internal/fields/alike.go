@@ -1,0 +1,86 @@
+package fields
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Digits reports whether a field is a plain whole number, as most ids that are numbers are.
+func Digits(field string) bool {
+	for i := range len(field) {
+		if field[i] < '0' || field[i] > '9' {
+			return false
+		}
+	}
+	return field != ""
+}
+
+// AndMore says of a number of pairs how many there are beside the first.
+func AndMore(pairs int) string {
+	if pairs < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (and so %d more)", pairs-1)
+}
+
+// Alike says which names are different texts, stand for different things, and may be meant as the same; "": none.
+func Alike(names []string, differ func(a, b string) bool) string {
+	seen := map[string]string{}
+	var a, b string
+	pairs := 0
+	for _, name := range names {
+		other, twice := seen[LikeKey(name)]
+		if twice && differ(other, name) {
+			if pairs++; pairs == 1 {
+				a, b = other, name
+			}
+		}
+		seen[LikeKey(name)] = name
+	}
+	if pairs == 0 {
+		return ""
+	}
+	how := "are nearly the same"
+	switch {
+	case strings.EqualFold(a, b):
+		how = "differ in the case of letters only"
+	case Visible(a) == Visible(b):
+		how = "look the same (Unicode NFC and NFD, or invisible characters)"
+	}
+	return fmt.Sprintf("%.40q and %.40q %s%s; if they mean the same, write one of them", a, b, how, AndMore(pairs))
+}
+
+// Visible is a text in Unicode's form NFC, without characters that are not seen.
+func Visible(id string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Cc) {
+			return -1
+		}
+		return r
+	}, norm.NFC.String(id))
+}
+
+// LikeKey is the same for ids that may be meant as the same: for 1 and 1.0, 007 and 7, Anna and anna, 'a' and a.
+func LikeKey(id string) string {
+	if Digits(id) && (id[0] != '0' || len(id) == 1) && len(id) < 16 {
+		return id
+	}
+	letters, plain := false, true
+	for i := range len(id) {
+		c := id[i]
+		letters = letters || c >= 'a' && c <= 'z' && c != 'e'
+		plain = plain && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if plain && letters {
+		return id
+	}
+	key := strings.Trim(strings.ToLower(Visible(id)), "'\"` ")
+	if x, whole := Whole(key); whole {
+		return strconv.FormatInt(x, 10)
+	}
+	return key
+}
