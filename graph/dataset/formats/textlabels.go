@@ -177,6 +177,8 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 	d.Labels, d.Targets, d.Classes = placed(l.labels, 1, order), placed(l.targets, cols, order), cols
 	if l.labels != nil {
 		l.settle(d)
+	} else if len(l.names) == cols {
+		fields.TakeClasses(d, "labels", l.names)
 	}
 	return rows, l.compareNames(classes)
 }

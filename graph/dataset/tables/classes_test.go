@@ -50,6 +50,7 @@ func TestClasses(t *testing.T) {
 		{name: "lists of Python", nodes: "id,y\na,\"['x', 'y']\"\nb,[]\nc,['z']\n", change: several(","), want: files("x,y,z\n1,1,0\n0,0,0\n0,0,1\n", "y\nx\ny\nz\n"), notes: []string{"vertices without a label"}},
 		{name: "several numbers", nodes: "id,y\na,10;2\nb,1\nc,3;4;5;6;7;8;9;0\n", change: several(";"), want: files("_0,1,2,3,4,5,6,7,8,9,10\n0,0,1,0,0,0,0,0,0,0,1\n0,1,0,0,0,0,0,0,0,0,0\n1,0,0,1,1,1,1,1,1,1,0\n", "y\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")},
 		{name: "several without the flag", nodes: "id,y\na,A|B\nb,B\nc,A\n", change: label, want: files("y\n1\n2\n0\n", "y\nA\nA|B\nB\n"), notes: []string{"give --label-sep '|'"}},
+		{name: "several with odd names", nodes: "id,y\na,\"\u00c5\tb|true\"\nb,\"user_id|x \"\"q\"\" y|z\"\n", change: several("|")},
 		{name: "several of one", nodes: "id,y\na,A\nb,A\n", change: several("|"), fault: "splits it into fewer than two classes (1)"},
 		{name: "no column", nodes: "id,y\na,A\n", change: func(s *Tables) { s.LabelSep = "|" }, fault: "give both"},
 	})

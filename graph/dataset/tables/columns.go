@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/fields"
 )
 
@@ -218,7 +219,7 @@ func (in *tableIn) checkNames() error {
 		in.note("its first line counts the columns, as pandas does: these numbers are their names")
 	}
 	seen := map[string]int{}
-	for i, name := range in.head {
+	for i, name := range dataset.Composed(in.head) {
 		if first, twice := seen[name]; twice {
 			if name == "" {
 				return fmt.Errorf("%s: columns %d and %d have no name in the first line; give them names, or take them out",

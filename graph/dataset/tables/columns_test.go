@@ -107,6 +107,7 @@ func TestText(t *testing.T) {
 		{name: "broken name", nodes: "id,\"x\n y\"\na,1\n", links: "source,target\na,a\n", want: features("x y\n1\n")},
 		{name: "too many fields", nodes: "id,x\na,1\nb,2,3\n", fault: "line 3: 3 fields, the first line has 2"},
 		{name: "same names", nodes: "id,x,x\na,1,2\n", fault: `columns 2 and 3 are both called "x"`},
+		{name: "same names in Unicode", nodes: "id,\u00e9,e\u0301\na,1,2\n", fault: "columns 2 and 3 are both called"},
 		{name: "no names", nodes: "id,,,x\na,1,2,3\n", fault: "columns 2 and 3 have no name"},
 		{name: "vertex as names", nodes: "a,1.5\nb,2\n", links: "source,target\nb,b\n", want: features("_1.5\n2\n"), notes: []string{`names a column "1.5"; if that line is a vertex`}},
 		{name: "vertex as names, with edges", nodes: "a,1.5\nb,2\n", links: "source,target\na,b\n", fault: `"a" is not an id in nodes.csv, but stands in its first line`},

@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/textfile"
@@ -39,8 +41,14 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		if err != nil {
 			return err
 		}
-		if names != nil && !takeClasses(d, filepath.Join(dir, ClassesFile), names) {
-			d.Note("%s names %d of %d classes: left alone", filepath.Join(dir, ClassesFile), len(names), d.Classes)
+		where := filepath.Join(dir, ClassesFile)
+		if len(names) == d.Classes {
+			if names, err = inOrderOf(d.ClassNames, names, where, "labels"); err != nil {
+				return err
+			}
+		}
+		if names != nil && !TakeClasses(d, where, names) {
+			d.Note("%s names %d of %d classes below its first line, the name of the column: left alone", where, len(names), d.Classes)
 		}
 	}
 	for _, f := range []struct {
@@ -60,15 +68,43 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		case len(names) != f.want:
 			d.Note("%s has %d names, want %d: left alone", filepath.Join(dir, f.file), len(names), f.want)
 		default:
-			*f.into = names
+			if *f.into, err = inOrderOf(*f.into, names, filepath.Join(dir, f.file), "features"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// takeClasses takes the names of classes, if there are as many; one class per vertex may have more. It notes names that are
+// inOrderOf returns the names in a file in the order of those that stand above the columns that they name, nil: of the file. It refuses
+// others than those.
+func inOrderOf(above, names []string, file, what string) ([]string, error) {
+	if len(above) != len(names) {
+		return names, nil
+	}
+	plain := func(name string) string { return strings.TrimSpace(strings.Map(printable, norm.NFC.String(name))) }
+	of := make(map[string]string, len(names))
+	for k, name := range names {
+		of[plain(FeatureName(name, k))] = name
+	}
+	out := make([]string, len(above))
+	for k, name := range above {
+		name = plain(name)
+		_, known := of[name]
+		if k == 0 && !known {
+			name = strings.TrimPrefix(name, "_") // before a first number, as textfile.Table writes it
+		}
+		if name, known = of[name]; !known {
+			return nil, &dataset.FormatError{File: file, Offset: -1, Err: fmt.Errorf("names %.40q, and column %d of %s is called %.40q: keep one name", names[k], k, what, above[k])}
+		}
+		out[k] = name
+	}
+	return out, nil
+}
+
+// TakeClasses takes the names of classes, if there are as many; one class per vertex may have more. It notes names that are
 // there twice.
-func takeClasses(d *dataset.Dataset, where string, names []string) bool {
+func TakeClasses(d *dataset.Dataset, where string, names []string) bool {
 	if len(names) < d.Classes || len(names) > d.Classes && d.Targets != nil {
 		return false
 	}
@@ -124,7 +160,7 @@ func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
 		switch {
 		case !f.free:
 			d.Note("%s: left alone, as ids are there", f.key)
-		case f.into == nil && f.want > 0 && takeClasses(d, f.key, names):
+		case f.into == nil && f.want > 0 && TakeClasses(d, f.key, names):
 		case f.into != nil && f.want > 0 && len(names) == f.want:
 			*f.into = names
 		default:
