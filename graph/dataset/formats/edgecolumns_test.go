@@ -50,6 +50,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"a line that counts nothing", edgesOf("0 1\n1 2\n"), nil, "n3 0>1 1>2", nil, true},
 		{"networkx", edgesOf("0 1 {}\n1 2 {}\n"), nil, "n3 0>1 1>2", nil, false},
 		{"networkx with weights", edgesOf("0 1 {'weight': 2.0, 'colour': 'a, {b}'}\n1 2 {\"x\": [1, {2: 3}], 'weight': 3}\n"), nil, "n3 0>1*2 1>2*3", []string{`of the attributes of edges only weight is used, not "colour"`, "the attribute weight is read as weights"}, false},
+		{"tiny weights", edgesOf("from,to,weight\n0,1,1e-50\n1,0,0\n2,0,2\n"), nil, "n3 1>0*0 2>0*2 0>1*0", []string{`the column "weight": float32 rounds 1 of the weights to 0, as they are below 1e-45`}, false},
 		{"networkx with commas", edgesOf("0,1,{'weight': 2.0}\n"), nil, "n2 0>1*2", nil, false},
 		{"networkx with a weight missing", edgesOf("0 1 {'weight': 2.0}\n1 2 {}\n"), nil, "line 2: this edge has no weight", nil, false},
 		{"networkx with a word as weight", edgesOf("0 1 {'weight': None}\n"), nil, `line 1: the edge has the weight "None"; weights must be finite numbers`, nil, false},

@@ -37,6 +37,7 @@ type edgeText struct {
 	exact    float64  // the last weight before it was rounded
 	weightOf float64  // the first edge's
 	rounded  bool     // a whole number lost digits
+	vanished int64    // weights that float32 rounds to 0
 
 	head     bool      // the first line is no edge
 	ends     [2]string // names in the first line that may be those of the columns of the ends
@@ -56,7 +57,7 @@ func (l *edgeText) each(edge func(from, to int64, weight float32) error) error {
 	if l.head {
 		t.SkipLine()
 	}
-	l.lines, l.both, l.most = 0, 0, -1
+	l.lines, l.both, l.vanished, l.most = 0, 0, 0, -1
 	for first := true; t.Next(); first = false {
 		from, to, weight, weighed, err := l.line()
 		if err != nil {
@@ -259,6 +260,9 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 	doubt := "--ignore-weights leaves them out"
 	if l.rounded {
 		doubt = "float32 rounds them: if they are times or ids, give --ignore-weights"
+	}
+	if l.vanished > 0 {
+		d.Note("the %s: float32 rounds %d of the weights to 0, as they are below 1e-45: multiply them all by a number, or give --ignore-weights", l.weightAs, l.vanished)
 	}
 	d.Note("the %s is read as weights of edges (the first is %s; %s)", l.weightAs, strconv.FormatFloat(l.weightOf, 'f', -1, 64), doubt)
 	return nil

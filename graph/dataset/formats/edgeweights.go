@@ -64,6 +64,9 @@ func (l *edgeText) weight() (w float32, there bool, err error) {
 // sawWeight remembers a weight before it was rounded.
 func (l *edgeText) sawWeight(x float64) {
 	l.exact = x
+	if x != 0 && float32(x) == 0 {
+		l.vanished++
+	}
 	l.rounded = l.rounded || x == math.Trunc(x) && float64(float32(x)) != x
 }
 
