@@ -74,10 +74,16 @@ func tells(d *dataset.Dataset, col int) bool {
 // maxSeenIDs bounds the vertices whose ids are compared.
 const maxSeenIDs = 1 << 20
 
-// noteArrays says what is doubtful about labels and ids; about classes of a store or an .npz with its keys alone.
+// noteArrays says what is doubtful about labels and ids; about classes of a store or an .npz alone.
 func noteArrays(d *dataset.Dataset) {
-	if d.Format == stores.Format || d.Format == "npz" {
+	switch d.Format {
+	case stores.Format, "npz":
 		noteClasses(d, d.Classes/2)
+	case "gnn-benchmark", formatHeterophilous:
+		noteClasses(d, 0)
+		if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
+			d.Note("vertices without a label: %d", unlabelled)
+		}
 	}
 	hot := d.Targets != nil && d.Classes > 1
 	for v := 0; hot && v < d.Graph.Rows(); v++ {
