@@ -41,6 +41,7 @@ type partial struct {
 	Norm      learn.Number    `json:",omitzero"`  // of gradients, summed over
 	Norms     int             `json:",omitempty"` // so many steps
 	Pairs     []together.Pair `json:",omitempty"` // what ranks have sent each other
+	Meters    []gpu.Metered   `json:",omitempty"` // once the epoch has been trained
 }
 
 // Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then. On devices with a clock of their own steps alone
@@ -156,6 +157,9 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	own[0].Train, own[0].CPU = m.now()-start, hostmem.ProcessorTime()-cpu
 	norm, norms := t.reduce.TakeNorms()
 	own[0].Norm, own[0].Norms, own[0].Pairs = learn.Number(norm), norms, t.received()
+	if s.next == t.roots.steps && t.o.Meter != nil {
+		own[0].Meters = t.o.Meter(epoch)
+	}
 	all, err := together.Gather(t.hub.Context(), t.talk(), tagSteps, own)
 	if err != nil {
 		return err

@@ -85,6 +85,8 @@ type Options struct {
 	OnStep       func(Progress)      // called behind every step of the first part of this process, from a goroutine of the run; it must be short
 	// OnTrain is called before an epoch trains, and what it returns when it has, before it is evaluated; nil: nothing is.
 	OnTrain func(epoch int) (done func())
+	// Meter is called behind the training of every epoch, and returns what devices have taken since the last call; nil: nobody says.
+	Meter func(epoch int) []gpu.Metered
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights.

@@ -219,6 +219,7 @@ type partSteps struct {
 	Norm       learn.Number // of gradients, summed over
 	Norms      int          // so many steps
 	Pairs      []together.Pair
+	Meters     []gpu.Metered `json:",omitempty"`
 }
 
 // received returns what other ranks have sent since the last call, and how long it was waited for. Rows of steps ahead are among it.

@@ -13,6 +13,7 @@ import (
 
 	"capgnn/cluster/shaped"
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/fit"
@@ -258,6 +259,33 @@ func TestRanksResumeAlike(t *testing.T) {
 				t.Errorf("%+v: stopped %d times: %s %+v, want %s %+v", c, stops, g.WeightsSHA, g.Totals, want.WeightsSHA, want.Totals)
 			}
 			break
+		}
+	}
+}
+
+// Behind every epoch each process reads its meters once, however many stretches of steps the epoch has, and rank 0 has those of all, by rank.
+func TestMetersOfRanks(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, groups := range groupings {
+		epochs := 0
+		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
+		o.Epochs, o.CheckpointDir, o.CheckpointSteps = 2, t.TempDir(), 1
+		x := rankRun{p: p, o: func(rank int) Options {
+			o := o
+			o.Meter = func(epoch int) []gpu.Metered { return []gpu.Metered{{Rank: rank, Device: "package-0", Seconds: float64(epoch)}} }
+			o.OnEpoch = func(s EpochStats) error {
+				epochs++
+				for k := range groups {
+					if len(s.Meters) != len(groups) || s.Meters[k] != (gpu.Metered{Rank: k, Device: "package-0", Seconds: float64(s.Epoch)}) {
+						t.Errorf("epoch %d: %+v", s.Epoch, s.Meters)
+					}
+				}
+				return nil
+			}
+			return o
+		}}
+		if _, errs := x.run(t, groups); errors.Join(errs...) != nil || epochs != 2 {
+			t.Errorf("%d epochs, %v", epochs, errs)
 		}
 	}
 }

@@ -79,7 +79,8 @@ type EpochStats struct {
 	Slowest   int // the part whose device computed longest
 	// Pairs is what ranks have sent each other meanwhile, evaluation apart, rows of steps ahead among it. nil: there is one process.
 	Pairs     []together.Pair
-	TimeSteps int // of each step: 1, or with Hop as many as parts, without those that were merged
+	Meters    []gpu.Metered // what devices of all ranks have taken since they were read before; nil: they were not read
+	TimeSteps int           // of each step: 1, or with Hop as many as parts, without those that were merged
 }
 
 // Totals is the sum over all epochs of a run, those before a resumption among them.

@@ -71,14 +71,14 @@ func (p *partial) take(all []partSteps) {
 		took = max(took, x.Train)
 		p.CPU += x.CPU
 		p.Norm, p.Norms = p.Norm+x.Norm, p.Norms+x.Norms
-		p.Pairs = addPairs(p.Pairs, x.Pairs)
+		p.Pairs, p.Meters = addPairs(p.Pairs, x.Pairs), append(p.Meters, x.Meters...)
 	}
 	p.Train += took
 }
 
 // report makes e that of an epoch that is over.
 func (p *partial) report(epoch int, e *EpochStats) {
-	e.Epoch, e.Counts, e.Train, e.Parts, e.Work, e.Gradients, e.Pairs = epoch, p.Counts, p.Train, p.Parts, p.Work, p.Gradients, p.Pairs
+	e.Epoch, e.Counts, e.Train, e.Parts, e.Work, e.Gradients, e.Pairs, e.Meters = epoch, p.Counts, p.Train, p.Parts, p.Work, p.Gradients, p.Pairs, p.Meters
 	e.Bytes.Gradients, e.Bytes.Carried = between(p.Gradients), between(p.Carried)
 	e.Loss = float64(p.Loss) / float64(max(1, p.Roots))
 	if p.Norms > 0 {

@@ -83,6 +83,8 @@ type Options struct {
 	Log          *slog.Logger // nil: discard
 	// OnTrain is called before an epoch trains, and what it returns when it has, before it is evaluated; nil: nothing is.
 	OnTrain func(epoch int) (done func())
+	// Meter is called behind the training of every epoch, and returns what devices have taken since the last call; nil: nobody says.
+	Meter func(epoch int) []gpu.Metered
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights by name.
@@ -122,6 +124,9 @@ type EpochStats struct {
 	Isolated *SuperEpoch
 	// Pairs is what ranks have sent each other in training, by reader and then by sender: those that sent something. nil: there is one process.
 	Pairs []RankPair
+	CPU   time.Duration // processor time of this process, or of all ranks, everything included, in training
+	// Meters is what devices of all ranks have taken since they were read before; nil: they were not read.
+	Meters []gpu.Metered
 }
 
 // Rung is how old rows may be by a ladder (jaca.Ladder): the refresh period of layers whose rows age, 0: rows are used in the epoch that makes them.
@@ -138,6 +143,7 @@ type Totals struct {
 	CheckCache time.Duration
 	EvalTime   time.Duration
 	ReduceTime time.Duration
+	CPU        time.Duration `json:",omitempty"` // of epochs since it is counted
 	// Switches counts how often isolated parts have exchanged a chunk or workers taken other parts, and SwitchTime the time of it, which is in no epoch's.
 	Switches   int           `json:",omitempty"`
 	SwitchTime time.Duration `json:",omitempty"`
@@ -151,6 +157,7 @@ func (t *Totals) add(e *EpochStats) {
 	t.Halo.Add(e.Halo)
 	t.CheckCache += e.CheckCache
 	t.ReduceTime += e.Reduce
+	t.CPU += e.CPU
 	if s := e.Isolated; s != nil {
 		t.SwitchTime += s.Switch
 		t.Covered += s.Coverage.Ratio

@@ -180,3 +180,28 @@ func TestUpdateOverRanksTakesItsTime(t *testing.T) {
 		}
 	}
 }
+
+// Behind every epoch each process reads its meters once, and rank 0 has those of all, by rank.
+func TestMetersOfRanks(t *testing.T) {
+	var c farRun
+	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, gnn.GCN)
+	c.edit = func(_ *learn.Problem, o *Options) {
+		first := o.First
+		o.Meter = func(epoch int) []gpu.Metered {
+			return []gpu.Metered{{Rank: first, Device: "package-0", Seconds: float64(epoch)}, {Rank: first, Device: "cuda:0"}}
+		}
+	}
+	for group, want := range map[string][]int{"1x4": {0}, "3+1": {0, 3}, "4x1": {0, 1, 2, 3}} {
+		var ranks []Ranks
+		if group != "1x4" {
+			ranks = connected(t, len(groupings[group]))
+		}
+		for e, s := range c.onPairs(t, group, ranks) {
+			for k, first := range want {
+				if len(s.Meters) != 2*len(want) || s.Meters[2*k] != (gpu.Metered{Rank: first, Device: "package-0", Seconds: float64(e)}) || s.Meters[2*k+1].Device != "cuda:0" {
+					t.Errorf("%s, epoch %d: %+v", group, e, s.Meters)
+				}
+			}
+		}
+	}
+}

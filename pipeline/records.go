@@ -15,11 +15,13 @@ type partEpoch struct {
 	Halo             jaca.Stats
 	Checking         time.Duration
 	Train, Reduce    time.Duration // of its process
+	CPU              time.Duration // at the first part of a process
 	Chunk            *chunkRecord  `json:",omitempty"` // of an isolated part
 	Stop             bool          // its process has been asked to end
 	Norm             learn.Number  // at the first part of a process: of gradients, summed over
 	Norms            int           // so many steps
 	Pairs            []RankPair    // at the first part of a process: what others have sent it
+	Meters           []gpu.Metered `json:",omitempty"` // at the first part of a process
 }
 
 // add enters a phase of a worker, which has a share of the epoch's loss.
@@ -45,7 +47,10 @@ func (t *Trainer) complete(e *EpochStats, own []partEpoch) {
 	}
 	own[0].Pairs = t.receivedInEpoch()
 	norm, norms := t.reduce.TakeNorms()
-	own[0].Norm, own[0].Norms = learn.Number(norm), norms
+	own[0].Norm, own[0].Norms, own[0].CPU = learn.Number(norm), norms, e.CPU
+	if e.CPU = 0; t.o.Meter != nil {
+		own[0].Meters = t.o.Meter(e.Epoch)
+	}
 }
 
 // sum enters the records of all parts, in part order. Whatever is decided between two epochs is decided by that.
@@ -60,7 +65,7 @@ func (e *EpochStats) sum(all []partEpoch) {
 		e.Halo.Add(r.Halo)
 		e.CheckCache += r.Checking / time.Duration(len(all))
 		e.Parts, e.HaloParts, e.CheckParts = append(e.Parts, r.Usage), append(e.HaloParts, r.Halo), append(e.CheckParts, r.Checking)
-		e.Pairs = append(e.Pairs, r.Pairs...)
+		e.Pairs, e.Meters, e.CPU = append(e.Pairs, r.Pairs...), append(e.Meters, r.Meters...), e.CPU+r.CPU
 		if r.Chunk != nil {
 			e.Isolated.add(r.Chunk)
 		}

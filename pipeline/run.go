@@ -128,7 +128,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 // trainPhase runs a phase of an epoch, and adds what parts have done to their records.
 func (t *Trainer) trainPhase(e *EpochStats, phase int, probes bool, own []partEpoch) error {
 	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
-	start := t.now()
+	start, cpu := t.now(), hostmem.ProcessorTime()
 	if probes {
 		if err := t.probeStale(e.Epoch); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (t *Trainer) trainPhase(e *EpochStats, phase int, probes bool, own []partEp
 		return err
 	}
 	end := t.now()
-	e.Reduce, e.Train = e.Reduce+end-t.backwardDone(), e.Train+end-start
+	e.Reduce, e.Train, e.CPU = e.Reduce+end-t.backwardDone(), e.Train+end-start, e.CPU+hostmem.ProcessorTime()-cpu
 	for i, w := range t.workers {
 		own[i].add(w, t.shareOf(e.Epoch, phase), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i]))
 	}

@@ -101,6 +101,8 @@ type Result struct {
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
 	Isolated  object `json:"isolated"`
+	// Meters is what devices took; nil: there are no meters.
+	Meters []Metered `json:"meters"`
 }
 
 // build says which program trained.

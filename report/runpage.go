@@ -52,6 +52,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(r.sampledSection())
 	add(r.isolatedSection())
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
+	add(r.energySection())
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
 	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.harmChart(), r.stalenessFacts()))
 	add(r.rankSection())

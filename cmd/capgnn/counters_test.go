@@ -53,7 +53,7 @@ func TestCountersOfStoppedRuns(t *testing.T) {
 // withoutTimes leaves of lines of metrics what does not depend on time.
 func withoutTimes(lines []map[string]any) []map[string]any {
 	for _, line := range lines {
-		for _, key := range []string{"epoch_s", "eval_s", "reduce_s", "device_s", "part_s"} {
+		for _, key := range []string{"epoch_s", "eval_s", "reduce_s", "device_s", "part_s", "cpu_s", "meters"} {
 			delete(line, key)
 		}
 	}

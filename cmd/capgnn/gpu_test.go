@@ -154,3 +154,28 @@ func TestProfileOfGPU(t *testing.T) {
 		t.Errorf("profile: %+v, driver %q", *d, p.Driver)
 	}
 }
+
+// A run on GPUs says what each took, once where two devices are one card; of one without a meter null, and a note.
+func TestEnergyOfGPUs(t *testing.T) {
+	s := fakeGPUs(t, "n=2;mem=64;p2p=01/10")
+	newStore().write(s, "ok.npz")
+	_, says, code := s.run("train", "--dataset", "ok.npz", "--epochs", "3", "--hidden", "16", "--devices", "cuda:0,mem=8MiB,cuda:0,mem=8MiB,cuda:1", "--run-dir", "run")
+	if code != 0 || strings.Count(says, "the energy of cuda:1 is not known: NVML: ") != 1 {
+		t.Fatalf("exit code %d: %s", code, says)
+	}
+	r, err := runfolder.Dir(s.path("run")).ReadResult()
+	if err != nil || len(r.Meters) < 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	a, b := r.Meters[0], r.Meters[1]
+	if a.Device != "cuda:0" || a.Joules == nil || math.Mod(*a.Joules, 2.5) != 0 || *a.Joules < 2.5 || *a.Joules > 7.5 || a.Busy == nil || math.Abs(*a.Busy-0.75) > 1e-12 || math.Abs(*a.MemoryBusy-0.25) > 1e-12 {
+		text, _ := json.Marshal(a)
+		t.Errorf("cuda:0: %s", text)
+	}
+	if b.Device != "cuda:1" || b.Joules != nil || b.Busy != nil || len(r.Meters) > 2 && strings.HasPrefix(r.Meters[2].Device, "cuda:") {
+		t.Errorf("%+v", r.Meters[1:])
+	}
+	if page, err := os.ReadFile(s.path("run/report.html")); err != nil || !strings.Contains(string(page), "<td>cuda:1</td><td>not known</td>") {
+		t.Errorf("the page does not say what cuda:1 took: %v", err)
+	}
+}

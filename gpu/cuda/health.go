@@ -23,13 +23,9 @@ type Health struct {
 // Examine asks the management library about every GPU of the machine, also those that CUDA does not show. It needs no
 // driver to be loaded. driver is the version of the kernel driver.
 func Examine(o Options) (cards []Health, driver string, err error) {
-	var options []nvml.LibraryOption
-	if o.NVML != "" {
-		options = append(options, nvml.WithLibraryPath(o.NVML))
-	}
-	lib := nvml.New(options...)
-	if r := lib.Init(); r != nvml.SUCCESS {
-		return nil, "", fmt.Errorf("NVML: %s", lib.ErrorString(r))
+	lib, err := openNVML(o)
+	if err != nil {
+		return nil, "", err
 	}
 	defer lib.Shutdown()
 	driver, _ = lib.SystemGetDriverVersion()
@@ -45,6 +41,19 @@ func Examine(o Options) (cards []Health, driver string, err error) {
 		cards = append(cards, examine(dev))
 	}
 	return cards, driver, nil
+}
+
+// openNVML loads the management library. Shutdown gives it back.
+func openNVML(o Options) (nvml.Interface, error) {
+	var options []nvml.LibraryOption
+	if o.NVML != "" {
+		options = append(options, nvml.WithLibraryPath(o.NVML))
+	}
+	lib := nvml.New(options...)
+	if r := lib.Init(); r != nvml.SUCCESS {
+		return nil, fmt.Errorf("NVML: %s", lib.ErrorString(r))
+	}
+	return lib, nil
 }
 
 // examine asks everything; what fails is not known for this card.

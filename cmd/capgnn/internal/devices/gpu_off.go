@@ -42,5 +42,8 @@ func preparePinned(*profiler.Options) {}
 // noteLinks knows no PCIe links.
 func noteLinks(*profiler.Profile) {}
 
+// gpuMeter is not reached.
+func gpuMeter(Spec) (meter, error) { return meter{}, nil }
+
 // LockFor says how host memory is locked that rows of these devices pass through: as the system does it.
 func LockFor([]Spec) hostmem.LockOptions { return hostmem.LockOptions{} }

@@ -178,6 +178,28 @@ func noteLinks(p *profiler.Profile) {
 	}
 }
 
+// gpuMeter opens the meter of a GPU. One that knows no energy may know how busy it is.
+func gpuMeter(s Spec) (x meter, err error) {
+	driver, err := GPUs()
+	if err != nil {
+		return x, err
+	}
+	cards, err := driver.Cards()
+	if err != nil {
+		return x, err
+	}
+	ordinal, err := strconv.Atoi(s.Label)
+	if err != nil || ordinal >= len(cards) { // no such GPU was opened
+		return x, gpu.ErrNoDevice
+	}
+	m, err := cuda.OpenMeter(GPUOptions(), cards[ordinal].UUID)
+	if err != nil {
+		return x, err
+	}
+	_, err = m.Joules()
+	return meter{id: cards[ordinal].UUID, joules: m.Joules, busy: m.Busy, close: m.Close}, err
+}
+
 // LockFor says how host memory is locked that rows of these devices pass through: by the driver where a GPU is among them.
 func LockFor(specs []Spec) hostmem.LockOptions {
 	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.GPU }) {

@@ -107,7 +107,7 @@ func (p *rankedPlan) text() string {
 		where = "started from outside, rank 0 at " + p.opt.Place.Master + ", over whatever lines connect them"
 	}
 	return fmt.Sprintf("Trained over %d ranks, %s. GraphSAGE of 2 layers, hidden 256, fan-outs %s, %d roots a rank and step, %d epochs without evaluation. Times are medians over %d rounds, in which the ways take turns, of the median epoch behind the first; "+
-		"the ratio is the median of the rounds' ratios. Rows and their bytes are those that parts fetched, counted by step and equal in every round; between ranks: these, requests, gradients and weights, in the mean over all epochs. waits: how long a device had nothing to compute, in the mean.", p.opt.Ranks, where, drawing{fanout: fanouts}.text(), p.roots, p.epochs, p.rounds)
+		"the ratio is the median of the rounds' ratios. Rows and their bytes are those that parts fetched, counted by step and equal in every round; between ranks: these, requests, gradients and weights, in the mean over all epochs. waits: how long a device had nothing to compute, in the mean. J: energy of whole cards and packages of processors, in the mean over all epochs; busy: share of time, by the driver's last period behind each epoch; empty where no meter could be read.", p.opt.Ranks, where, drawing{fanout: fanouts}.text(), p.roots, p.epochs, p.rounds)
 }
 
 // of returns a value of a way in every round.
@@ -129,11 +129,20 @@ func (p *rankedPlan) faster(data string, w rankWay) (all []float64) {
 
 func (p *rankedPlan) table() bench.Table {
 	t := bench.Table{Title: fmt.Sprintf("%d ranks", p.opt.Ranks), Columns: []string{"data set", "way", "epoch, s", "times as fast as " + p.ways[0].name, "CPU, s", "waits, s", "rows fetched", "MB", "first epoch, MB", "between ranks, MB"}, Note: p.papers}
+	t.Columns = append(t.Columns, meterNames...)
 	for _, data := range p.datasets {
 		for _, w := range p.ways {
 			mid := func(name string) float64 { return medianOf(p.of(data, w, name)) }
-			t.Add(shortDataset(data), w.name, fmt.Sprintf("%.3f", mid("epoch_s")), fmt.Sprintf("%.2f", medianOf(p.faster(data, w))), fmt.Sprintf("%.2f", mid("cpu_s")), fmt.Sprintf("%.3f", mid("wait_s")),
-				millions(mid("rows")), megabytes(mid("row_bytes")), megabytes(mid("first_bytes")), megabytes(mid("bytes")))
+			row := []string{shortDataset(data), w.name, fmt.Sprintf("%.3f", mid("epoch_s")), fmt.Sprintf("%.2f", medianOf(p.faster(data, w))), fmt.Sprintf("%.2f", mid("cpu_s")), fmt.Sprintf("%.3f", mid("wait_s")),
+				millions(mid("rows")), megabytes(mid("row_bytes")), megabytes(mid("first_bytes")), megabytes(mid("bytes"))}
+			for _, name := range meterNames {
+				text := ""
+				if p.line(p.id(data, w, 0)).Has(name) {
+					text = fmt.Sprintf("%.4g", mid(name))
+				}
+				row = append(row, text)
+			}
+			t.Add(row...)
 		}
 	}
 	return t

@@ -18,6 +18,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/internal/regular"
 )
@@ -81,6 +82,29 @@ func (p *rankedPlan) start(ctx context.Context, args []string) error {
 	return err
 }
 
+// meterNames name what meters say of a run: joules of an epoch, of GPUs and of processors, and how busy GPUs were.
+var meterNames = []string{"GPUs, J", "processors, J", "GPUs busy, %"}
+
+// addMeters keeps what meters say of so many epochs. A sum is known where all of its terms are.
+func addMeters(l *bench.Line, meters []gpu.Metered, epochs float64) {
+	gpus, packages := gpu.Metered{Joules: new(float64)}, gpu.Metered{Joules: new(float64)}
+	for _, m := range meters {
+		if strings.HasPrefix(m.Device, "cuda:") {
+			gpus = gpus.Add(m)
+		} else {
+			packages = packages.Add(m)
+		}
+	}
+	set := func(name string, of gpu.Metered, x *float64, factor float64) {
+		if x != nil && of.Seconds > 0 {
+			l.Values[name] = factor * *x
+		}
+	}
+	set(meterNames[0], gpus, gpus.Joules, 1/epochs)
+	set(meterNames[1], packages, packages.Joules, 1/epochs)
+	set(meterNames[2], gpus, gpus.Busy, 100)
+}
+
 // epochLine is what is read of a line of metrics.jsonl.
 type epochLine struct {
 	EpochS float64                              `json:"epoch_s"`
@@ -119,6 +143,11 @@ func (p *rankedPlan) trained(metrics string) (*bench.Line, error) {
 	for name, all := range l.Series {
 		l.Values[name] = medianOf(all[min(1, len(all)-1):])
 	}
+	meters, err := runfolder.ReadMeters(metrics)
+	if err != nil {
+		return nil, err
+	}
+	addMeters(l, meters, float64(len(l.Series["epoch_s"])))
 	l.Values["first_bytes"], l.Values["bytes"] = l.Series["row_bytes"][0], stat.Mean(l.Series["bytes"], nil) // rows of an epoch come in part in the one before
 	return l, nil
 }

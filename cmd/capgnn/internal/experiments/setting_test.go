@@ -10,6 +10,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 )
@@ -208,5 +209,19 @@ func TestBegin(t *testing.T) {
 	}
 	if err := b.forget(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Columns of meters are in a table of ranks where every run has them; an energy of which a term is missing is not there.
+func TestMetersOfRankedRuns(t *testing.T) {
+	f := func(x float64) *float64 { return &x }
+	l := newLine()
+	addMeters(l, []gpu.Metered{{Device: "cuda:0", Seconds: 1, Joules: f(30), Busy: f(0.5)}, {Rank: 1, Device: "cuda:0", Seconds: 1, Joules: f(10), Busy: f(0.7)}, {Device: "package-0", Seconds: 1, Joules: f(8)}, {Rank: 1, Device: "package-0", Seconds: 1}}, 4)
+	if l.Value("GPUs, J") != 10 || l.Value("GPUs busy, %") != 60 || l.Has("processors, J") {
+		t.Errorf("%v", l.Values)
+	}
+	l = newLine()
+	if addMeters(l, nil, 4); len(l.Values) != 0 {
+		t.Errorf("without meters: %v", l.Values)
 	}
 }

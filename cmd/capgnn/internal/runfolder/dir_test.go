@@ -113,7 +113,7 @@ func TestResultKeys(t *testing.T) {
 	}
 	for key, want := range map[string][]string{
 		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer", "refresh"}, "peak_bytes": {"devices", "host"},
-		"time_s": {"aggregation", "check_cache", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "pick_cache", "reduce", "start"},
+		"time_s": {"aggregation", "check_cache", "communication_transfer", "communication_wait", "cpu", "eval", "mm", "order", "other", "pick_cache", "reduce", "start"},
 		"cache":  {"capacity", "coverage", "global_hits", "local_hits", "lookups", "misses", "policy"}, "staleness": {"auto", "bound", "forecast", "max_seen", "mean_seen", "period"},
 	} {
 		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {

@@ -1,12 +1,8 @@
 package runfolder
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,7 +11,6 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
-	"capgnn/internal/regular"
 	"capgnn/jaca"
 )
 
@@ -171,39 +166,19 @@ type harmPoint struct {
 // maxHarms bounds what a result tells of probes, about 80 bytes for each layer; metrics.jsonl has all.
 const maxHarms = 4096
 
-// harmsIn returns what the newest probes have found by lines of metrics, by layer.
-func harmsIn(lines io.Reader) (map[string][]harmPoint, error) {
+// ReadHarms returns what the newest probes have found by a metrics file, by layer.
+func ReadHarms(path string) (map[string][]harmPoint, error) {
 	points := map[string][]harmPoint{}
-	for in := json.NewDecoder(lines); ; {
-		var e struct {
-			Epoch int                     `json:"epoch"`
-			Harm  map[string]measuredHarm `json:"harm"`
-		}
-		if err := in.Decode(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+	err := eachLine(path, "what probes found", func(e *struct {
+		Epoch int                     `json:"epoch"`
+		Harm  map[string]measuredHarm `json:"harm"`
+	}) {
 		for layer, h := range e.Harm {
 			points[layer] = append(points[layer], harmPoint{e.Epoch, h})
 		}
-	}
+	})
 	for layer, p := range points {
 		points[layer] = p[max(0, len(p)-maxHarms/len(points)):]
 	}
-	return points, nil
-}
-
-// ReadHarms is harmsIn for a whole file.
-func ReadHarms(path string) (map[string][]harmPoint, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read what probes found: %w", err)
-	}
-	defer f.Close()
-	points, err := harmsIn(bufio.NewReader(f))
-	if err != nil {
-		return nil, fmt.Errorf("read what probes found in %s: %w", path, err)
-	}
-	return points, nil
+	return points, err
 }

@@ -44,9 +44,12 @@ type metricsLine struct {
 	// PartSeconds is DeviceSeconds by part; left out of runs with one part or more than maxPartsInMetrics.
 	PartSeconds []phaseTimes `json:"part_s,omitempty"`
 	Bytes       epochBytes   `json:"bytes"`
-	SpMM        int64        `json:"spmm"` // stored entries × columns aggregated
+	SpMM        int64        `json:"spmm"`  // stored entries × columns aggregated
+	CPUS        float64      `json:"cpu_s"` // of the whole process, or of all ranks
 	*metricsHalo
 	Pairs []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
+	// Meters is what was taken since meters were read before; left out of epochs behind which they were not.
+	Meters []gpu.Metered `json:"meters,omitempty"`
 	// Isolated is what isolated parts held; left out of other runs.
 	Isolated *superEpoch `json:"isolated,omitempty"`
 }
@@ -129,7 +132,7 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
-		Pairs: trafficOf(s.Pairs), Isolated: superEpochOf(s.Isolated),
+		Pairs: trafficOf(s.Pairs), CPUS: s.CPU.Seconds(), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
 	}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	for _, t := range s.CheckParts {

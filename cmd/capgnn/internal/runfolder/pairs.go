@@ -1,17 +1,12 @@
 package runfolder
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/internal/regular"
 	"capgnn/pipeline"
 )
 
@@ -40,25 +35,17 @@ func trafficOf(pairs []pipeline.RankPair) (all []RankTraffic) {
 
 // ReadTraffic returns the sums over the epochs of a metrics file, by To and then From; nil where there was one process.
 func ReadTraffic(path string) ([]RankTraffic, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read traffic between ranks: %w", err)
-	}
-	defer f.Close()
 	sums := map[[2]int]RankTraffic{}
-	for in := json.NewDecoder(bufio.NewReader(f)); ; {
-		var e struct {
-			Pairs []RankTraffic `json:"pairs"`
-		}
-		if err := in.Decode(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("read traffic between ranks in %s: %w", path, err)
-		}
+	err := eachLine(path, "traffic between ranks", func(e *struct {
+		Pairs []RankTraffic `json:"pairs"`
+	}) {
 		for _, p := range e.Pairs {
 			s := sums[[2]int{p.To, p.From}]
 			sums[[2]int{p.To, p.From}] = RankTraffic{p.From, p.To, s.Rows + p.Rows, s.Frames + p.Frames, s.WaitS + p.WaitS}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	var all []RankTraffic
 	for _, p := range sums {

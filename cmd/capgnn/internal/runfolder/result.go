@@ -60,6 +60,7 @@ type Result struct {
 	Pairs     []RankTraffic          `json:"pairs,omitempty"`    // between ranks, over all epochs
 	Isolated  *runIsolated           `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
 	Sampling  *runSampling           `json:"sampling,omitempty"` // left out of full-batch runs
+	Meters    []gpu.Metered          `json:"meters,omitempty"`   // over all epochs; left out where there are no meters
 	PeakBytes peakBytes              `json:"peak_bytes"`
 	SHA256    string                 `json:"weights_sha256"`
 	RunDir    string                 `json:"run_dir"`
@@ -101,6 +102,7 @@ type runSeconds struct {
 	Transfer    float64 `json:"communication_transfer"`
 	Reduce      float64 `json:"reduce"`
 	Eval        float64 `json:"eval"`
+	CPU         float64 `json:"cpu"`         // processor time of training, of all processes
 	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
 	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
 	Other       float64 `json:"other"`
@@ -144,7 +146,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	p, n := phaseTimesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
-		Reduce: r.ReduceTime.Seconds(), Eval: r.EvalTime.Seconds(), Check: r.CheckCache.Seconds(),
+		Reduce: r.ReduceTime.Seconds(), Eval: r.EvalTime.Seconds(), CPU: r.CPU.Seconds(), Check: r.CheckCache.Seconds(),
 		Pick: p.Pick / n, Other: p.Other / n,
 	}
 	return out

@@ -27,6 +27,7 @@ type sampledLine struct {
 	SlowestPart int           `json:"slowest_part"` // whose device computed longest
 	PartWork    []partWork    `json:"part_work,omitempty"`
 	Pairs       []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
+	Meters      []gpu.Metered `json:"meters,omitempty"`
 }
 
 // partWork is what one part did in an epoch.
@@ -88,7 +89,7 @@ func sampledBytes(u gpu.Usage, t minibatch.Traffic) epochBytes {
 
 func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
-		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest, Pairs: trafficOf(s.Pairs)}
+		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters)}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if s.Eval {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss), s.Metrics.Estimated}

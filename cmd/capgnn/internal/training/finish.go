@@ -138,6 +138,9 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 			return nil, err
 		}
 	}
+	if result.Meters, err = runfolder.ReadMeters(t.Dir.Metrics()); err != nil {
+		return nil, err
+	}
 	if t.Ranks != nil {
 		if result.Pairs, err = runfolder.ReadTraffic(t.Dir.Metrics()); err != nil {
 			return nil, err

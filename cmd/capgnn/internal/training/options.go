@@ -65,7 +65,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
 	var val *float64 // of the last evaluation
 	board := newBoard(t)
-	opt.OnTrain = t.tracing()
+	opt.OnTrain, opt.Meter = t.tracing(), t.readMeters
 	opt.OnEpoch = func(s pipeline.EpochStats) error {
 		if s.Eval {
 			val = s.Metrics.Val

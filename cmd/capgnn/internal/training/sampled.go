@@ -95,7 +95,7 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, steps)
 	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
 	opt.OnStep = watch.step
-	opt.OnTrain = t.tracing()
+	opt.OnTrain, opt.Meter = t.tracing(), t.readMeters
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		watch.epoch(s)
 		if err := cmp.Or(t.keeps(), t.Data.Unchanged()); err != nil {
@@ -160,7 +160,7 @@ func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
 // asResult returns what both trainers leave behind.
 func asResult(r *minibatch.Result) *pipeline.Result {
 	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch, MetricName: r.MetricName, Stopped: r.Stopped,
-		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
+		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
 		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
 }
 

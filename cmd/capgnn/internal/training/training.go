@@ -80,6 +80,7 @@ type Run struct {
 	settled    func()              // the folder that this run has made holds it now; nil: it has made none
 	criterion  criterion.Criterion // what the loss weighs
 	initial    *gnn.Weights        // of --init, nil without
+	meters     *devices.Meters     // of this process, nil: none
 	start      time.Duration       // from the start of the program to the first epoch
 	bar        *term.Progress      // of the epochs
 }
@@ -182,9 +183,14 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	}
 	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.resuming(0)))
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
+	if err := t.openMeters(whole); err != nil {
+		return nil, err
+	}
+	defer t.meters.Close()
 	t.start = time.Since(term.Began)
 	t.Console.EndStages()
 	t.bar = t.Console.Begin("train", job.total, job.unit, 0)
+	t.meters.Read(true) // from now on
 	result, err := job.run(ctx)
 	t.bar.End()
 	gone := t.keeps()
