@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -174,5 +176,29 @@ func TestPaperRuns(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// docs/coverage.md names experiments that are there, and each that repeats something of a paper.
+func TestCoverageNamesExperiments(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/coverage.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`bench ([a-z0-9-]+)( --ranks [0-9]+)?`").FindAllStringSubmatch(string(text), -1) {
+		if named[m[1]] = true; m[2] != "" && !OverRanks(m[1]) {
+			t.Errorf("bench %s does not train over ranks", m[1])
+		}
+	}
+	for _, e := range All() {
+		of := strings.Contains(e.Usage, "Fig.") || strings.Contains(e.Usage, "Table")
+		if of && !named[e.Name] && e.Name != "scaling" {
+			t.Errorf("bench %s (%s) is not named", e.Name, e.Usage)
+		}
+		delete(named, e.Name)
+	}
+	if len(named) > 0 {
+		t.Errorf("no experiments: %v", named)
 	}
 }
