@@ -272,7 +272,9 @@ func TestMetersOfRanks(t *testing.T) {
 		o.Epochs, o.CheckpointDir, o.CheckpointSteps = 2, t.TempDir(), 1
 		x := rankRun{p: p, o: func(rank int) Options {
 			o := o
-			o.Meter = func(epoch int) []gpu.Metered { return []gpu.Metered{{Rank: rank, Device: "package-0", Seconds: float64(epoch)}} }
+			o.Meter = func(epoch int) []gpu.Metered {
+				return []gpu.Metered{{Rank: rank, Device: "package-0", Seconds: float64(epoch)}}
+			}
 			o.OnEpoch = func(s EpochStats) error {
 				epochs++
 				for k := range groups {
