@@ -62,7 +62,7 @@ func (v *View) Weights(k Correction, t Targets, train []bool) Weights {
 	case Node:
 		w.Loss = make([]float64, len(v.IDs))
 		for i := range w.Loss {
-			w.Loss[i] = v.ratio(i)
+			w.Loss[i] = v.Ratio(i)
 		}
 	case Inclusion, LongRun:
 		w.Cross = float64(v.rotation().Shifts())

@@ -180,7 +180,7 @@ func TestViewsCount(t *testing.T) {
 					}
 					if i < v.Own && train[id] {
 						targets++
-						ratio += v.ratio(i)
+						ratio += v.Ratio(i)
 					}
 				}
 			}

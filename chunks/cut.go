@@ -52,5 +52,19 @@ func Check(chunks, n int) error {
 	return nil
 }
 
+// Between returns how many edges lead into each chunk from each, loops too.
+func (c *Cut) Between(g *graph.CSR) [][]int64 {
+	all := make([][]int64, c.Chunks())
+	graph.EachBlock(len(all), 1, func(k, _ int) {
+		all[k] = make([]int64, len(all))
+		for _, v := range c.Members[k] {
+			for _, u := range g.Row(int(v)) {
+				all[k][c.Of[u]]++
+			}
+		}
+	})
+	return all
+}
+
 // Chunks returns their number.
 func (c *Cut) Chunks() int { return len(c.Members) }

@@ -37,15 +37,57 @@ func (v *View) degrees(id graph.NodeID) (local, all int32) {
 			continue
 		}
 		all++
-		if k := int(v.cut.Of[u]); k == v.Pair.Base || k == v.Pair.Added {
+		if v.has(u) {
 			local++
 		}
 	}
 	return local, all
 }
 
-// ratio returns the share of vertex i's neighbours that are in the pair: 1 where it has none, as none is missing.
-func (v *View) ratio(i int) float64 {
+// has reports whether a vertex is in the pair.
+func (v *View) has(u graph.NodeID) bool {
+	k := int(v.cut.Of[u])
+	return k == v.Pair.Base || k == v.Pair.Added
+}
+
+// Graph returns the edges among the pair's vertices, loops too, with the rows of the whole graph: those of other vertices are
+// empty. Of two chunks it is the graph itself.
+func (v *View) Graph() *graph.CSR {
+	if v.cut.Chunks() == 2 {
+		return v.graph
+	}
+	g := &graph.CSR{Indptr: make([]int64, len(v.cut.Of)+1), Cols: v.graph.Cols}
+	each := func(f func(id graph.NodeID, row []graph.NodeID)) {
+		graph.EachBlock(len(v.IDs), rowBlock, func(lo, hi int) {
+			for _, id := range v.IDs[lo:hi] {
+				f(id, v.graph.Row(int(id)))
+			}
+		})
+	}
+	each(func(id graph.NodeID, row []graph.NodeID) {
+		for _, u := range row {
+			if v.has(u) {
+				g.Indptr[id+1]++
+			}
+		}
+	})
+	for i := range v.cut.Of {
+		g.Indptr[i+1] += g.Indptr[i]
+	}
+	g.Indices = make([]graph.NodeID, g.Edges())
+	each(func(id graph.NodeID, row []graph.NodeID) {
+		into := g.Row(int(id))[:0]
+		for _, u := range row {
+			if v.has(u) {
+				into = append(into, u)
+			}
+		}
+	})
+	return g
+}
+
+// Ratio returns the share of vertex i's neighbours that are in the pair: 1 where it has none, as none is missing.
+func (v *View) Ratio(i int) float64 {
 	if v.All[i] == 0 {
 		return 1
 	}
@@ -84,7 +126,7 @@ func (v *View) Coverage(t Targets, train []bool) Coverage {
 		if v.Local[i] == 0 && v.All[i] > 0 {
 			c.Alone++
 		}
-		sum += v.ratio(i)
+		sum += v.Ratio(i)
 	})
 	if c.Targets > 0 {
 		c.Ratio = sum / float64(c.Targets)

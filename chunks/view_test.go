@@ -52,6 +52,39 @@ func every(n, k int) []bool {
 	return train
 }
 
+// The graph of a view has the edges among two chunks, loops too; Between counts them.
+func TestViewGraph(t *testing.T) {
+	for _, c := range []int{2, 3, 7} {
+		g, cut := randomGraph(t, 200, 6, uint64(c)), randomCut(t, 200, c, 2)
+		between := cut.Between(g)
+		for a := range c {
+			for b := range c {
+				if a == b {
+					continue
+				}
+				got := cut.View(g, Pair{a, b}).Graph()
+				if err := got.Validate(); err != nil {
+					t.Fatal(err)
+				}
+				if want := between[a][a] + between[a][b] + between[b][a] + between[b][b]; got.Edges() != want {
+					t.Errorf("%d chunks, pair %d, %d: %d edges, want %d", c, a, b, got.Edges(), want)
+				}
+				for v := range 200 {
+					var want []graph.NodeID
+					for _, u := range g.Row(v) {
+						if in := func(x int) bool { return int(cut.Of[x]) == a || int(cut.Of[x]) == b }; in(v) && in(int(u)) {
+							want = append(want, u)
+						}
+					}
+					if !slices.Equal(got.Row(v), want) {
+						t.Fatalf("%d chunks, pair %d, %d: row %d is %d, want %d", c, a, b, v, got.Row(v), want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestViewCounts(t *testing.T) {
 	n := 3 * rowBlock / 2 // rows of two blocks
 	g, cut := randomGraph(t, n, 4, 1), randomCut(t, n, 2, 1)

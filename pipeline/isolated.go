@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,18 +13,8 @@ import (
 	"capgnn/internal/learn"
 )
 
-// Isolated says how parts train without rows of each other, as package chunks has it: part i is chunk i, and in each super-epoch it trains on the
-// graph that two chunks induce (docs/adr/0034). Between parts only gradients travel, but for evaluation, which is on the whole graph.
-type Isolated struct {
-	// Chunks is how many there are; 0: as many as parts of Options. If there are more, these are workers that take turns: each phase of an epoch trains as many
-	// parts as there are workers, in their order, and ends with a step of the optimiser on the mean over the targets of these parts (chunks.Phases). Devices then
-	// have memory for one pair per worker, and evaluation goes layer by layer (docs/adr/0036).
-	Chunks     int
-	Targets    chunks.Targets    // "" = Base
-	Correction chunks.Correction // "" = None
-	// AllLayers has layer 0 drop edges between parts too. Otherwise it keeps all: what it reads of other vertices is their features, which do not change.
-	AllLayers bool
-}
+// Isolated says how parts train without rows of each other: see there.
+type Isolated = chunks.Isolated
 
 // chunks returns how many pieces the graph is cut into: as many as there are parts, but for isolated ones that take turns.
 func (o *Options) chunks() int {
@@ -38,11 +27,6 @@ func (o *Options) chunks() int {
 // phased reports whether parts take turns.
 func (o *Options) phased() bool { return o.chunks() != o.Parts }
 
-// corrects reports whether losses of targets weigh differently, by row or by part.
-func (o *Isolated) corrects() bool {
-	return slices.Contains([]chunks.Correction{chunks.Uniform, chunks.Resampling, chunks.Node}, o.Correction)
-}
-
 // checkIsolated says what does not go with isolated parts.
 func (o *Options) checkIsolated(vertices int) (errs []error) {
 	i := o.Isolated
@@ -50,12 +34,7 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 		return nil
 	}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("isolated parts: "+format, a...)) }
-	if err := cmp.Or(chunks.Check(o.chunks(), vertices), chunks.CheckPhases(o.Parts, o.chunks())); err != nil {
-		errs = append(errs, err)
-	}
-	if !slices.Contains(append(chunks.AllTargets, ""), i.Targets) || !slices.Contains(append(chunks.Corrections, ""), i.Correction) {
-		bad("targets %q, correction %q", i.Targets, i.Correction)
-	}
+	errs = append(errs, i.Check(o.Parts, vertices)...)
 	if o.Cache.Policy != "" || o.Cache.Staleness.Bound > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
@@ -68,7 +47,7 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
 		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)
 	}
-	if i.corrects() && o.Storage != gpu.FP32 {
+	if i.Corrects() && o.Storage != gpu.FP32 {
 		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
 	}
 	return errs
@@ -77,24 +56,22 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 // isolation is what the isolated parts of a run share: the graph, and what they hold when.
 type isolation struct {
 	Isolated
-	p        *learn.Problem // with graph and features, which later pairs are made of
-	cut      *graph.Cut
-	chunks   *chunks.Cut
-	turn     chunks.Phases
-	schedule chunks.Schedule
-	kind     gnn.Kind
-	layers   int
-	scale    gnn.Scaling    // of the whole graph
-	looped   bool           // some vertex has a loop
-	train    []bool         // targets, by id
-	training []int          // how many there are in each chunk
-	place    []int32        // of every vertex in its chunk, by id: its index in a chunks.View
-	between  [][]int64      // edges into each part from each
-	stored   []int64        // sparse feature values of each part; nil: features are dense
-	table    layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
-	ax       []float32      // ÂX by vertex, in the table
-	held     moment         // whose pairs parts hold
-	ahead    *ahead         // pairs of the next moment, on their way; nil: there is none
+	p       *learn.Problem // with graph and features, which later pairs are made of
+	cut     *graph.Cut
+	chunks  *chunks.Cut
+	turn    chunks.Course
+	kind    gnn.Kind
+	layers  int
+	scale   gnn.Scaling    // of the whole graph
+	looped  bool           // some vertex has a loop
+	train   []bool         // targets, by id
+	place   []int32        // of every vertex in its chunk, by id: its index in a chunks.View
+	between [][]int64      // edges into each part from each
+	stored  []int64        // sparse feature values of each part; nil: features are dense
+	table   layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
+	ax      []float32      // ÂX by vertex, in the table
+	held    chunks.Moment  // whose pairs parts hold
+	ahead   *ahead         // pairs of the next moment, on their way; nil: there is none
 }
 
 // newIsolation prepares isolated parts; nil where parts are not isolated.
@@ -102,28 +79,25 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 	if o.Isolated == nil {
 		return nil, nil
 	}
-	s := &isolation{Isolated: *o.Isolated, held: first, p: p, cut: cut, turn: chunks.Phases{Rotation: chunks.Rotation{Chunks: o.chunks()}, Workers: o.Parts}, kind: o.Model.Kind, layers: o.Model.Layers,
+	s := &isolation{Isolated: *o.Isolated, held: chunks.First, p: p, cut: cut, kind: o.Model.Kind, layers: o.Model.Layers,
 		scale: p.Scaling(o.Model.Kind, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
-	if s.Targets == "" {
-		s.Targets = chunks.Base
-	}
-	if s.Correction == "" {
-		s.Correction = chunks.None
-	}
+	s.Complete()
 	var err error
 	if s.chunks, err = chunks.New(o.Part, o.chunks()); err != nil {
 		return nil, err
 	}
-	s.schedule = chunks.Schedule{Rotation: s.turn.Rotation, Epochs: o.Epochs}
+	turn := chunks.Rotation{Chunks: o.chunks()}
+	s.turn = chunks.Course{Phases: chunks.Phases{Rotation: turn, Workers: o.Parts}, Targets: s.Targets,
+		Schedule: chunks.Schedule{Rotation: turn, Epochs: o.Epochs}, Training: make([]int, o.chunks())}
 	for _, members := range s.chunks.Members {
 		for i, v := range members {
 			s.place[v] = int32(i)
 		}
 	}
-	s.train, s.training = make([]bool, p.Vertices()), make([]int, o.chunks())
+	s.train = make([]bool, p.Vertices())
 	for v := range p.Vertices() {
 		if s.train[v] = p.Trains(graph.NodeID(v)); s.train[v] {
-			s.training[o.Part[v]]++
+			s.turn.Training[o.Part[v]]++
 		}
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}

@@ -102,7 +102,7 @@ func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, 
 	want := make([]float64, len(w.Flat))
 	r := tr.isolation.turn
 	for i := range r.Chunks {
-		g := cutOff(t, p, m, part, r.Pair(i, tr.isolation.held.shift), w.StateDict(), epoch)
+		g := cutOff(t, p, m, part, r.Pair(i, tr.isolation.held.Shift), w.StateDict(), epoch)
 		for k, x := range g.Flat {
 			want[k] += float64(x)
 		}

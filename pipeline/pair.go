@@ -37,7 +37,7 @@ func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
 	if s.valued() {
 		s.weigh(p, &w, loop)
 	}
-	if s.corrects() {
+	if s.Corrects() {
 		p.weight = s.lossWeights(p, &w)
 	}
 	if replicates {
@@ -144,81 +144,39 @@ func (s *isolation) shareOfTarget() float64 {
 	return 1
 }
 
-// moment is what parts hold their pairs for: a phase of the epochs of a shift.
-type moment struct{ shift, phase int }
-
-// first is what workers are built with.
-var first = moment{shift: 1}
-
 // ahead is the pairs of a moment that are made beside training.
 type ahead struct {
-	moment
+	chunks.Moment
 	done chan []*pair // of the workers of this process
 }
 
 // prepare begins to make the pairs of a moment. Whoever takes them, or closes the isolation, waits for the goroutine.
-func (s *isolation) prepare(at moment, own graph.Range, replicates bool) {
+func (s *isolation) prepare(at chunks.Moment, own graph.Range, replicates bool) {
 	a := &ahead{at, make(chan []*pair, 1)}
 	s.ahead = a
 	go func() { a.done <- s.pairs(at, own, replicates) }()
 }
 
 // pairs makes the pairs of all workers of this process; nil: a worker has no part in the phase.
-func (s *isolation) pairs(at moment, own graph.Range, replicates bool) []*pair {
+func (s *isolation) pairs(at chunks.Moment, own graph.Range, replicates bool) []*pair {
 	all := make([]*pair, own.Hi-own.Lo)
 	for i := range all {
-		if part := s.turn.Part(at.phase, own.Lo+i); part >= 0 {
-			all[i] = s.pairOf(part, at.shift, replicates)
+		if part := s.turn.Part(at.Phase, own.Lo+i); part >= 0 {
+			all[i] = s.pairOf(part, at.Shift, replicates)
 		}
 	}
 	return all
 }
 
 // take returns the pairs of a moment: those made beside training, if they are of it.
-func (s *isolation) take(at moment, own graph.Range, replicates bool) []*pair {
+func (s *isolation) take(at chunks.Moment, own graph.Range, replicates bool) []*pair {
 	a := s.ahead
 	s.ahead = nil
 	if a == nil {
 		return s.pairs(at, own, replicates)
 	}
-	if all := <-a.done; a.moment == at {
+	if all := <-a.done; a.Moment == at {
 		return all
 	}
 	return s.pairs(at, own, replicates)
-}
-
-// share returns which share of an epoch's loss a phase has; 0: there is no target in it, and it is left out.
-func (s *isolation) share(at moment) float64 {
-	return s.turn.Share(at.phase, at.shift, s.Targets, s.training)
-}
-
-// switches returns how often what parts hold changes in an epoch, and before it.
-func (s *isolation) switches(epoch int) (n int) {
-	held := first
-	for e := max(0, epoch-1); e <= epoch; e++ {
-		for at := (moment{shift: s.schedule.At(e).Shift}); at.phase < s.turn.Count(); at.phase++ {
-			if at != held && s.share(at) > 0 {
-				if held = at; e == epoch {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// behind returns what parts hold next, if it is not what they hold, and false where there is nothing of the kind.
-func (s *isolation) behind(epoch, phase int) (moment, bool) {
-	now := moment{s.schedule.At(epoch).Shift, phase}
-	for next := now; ; {
-		if next.phase++; next.phase == s.turn.Count() {
-			if epoch++; epoch == s.schedule.Epochs {
-				return next, false
-			}
-			next = moment{shift: s.schedule.At(epoch).Shift}
-		}
-		if next != now && s.share(next) > 0 {
-			return next, true
-		}
-	}
 }

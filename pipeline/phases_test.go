@@ -56,7 +56,7 @@ func TestPhaseGradients(t *testing.T) {
 func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, epoch int) {
 	t.Helper()
 	s, e, own := tr.isolation, EpochStats{Epoch: epoch}, make([]partEpoch, len(tr.workers))
-	shift := s.schedule.At(epoch).Shift
+	shift := s.turn.Schedule.At(epoch).Shift
 	tr.turn(&e)
 	loss := 0.0
 	for phase := range tr.phases() {

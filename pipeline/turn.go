@@ -41,7 +41,7 @@ func (t *Trainer) turn(e *EpochStats) {
 	if s == nil {
 		return
 	}
-	e.Isolated = &SuperEpoch{Shift: s.schedule.At(e.Epoch).Shift, Phases: s.turn.Count(), Switches: s.switches(e.Epoch)}
+	e.Isolated = &SuperEpoch{Shift: s.turn.Schedule.At(e.Epoch).Shift, Phases: s.turn.Count(), Switches: s.turn.Switches(e.Epoch)}
 	for _, w := range t.workers {
 		w.hold.record = chunkRecord{}
 	}
@@ -61,11 +61,11 @@ func (t *Trainer) shareOf(epoch, phase int) float64 {
 	if s == nil {
 		return 1
 	}
-	at := moment{first.shift, phase}
-	if last := s.schedule.Epochs - 1; last >= 0 { // a forecast goes beyond it
-		at.shift = s.schedule.At(min(epoch, last)).Shift
+	at := chunks.Moment{Shift: chunks.First.Shift, Phase: phase}
+	if last := s.turn.Schedule.Epochs - 1; last >= 0 { // a forecast goes beyond it
+		at.Shift = s.turn.Schedule.At(min(epoch, last)).Shift
 	}
-	return s.share(at)
+	return s.turn.Share(at)
 }
 
 // hold brings the pairs of a phase to the workers of this process, and begins to make those that come behind them. Where parts are not isolated, and
@@ -75,7 +75,7 @@ func (t *Trainer) hold(epoch, phase int) error {
 	if s == nil || epoch >= t.o.Epochs {
 		return nil
 	}
-	at := moment{s.schedule.At(epoch).Shift, phase}
+	at := chunks.Moment{Shift: s.turn.Schedule.At(epoch).Shift, Phase: phase}
 	replicates := t.plan.Input == gnn.Replicated
 	if at != s.held {
 		start, before := t.now(), usages(t.workers, (*worker).usage)
@@ -89,7 +89,7 @@ func (t *Trainer) hold(epoch, phase int) error {
 			w.hold.record.Bytes += w.usage().Sub(before[i]).H2D
 		}
 	}
-	if next, ok := s.behind(epoch, phase); ok && s.ahead == nil {
+	if next, ok := s.turn.Behind(epoch, phase); ok && s.ahead == nil {
 		s.prepare(next, t.o.own(), replicates)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (t placer) buildIsolated(b *builder) error {
 	if err := t.buildPasses(w, h.planned(), eval, in, evalIn); err != nil {
 		return err
 	}
-	return h.put(s.pairOf(w.index, first.shift, t.plan.Input == gnn.Replicated))
+	return h.put(s.pairOf(w.index, chunks.First.Shift, t.plan.Input == gnn.Replicated))
 }
 
 // wholePart puts on a device what a part's evaluation reads of the whole graph; nil: evaluation goes layer by layer.

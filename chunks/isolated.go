@@ -1,0 +1,53 @@
+package chunks
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Isolated says how parts train without rows of each other: part i is chunk i, and in each super-epoch it trains on
+// the graph that two chunks induce (docs/adr/0034). Between parts only gradients travel, but for evaluation, which is
+// on the whole graph.
+type Isolated struct {
+	// Chunks is how many there are; 0: as many as workers. If there are more, workers take turns: each phase of an
+	// epoch trains as many parts as there are workers, in their order (Phases). Devices then have memory for one pair
+	// per worker, and evaluation goes layer by layer (docs/adr/0036).
+	Chunks     int
+	Targets    Targets    // "" = Base
+	Correction Correction // "" = None
+	// AllLayers has layer 0 drop edges between parts too. Otherwise it keeps all: what it reads of other vertices is
+	// their features, which do not change.
+	AllLayers bool
+}
+
+// Check reports what is wrong with i for so many workers on a graph of so many vertices.
+func (i *Isolated) Check(workers, vertices int) (errs []error) {
+	n := i.Chunks
+	if n == 0 {
+		n = workers
+	}
+	if err := Check(n, vertices); err != nil {
+		errs = append(errs, err)
+	} else if err := CheckPhases(workers, n); err != nil {
+		errs = append(errs, err)
+	}
+	if !slices.Contains(append(AllTargets, ""), i.Targets) || !slices.Contains(append(Corrections, ""), i.Correction) {
+		errs = append(errs, fmt.Errorf("isolated parts: targets %q, correction %q", i.Targets, i.Correction))
+	}
+	return errs
+}
+
+// Complete replaces what is left out by the defaults.
+func (i *Isolated) Complete() {
+	if i.Targets == "" {
+		i.Targets = Base
+	}
+	if i.Correction == "" {
+		i.Correction = None
+	}
+}
+
+// Corrects reports whether losses of targets weigh differently, by row or by part.
+func (i *Isolated) Corrects() bool {
+	return slices.Contains([]Correction{Uniform, Resampling, Node}, i.Correction)
+}
