@@ -240,6 +240,9 @@ func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
 func (d *design) settle(p *learn.Problem, o *Options) {
 	last := len(o.Sampling.Fanout) - 1
 	d.sums = o.Model.Precomputes() && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	if o.Isolated != nil && o.Isolated.AllLayers { // sums are of the whole graph
+		d.sums = false
+	}
 	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]

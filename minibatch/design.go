@@ -75,6 +75,9 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	for l, lp := range d.plan.Layers {
 		a := aim{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate
+		if i := o.Isolated; i != nil {
+			a.weighs = i.Correction.EdgeWeights() && (l > 0 || i.AllLayers)
+		}
 		if l == 0 && d.sums {
 			a = aim{hop: -1}
 		}
@@ -118,9 +121,13 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					return nil, 0, err
 				}
 				batch := r.steps * (k / r.units) / steps
+				step := batch
+				if i := r.isolation; i != nil {
+					step = i.probe(s, &g, batch, k, drawn, r.steps)
+				}
 				x.unit = k % r.units
-				x.roots = r.merged(batch, part, x.unit, merged, x.roots)
-				s.Draw(&x.stack, uint32(batch), x.roots)
+				x.roots = r.merged(step, part, x.unit, merged, x.roots)
+				s.Draw(&x.stack, uint32(step), x.roots)
 				var e extent
 				e.of(&x.stack, g.sparse())
 				e.missing = g.others(x.ids())
@@ -203,12 +210,16 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	}
 	_, near := o.Devices[part].(gpu.Resident)
 	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0
+	at := o.Part
+	if o.Isolated != nil { // whatever it draws is there
+		at = nil
+	}
 	var kept *resident
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
 	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
-		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 
 // whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.

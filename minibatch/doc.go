@@ -27,6 +27,9 @@
 // answerer); package reduce adds gradients along the ranks; behind each step all know whether another one follows (accord). What is summed over parts is gathered, so it is the same at every rank;
 // rank 0 writes. A rank that ends with an error ends all, by whoever called New. Grouping of parts into ranks changes nothing.
 //
+// Isolated parts (package chunks) draw neighbours within two chunks of the graph, and have training vertices of these as roots; their
+// samplers stop where a worker gets another pair, which is made beside training. No rows are fetched: each rank reads the whole data set.
+//
 // When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation (package layered) is exact, unless estimates are asked for (EvalFanout). Every wait has a
 // deadline, and its error says who waited for whom.
 //

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -42,6 +43,9 @@ type partial struct {
 	Norms     int             `json:",omitempty"` // so many steps
 	Pairs     []together.Pair `json:",omitempty"` // what ranks have sent each other
 	Meters    []gpu.Metered   `json:",omitempty"` // once the epoch has been trained
+	// Of isolated parts: what those that have begun see, in their order, and what switching took.
+	Covered []chunks.Coverage `json:",omitempty"`
+	Switch  time.Duration     `json:",omitempty"`
 }
 
 // Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then. On devices with a clock of their own steps alone
@@ -96,6 +100,12 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	t.watch = watch{since: s.Batch, began: time.Now()}
 	for s.Batch < t.roots.steps {
 		end := min(t.roots.steps, s.Batch+longest)
+		if i := t.roots.isolation; i != nil {
+			if s.Batch, end = i.stretch(epoch, s.Batch); s.Batch == t.roots.steps {
+				break
+			}
+			end = min(end, s.Batch+longest)
+		}
 		if every := t.o.CheckpointSteps; every > 0 {
 			end = min(end, (s.Batch/every+1)*every)
 		}
@@ -116,6 +126,10 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	}
 	s.Partial.report(epoch, e)
 	e.Rate = f.rate
+	if i := t.roots.isolation; i != nil {
+		e.Isolated = &SuperEpoch{Shift: i.shift(epoch), Phases: i.course.Count(), Switches: i.course.Switches(epoch),
+			Switch: s.Partial.Switch, Coverage: chunks.Total(s.Partial.Covered)}
+	}
 	e.TimeSteps = t.roots.units - s.Merging.of(epoch)
 	if whole {
 		f.r.EpochTime = append(f.r.EpochTime, e.Train)
@@ -154,6 +168,7 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 		return err
 	}
 	own := m.count(before, s.next-from)
+	t.covered(own, from)
 	own[0].Train, own[0].CPU = m.now()-start, hostmem.ProcessorTime()-cpu
 	norm, norms := t.reduce.TakeNorms()
 	own[0].Norm, own[0].Norms, own[0].Pairs = learn.Number(norm), norms, t.received()
@@ -182,7 +197,7 @@ func (t *Trainer) scale(epoch, batch int) float64 {
 		}
 		return 0
 	}
-	terms := t.roots.count(batch)
+	terms := t.roots.count(epoch, batch)
 	if t.p.Targets != nil {
 		terms *= t.p.Classes
 	}
@@ -197,7 +212,7 @@ func (t *Trainer) weight(epoch, batch int) float64 {
 // rootsIn is what the loss of a step counts in that of an epoch: as many as its roots, or their part of what all weigh.
 func (t *Trainer) rootsIn(epoch, batch int) float64 {
 	if t.o.Criterion.Weights == nil {
-		return float64(t.roots.count(batch))
+		return float64(t.roots.count(epoch, batch))
 	}
 	return t.weight(epoch, batch) * float64(t.roots.total) / t.weighs
 }

@@ -57,7 +57,11 @@ func (d *design) answerBytes(part int, m *gnn.Config) int {
 		_, out := m.RowWidth(l)
 		widest = max(widest, 4*out)
 	}
-	return max(min(int(d.areas[part]), mostAnswered), d.row, widest)
+	rows := d.row
+	if d.areas != nil { // rows are fetched for steps too
+		rows = max(rows, min(int(d.areas[part]), mostAnswered))
+	}
+	return max(rows, widest)
 }
 
 func (t *Trainer) answerBytes(part int) int { return t.design.answerBytes(part, &t.o.Model) }
@@ -103,6 +107,9 @@ func (t *rows) open() {
 		}
 		t.askers = append(t.askers, askers)
 		w := t.workers[part-t.own().Lo]
+		if w.fetcher == nil { // isolated parts read rows of the whole data set, which every rank has
+			continue
+		}
 		w.fetcher.service = &far{w.fetcher.service, &w.stage, t.rankOf, askers}
 	}
 }

@@ -19,12 +19,19 @@ func (x *sizing) host(r *roots, exact layered.Bound) (all []Use, mapped gpu.Byte
 		own := len(x.o.ownDevices()) // others may send to each of them
 		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(own*(1+r.parts-own)*len(x.weights.Flat))})
 	}
+	if s := r.isolation; s != nil {
+		heap = append(heap, Use{Name: "pairs of chunks", Bound: s.bytes(x.o.own())})
+	}
 	if n := x.messages(); n > 0 {
 		heap = append(heap, Use{Name: "messages between ranks", Bound: n})
 	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
-	all = append(heap, garbage, Use{Name: "products of CPU devices", Bound: x.scratch(exact)}, staged, Use{Name: "tables of rows", Bound: exact.Tables})
-	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 }), staged.Bound + exact.Tables
+	tables := Use{Name: "tables of rows", Bound: exact.Tables}
+	if r.isolation != nil && x.d.sums && x.o.several() { // ÂX of the whole graph
+		tables.Bound += 4 * gpu.Bytes(x.p.Vertices()) * gpu.Bytes(x.p.Features.Cols)
+	}
+	all = append(heap, garbage, Use{Name: "products of CPU devices", Bound: x.scratch(exact)}, staged, tables)
+	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 }), staged.Bound + tables.Bound
 }
 
 // messages returns what this process keeps for what ranks send each other: requests, answers, gradients and weights.

@@ -14,6 +14,7 @@ type input struct {
 	roots  int
 	labels gpu.Ints // or
 	target gpu.Array[uint8]
+	weight gpu.Vec // of the losses of roots; empty: 1
 	layers []gnn.LayerGraph
 	in     gnn.Input
 	before []int64 // gnn.Features.Before of sparse features
@@ -48,6 +49,7 @@ func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
 func (n *input) bind(g *stage, d *draft) {
 	l := &d.layout
 	n.step, n.roots, n.labels, n.target = d.step, d.stack.Roots, l.labels.in(n.buf), l.targets.in(n.buf)
+	n.weight = l.weights.in(n.buf)
 	n.layers = n.layers[:0]
 	for i := range l.layers {
 		n.layers = append(n.layers, n.layer(l, &l.layers[i]))

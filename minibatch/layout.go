@@ -8,9 +8,10 @@ import (
 // layout says where the arrays of a step lie: in the slot that samplers fill, and equally in the device's input. Dense rows come last: they may be uploaded from where
 // they lie, or be gathered by the device.
 type layout struct {
-	ids     span[int32] // of the columns of the widest block
-	labels  span[int32] // of the roots; or
-	targets span[uint8] // of the roots, by class
+	ids     span[int32]   // of the columns of the widest block
+	labels  span[int32]   // of the roots; or
+	targets span[uint8]   // of the roots, by class
+	weights span[float32] // of the losses of roots; empty: 1
 	cols    span[float32]
 	rows    span[int32]  // with resident rows: which ones the ids are; empty: as many as ids says
 	layers  []layerSpans // by layer

@@ -57,6 +57,9 @@ func Bound(uses []Use) (n gpu.Bytes) {
 	return n
 }
 
+// Steps returns how many steps an epoch has. Options are valid.
+func Steps(p *learn.Problem, o Options) int { return newRoots(p, &o).steps }
+
 // Plan returns what a run takes. It samples some steps and asks devices for nothing but what they are.
 func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	if err := o.Validate(p); err != nil {

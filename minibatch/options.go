@@ -66,11 +66,13 @@ type Options struct {
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Ranks   Ranks        // the processes that train together; nil: this one alone
-	Part    []int32      // home of every vertex; nil: there is one part
-	Shares  []float64    // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
-	Savings Savings
-	Storage gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
-	Init    gnn.StateDict // weights to start from; nil: drawn from Model.Seed
+	Part    []int32      // home of every vertex; nil: there is one part, or they are isolated
+	// Isolated has parts draw neighbours within two chunks of the graph; nil: within all of it.
+	Isolated *Isolated
+	Shares   []float64 // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
+	Savings  Savings
+	Storage  gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
+	Init     gnn.StateDict // weights to start from; nil: drawn from Model.Seed
 
 	CheckpointDir   string // where checkpoints go; empty: none are written
 	CheckpointEvery int    // epochs; 0 = only when interrupted, behind slow epochs, and at the end
@@ -103,7 +105,7 @@ func (o *Options) ahead(epoch int) int {
 
 // fetches reports whether rows of other parts have to be fetched: where links or a network lie between the parts, or some are kept. Else they are read as own ones, from where they lie.
 func (o *Options) fetches() bool {
-	return len(o.Devices) > 1 && o.Part != nil && (o.several() || o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
+	return len(o.Devices) > 1 && o.Part != nil && o.Isolated == nil && (o.several() || o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
 }
 
 // Linked reports whether links are emulated between devices.
@@ -145,6 +147,7 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)
+	errs = append(errs, o.checkIsolated(p)...)
 	errs = append(errs, p.SuitsWeights(o.Model.Kind))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
@@ -189,7 +192,7 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	if parts == 0 {
 		bad("no device")
 	}
-	if o.Part == nil && parts > 1 {
+	if o.Part == nil && parts > 1 && o.Isolated == nil {
 		bad("no part entries for %d devices", parts)
 	}
 	if o.Part != nil && len(o.Part) != p.Vertices() {

@@ -169,8 +169,8 @@ func TestEveryRootOnce(t *testing.T) {
 							}
 							n += len(ids)
 						}
-						if n != r.count(b) || n > batch+parts {
-							t.Errorf("%d parts, batch %d, %+v: step %d has %d roots, count says %d", parts, batch, c, b, n, r.count(b))
+						if n != r.count(0, b) || n > batch+parts {
+							t.Errorf("%d parts, batch %d, %+v: step %d has %d roots, count says %d", parts, batch, c, b, n, r.count(0, b))
 						}
 					}
 					for v, k := range seen {

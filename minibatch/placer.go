@@ -3,6 +3,7 @@ package minibatch
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 
 	"capgnn/gnn"
@@ -146,12 +147,12 @@ func (t placer) evaluator(ctx context.Context) error {
 		return err
 	}
 	if t.design.sums {
-		sums, err := t.exact.Aggregated(ctx)
+		sums, places, err := t.sums(ctx)
 		if err != nil {
 			return err
 		}
 		for _, w := range t.workers {
-			w.stage.tables[0].data, w.stage.tables[0].place = sums, t.exact.Places()
+			w.stage.tables[0].data, w.stage.tables[0].place = sums, places
 		}
 	}
 	if err := t.each((*worker).load); err != nil {
@@ -164,6 +165,37 @@ func (t placer) evaluator(ctx context.Context) error {
 	}
 	return nil
 }
+
+// sums returns ÂX, and the row of each vertex: of this process's parts, or, of isolated ones, whose chunks come to all, of
+// the whole graph. There is an evaluator more for that, which goes before training.
+func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
+	if t.o.Isolated == nil || !t.o.several() {
+		sums, err := t.exact.Aggregated(ctx)
+		return sums, t.exact.Places(), err
+	}
+	o := t.design.evaluation(t.p, &t.o)
+	o.Devices, o.Part, o.Rows, o.Fanout = t.o.ownDevices(), slices.Clone(t.o.Part), nil, nil
+	for v, k := range o.Part {
+		o.Part[v] = k % int32(len(o.Devices))
+	}
+	o.Tables = func(name string, size int64) (layered.Memory, error) {
+		var err error
+		t.roots.isolation.table, err = layered.TablesIn(os.TempDir(), 0)(name, size)
+		return lent{t.roots.isolation.table}, err
+	}
+	e, err := layered.New(ctx, t.p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	sums, err := e.Aggregated(ctx)
+	return sums, e.Places(), errors.Join(err, e.Close())
+}
+
+// lent is a table that outlives the evaluator that has filled it.
+type lent struct{ layered.Memory }
+
+// Close implements layered.Memory: whoever has lent the table closes it.
+func (lent) Close() error { return nil }
 
 // keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.
 func (t placer) keep(w *worker) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/chunks"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -214,8 +215,10 @@ type partSteps struct {
 	Usage, Gradients, Carried gpu.Usage
 	Computed                  time.Duration
 	Work                      Counts
+	Covered                   *chunks.Coverage // what an isolated part sees, behind the first steps of its phase
 	// Of the process, at its first part:
 	Train, CPU time.Duration
+	Switch     time.Duration
 	Norm       learn.Number // of gradients, summed over
 	Norms      int          // so many steps
 	Pairs      []together.Pair

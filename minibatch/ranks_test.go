@@ -217,49 +217,55 @@ func TestRanksResumeAlike(t *testing.T) {
 		o.Optimizer, o.Sampling.BatchSize, o.EvalEvery = c.rule, 16, 1
 		o.Sampling.Fetch, o.Sampling.RowCache = c.fetch, CacheSize{CacheRows, 40}
 		c.place.set(&o.Sampling)
-		want := trained(t, p, o)
-		o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), c.every, true, "id"
-		stops := 0
-		for at := 0; ; stops++ {
-			at += 2 + r.IntN(want.Steps/5)
-			groups := append([][]graph.Range{{{Lo: 0, Hi: 3}}}, groupings...)[(stops+k)%4]
-			ctx, cancel := context.WithCancel(t.Context())
-			who := r.IntN(len(groups))
-			x := rankRun{p: p, o: func(rank int) Options {
-				o := o
-				if rank == 0 {
-					o.OnStep = func(s Progress) {
-						if s.Epoch*s.Steps+s.Step >= at {
-							cancel()
-						}
+		checkRanksResume(t, fmt.Sprintf("%+v", c), p, o, c.every, k, r)
+	}
+}
+
+// checkRanksResume has a run of three parts interrupted, and goes on over other ranks.
+func checkRanksResume(t *testing.T, name string, p *learn.Problem, o Options, every, k int, r *rand.Rand) {
+	t.Helper()
+	want := trained(t, p, o)
+	o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), every, true, "id"
+	stops := 0
+	for at := 0; ; stops++ {
+		at += 2 + r.IntN(want.Steps/5)
+		groups := append([][]graph.Range{{{Lo: 0, Hi: 3}}}, groupings...)[(stops+k)%4]
+		ctx, cancel := context.WithCancel(t.Context())
+		who := r.IntN(len(groups))
+		x := rankRun{p: p, o: func(rank int) Options {
+			o := o
+			if rank == 0 {
+				o.OnStep = func(s Progress) {
+					if s.Epoch*s.Steps+s.Step >= at {
+						cancel()
 					}
 				}
-				return o
-			}, ctx: func(rank int) context.Context {
-				if rank == who {
-					return ctx
-				}
-				return t.Context()
-			}}
-			got, errs := x.run(t, groups)
-			cancel()
-			if err := errors.Join(errs...); err != nil {
-				t.Fatalf("%+v over %v: %v", c, groups, err)
 			}
-			for _, other := range got[1:] {
-				if other.Stopped != got[0].Stopped || other.WeightsSHA != got[0].WeightsSHA || other.Steps != got[0].Steps {
-					t.Errorf("%+v over %v: ranks end apart: %+v, %+v", c, groups, other.Totals, got[0].Totals)
-				}
+			return o
+		}, ctx: func(rank int) context.Context {
+			if rank == who {
+				return ctx
 			}
-			at = max(at, got[0].Steps)
-			if got[0].Stopped == fit.Interrupted {
-				continue
-			}
-			if g := got[0]; stops < 3 || g.WeightsSHA != want.WeightsSHA || g.Steps != want.Steps || g.Rows != want.Rows || g.Bytes.Rows != want.Bytes.Rows || g.FinalLoss != want.FinalLoss || g.BestEpoch != want.BestEpoch {
-				t.Errorf("%+v: stopped %d times: %s %+v, want %s %+v", c, stops, g.WeightsSHA, g.Totals, want.WeightsSHA, want.Totals)
-			}
-			break
+			return t.Context()
+		}}
+		got, errs := x.run(t, groups)
+		cancel()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("%s over %v: %v", name, groups, err)
 		}
+		for _, other := range got[1:] {
+			if other.Stopped != got[0].Stopped || other.WeightsSHA != got[0].WeightsSHA || other.Steps != got[0].Steps {
+				t.Errorf("%s over %v: ranks end apart: %+v, %+v", name, groups, other.Totals, got[0].Totals)
+			}
+		}
+		at = max(at, got[0].Steps)
+		if got[0].Stopped == fit.Interrupted {
+			continue
+		}
+		if g := got[0]; stops < 3 || g.WeightsSHA != want.WeightsSHA || g.Steps != want.Steps || g.Rows != want.Rows || g.Bytes.Rows != want.Bytes.Rows || g.FinalLoss != want.FinalLoss || g.BestEpoch != want.BestEpoch {
+			t.Errorf("%s: stopped %d times: %s %+v, want %s %+v", name, stops, g.WeightsSHA, g.Totals, want.WeightsSHA, want.Totals)
+		}
+		break
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *resident) all() bool { return r != nil && r.area == 0 }
 // keep decides which rows devices keep beside steps and evaluation. A quarter of what steps take is left, for steps that are larger than all before.
 func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	d.residents = make([]*resident, len(o.Devices))
-	if d.sparse || !slices.ContainsFunc(o.Devices, apart) {
+	if d.sparse || o.Isolated != nil || !slices.ContainsFunc(o.Devices, apart) {
 		return nil
 	}
 	exact, err := d.bounds(p, o)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"capgnn/chunks"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -25,9 +26,11 @@ type roots struct {
 	local bool
 	bound []float64 // parts+1: where shares begin and end, 0 to 1; nil: equal ones
 	parts int
-	units int   // of a part in a step
-	total int   // training vertices
-	shift []int // with local roots: which steps have one root more than others differs from part to part
+	units int // of a part in a step
+	total int // training vertices
+	// isolation says what isolated parts have as roots, in place of train; nil: parts are not isolated.
+	isolation *isolation
+	shift     []int // with local roots: which steps have one root more than others differs from part to part
 
 	mu      sync.Mutex
 	dealer  *dealer // of roots whose part depends on their homes; nil: parts have spans of the lists
@@ -54,8 +57,17 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	if r.local {
 		r.train = make([][]graph.NodeID, r.parts)
 	}
+	if r.isolation = newIsolation(p, o); r.isolation != nil {
+		r.local, r.train = true, make([][]graph.NodeID, r.isolation.cut.Chunks())
+		for _, n := range r.isolation.course.Training {
+			r.total += n
+		}
+		if r.isolation.Targets == chunks.Both {
+			r.total *= 2
+		}
+	}
 	for v := range graph.NodeID(p.Vertices()) {
-		if p.Trains(v) {
+		if r.isolation == nil && p.Trains(v) {
 			r.total++
 			list := 0
 			if r.local {
@@ -65,6 +77,9 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 		}
 	}
 	r.steps = max(1, (r.total+r.batch-1)/r.batch)
+	if s := r.isolation; s != nil {
+		r.steps = max(1, s.steps[len(s.steps)-1])
+	}
 	before := 0
 	for _, train := range r.train {
 		r.shift = append(r.shift, before%r.steps)
@@ -96,7 +111,10 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 }
 
 // span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is, where there is no dealer.
-func (r *roots) span(batch, part int) (list, lo, hi int) {
+func (r *roots) span(epoch, batch, part int) (list, lo, hi int) {
+	if r.isolation != nil {
+		return r.isolation.span(epoch, batch, part)
+	}
 	if r.local {
 		n, from := len(r.train[part]), r.shift[part]
 		return part, (n*batch + from) / r.steps, (n*(batch+1) + from) / r.steps
@@ -120,14 +138,14 @@ func (r *roots) batchOf(batch int) (lo, hi int) {
 	return lo, min(lo+r.batch, r.total)
 }
 
-// count returns how many roots a step has over all parts.
-func (r *roots) count(batch int) (n int) {
+// count returns how many roots a step of an epoch has over all parts.
+func (r *roots) count(epoch, batch int) (n int) {
 	if !r.local {
 		lo, hi := r.batchOf(batch)
 		return hi - lo
 	}
 	for part := range r.parts {
-		_, lo, hi := r.span(batch, part)
+		_, lo, hi := r.span(epoch, batch, part)
 		n += hi - lo
 	}
 	return n
@@ -149,8 +167,9 @@ func (r *roots) classes(t int, labels []int32, count []int) []int {
 		return count
 	}
 	for part := range r.parts {
-		list, lo, hi := r.span(t%r.steps, part)
-		add(o.lists[list][lo:hi])
+		if list, lo, hi := r.span(o.epoch, t%r.steps, part); lo < hi {
+			add(o.lists[list][lo:hi])
+		}
 	}
 	return count
 }
@@ -172,7 +191,10 @@ func (r *roots) merged(t, part, unit, merged int, into []graph.NodeID) []graph.N
 // from is of in an order.
 func (r *roots) from(o *epochOrder, batch, part, unit int, into []graph.NodeID) []graph.NodeID {
 	if r.dealer == nil {
-		list, lo, hi := r.span(batch, part)
+		list, lo, hi := r.span(o.epoch, batch, part)
+		if lo == hi {
+			return into[:0]
+		}
 		return append(into[:0], o.lists[list][lo:hi]...)
 	}
 	first, _ := r.batchOf(batch)
@@ -213,10 +235,13 @@ func (r *roots) most(part, unit, merged int) (n int) {
 		return n
 	}
 	if r.dealer != nil {
-		return r.dealer.limit(r.count(0), part)
+		return r.dealer.limit(r.count(0, 0), part)
+	}
+	if r.isolation != nil {
+		return r.isolation.most(part)
 	}
 	for b := range r.steps {
-		_, lo, hi := r.span(b, part)
+		_, lo, hi := r.span(0, b, part)
 		n = max(n, hi-lo)
 	}
 	return n
@@ -241,6 +266,10 @@ func (r *roots) orderOf(epoch, merged int) *epochOrder {
 	o.epoch, o.merged = epoch, merged
 	o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
 	for i, train := range r.train {
+		if r.isolation != nil {
+			o.lists[i] = r.isolation.order(i, epoch, r.seed, o.lists[i])
+			continue
+		}
 		o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
 	}
 	if r.dealer != nil {

@@ -117,8 +117,13 @@ func (m *simulation) each(f func(k int) error) error {
 func (m *simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*SimulatedEpoch, error) {
 	e, steps := new(SimulatedEpoch), m.trainers[0].roots.steps
 	began, before := clock.Now(), m.pairs()
-	for from := 0; from < steps; from += longest {
-		if err := m.each(func(k int) error { return m.trainers[k].simulate(ctx, epoch, from, min(steps, from+longest)) }); err != nil {
+	for from, end := 0, 0; from < steps; from = end {
+		end = min(steps, from+longest)
+		if i := m.trainers[0].roots.isolation; i != nil {
+			from, end = i.stretch(epoch, from)
+			end = min(end, from+longest)
+		}
+		if err := m.each(func(k int) error { return m.trainers[k].simulate(ctx, epoch, from, end) }); err != nil {
 			return nil, err
 		}
 		clock.Now()

@@ -49,6 +49,8 @@ type stage struct {
 	whole    *fetcher  // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
 	scout    *scout    // has drawn some steps already; nil: nobody has
 	home     []int32   // of every vertex; nil: all are at home
+	pair     *pair     // of an isolated part; nil: it is none
+	weighs   bool      // and its roots weigh differently
 	idle     bool      // rows are copied by all cores
 	lock     hostmem.LockOptions
 	grown    func(what string, was, is gpu.Bytes)
@@ -60,6 +62,7 @@ type aim struct {
 	spreads  bool
 	loops    bool // entries (v, v) keep their weight where the row's is scaled
 	rescales bool
+	weighs   bool // entries weigh what the correction of isolated parts says
 }
 
 // fill is feed's.
@@ -159,6 +162,9 @@ func (g *stage) lay(l *layout, e *extent) {
 	} else {
 		add(l, &l.targets, e.roots*g.p.Classes)
 	}
+	if g.weighs {
+		add(l, &l.weights, e.roots)
+	}
 	if g.scaling.Col != nil {
 		add(l, &l.cols, e.ids)
 	}
@@ -198,7 +204,7 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
 	}
 	h := e.hops[a.hop]
 	s.rows, s.src = h.rows, h.cols
-	values := a.loops && h.scaled || g.p.Weighted()
+	values := a.loops && h.scaled || g.p.Weighted() || a.weighs
 	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
 	if a.spreads {
 		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
@@ -243,6 +249,9 @@ func (g *stage) put(d *draft, mem []byte) {
 			copy(targets[i*classes:][:classes], g.p.Targets[int(v)*classes:])
 		}
 	}
+	if l.weights.n > 0 {
+		g.pair.weighRoots(l.weights.on(mem), d.roots)
+	}
 	if l.rows.n > 0 {
 		g.resident.number(l.rows.on(mem), st.IDs)
 	}
@@ -282,7 +291,16 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 
 // putValues writes the values of a block's entries, or, turned, of those of its transpose: what edges weigh, and what keeps the weight of loops that are added.
 func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
+	if a.weighs {
+		defer g.pair.weighEdges(val, b, ids, turned)
+	}
 	if !g.p.Weighted() {
+		if !a.loops || ratio == nil {
+			for e := range val {
+				val[e] = 1
+			}
+			return
+		}
 		gnn.BlockLoops(val[:0], b.Begin, b.Indices, ratio)
 		return
 	}

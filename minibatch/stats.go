@@ -3,6 +3,7 @@ package minibatch
 import (
 	"time"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
@@ -81,6 +82,17 @@ type EpochStats struct {
 	Pairs     []together.Pair
 	Meters    []gpu.Metered // what devices of all ranks have taken since they were read before; nil: they were not read
 	TimeSteps int           // of each step: 1, or with Hop as many as parts, without those that were merged
+	Isolated  *SuperEpoch
+}
+
+// SuperEpoch is what isolated parts have held in an epoch.
+type SuperEpoch struct {
+	Shift    int // part i has held chunks i and (i + Shift) mod c
+	Phases   int // of the epoch
+	Switches int // how often what workers hold changed: before the epoch, and between its phases
+	// Switch is the time of that, which is not in the epoch's; over ranks the longest.
+	Switch   time.Duration
+	Coverage chunks.Coverage // of all targets
 }
 
 // Totals is the sum over all epochs of a run, those before a resumption among them.
@@ -90,7 +102,11 @@ type Totals struct {
 	Gradients gpu.Usage
 	TrainTime time.Duration
 	EvalTime  time.Duration
-	Refilled  int64 // rows that resumed runs have fetched to fill their caches again; Rows and Bytes do not count them
+	// Of isolated parts: sums over epochs, of Coverage.Ratio too.
+	Switches   int           `json:",omitempty"`
+	SwitchTime time.Duration `json:",omitempty"`
+	Covered    float64       `json:",omitempty"`
+	Refilled   int64         // rows that resumed runs have fetched to fill their caches again; Rows and Bytes do not count them
 }
 
 // Result is the outcome of a run.

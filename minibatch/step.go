@@ -229,6 +229,9 @@ func (t *Trainer) gradient(w *worker, n *input, loss gpu.LossArgs, done func(lay
 	default:
 		q.SoftmaxLoss(loss)
 	}
+	if n.weight.Len > 0 {
+		q.ScaleRows(loss.Grad, loss.Grad, n.weight)
+	}
 	w.pass.Backward(q, nil, n.step, done)
 }
 

@@ -41,8 +41,10 @@ type Trainer struct {
 	watch   watch
 	looks   time.Duration // between looks at losses
 	fed     int           // samplers end before this step
-	stuck   bool          // a device does not answer
-	saves   bool          // the run writes checkpoints
+	// switching is what bringing pairs to isolated parts took since the last stretch.
+	switching time.Duration
+	stuck     bool // a device does not answer
+	saves     bool // the run writes checkpoints
 	// simulated says that the steps of the run are all that is of interest: nothing is computed.
 	simulated bool
 
@@ -74,7 +76,8 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	o.setDefaults()
 	t := &Trainer{p: p, o: o, simulated: simulated, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
 	if o.Criterion.Weights != nil {
-		t.weighs = o.Criterion.Total(p.TrainingByClass())
+		times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
+		t.weighs = times * o.Criterion.Total(p.TrainingByClass())
 	}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
@@ -119,6 +122,12 @@ func (o *Options) setDefaults() {
 	o.WaitDeadline = cmp.Or(o.WaitDeadline, 5*time.Minute)
 	o.Sampling.Prefetch = cmp.Or(o.Sampling.Prefetch, 3)
 	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, o.samplers())
+	if i := o.Isolated; i != nil { // whoever trains on a chunk evaluates it
+		o.Part = make([]int32, len(i.Of))
+		for v, k := range i.Of {
+			o.Part[v] = k % int32(len(o.Devices))
+		}
+	}
 	if len(o.Devices) == 1 {
 		o.Part = nil
 	}
@@ -152,6 +161,9 @@ func (t *Trainer) sample(from int) error {
 		for len(w.samplers) < t.o.Sampling.Samplers {
 			w.samplers = append(w.samplers, t.design.sampler(t.p))
 		}
+	}
+	t.hold(from)
+	for _, w := range t.workers {
 		w.feed.start(from, t.fed, w.samplers)
 	}
 	return nil
@@ -161,6 +173,9 @@ func (t *Trainer) sample(from int) error {
 func (t *Trainer) horizon(step int) int {
 	if epoch := step / t.roots.steps; t.state.Merging.open(epoch) {
 		return (epoch + 1) * t.roots.steps
+	}
+	if s := t.roots.isolation; s != nil {
+		return s.horizon(step, t.roots.steps)
 	}
 	return t.o.Epochs * t.roots.steps
 }
@@ -218,8 +233,9 @@ func (t *Trainer) Close() error {
 		}
 	}
 	t.workers = nil
+	err := t.roots.isolation.close()
 	if t.exact != nil && !t.stuck {
-		return t.exact.Close()
+		err = errors.Join(err, t.exact.Close())
 	}
-	return nil
+	return err
 }

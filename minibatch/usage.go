@@ -61,19 +61,22 @@ func (p *partial) take(all []partSteps) {
 	if p.Work == nil {
 		p.Work = make([]Counts, len(all))
 	}
-	took := time.Duration(0)
+	took, switching := time.Duration(0), time.Duration(0)
 	for i := range all {
 		x := &all[i]
 		p.Parts[i], p.Computed[i] = p.Parts[i].Add(x.Usage), p.Computed[i]+x.Computed
 		p.Gradients, p.Carried = p.Gradients.Add(x.Gradients), p.Carried.Add(x.Carried)
 		p.Add(&x.Work)
 		p.Work[i].Add(&x.Work)
-		took = max(took, x.Train)
+		took, switching = max(took, x.Train), max(switching, x.Switch)
+		if x.Covered != nil {
+			p.Covered = append(p.Covered, *x.Covered)
+		}
 		p.CPU += x.CPU
 		p.Norm, p.Norms = p.Norm+x.Norm, p.Norms+x.Norms
 		p.Pairs, p.Meters = addPairs(p.Pairs, x.Pairs), append(p.Meters, x.Meters...)
 	}
-	p.Train += took
+	p.Train, p.Switch = p.Train+took, p.Switch+switching
 }
 
 // report makes e that of an epoch that is over.
@@ -103,6 +106,9 @@ func (t *Totals) add(e *EpochStats) {
 	t.CPU += e.CPU
 	t.Usage, t.Gradients = t.Usage.Add(e.Usage), t.Gradients.Add(e.Gradients)
 	t.TrainTime += e.Train
+	if s := e.Isolated; s != nil {
+		t.Switches, t.SwitchTime, t.Covered = t.Switches+s.Switches, t.SwitchTime+s.Switch, t.Covered+s.Coverage.Ratio
+	}
 }
 
 // started is where the host's time is counted from.

@@ -38,6 +38,12 @@ type Sampler struct {
 	loops  *loops
 	index  index
 
+	// Where Within has said so:
+	whole  *graph.CSR // of which graph is a piece in the first hops; nil: it is none
+	piece  *graph.CSR
+	hops   int
+	stands bool
+
 	choice choice
 	ids    []graph.NodeID // of the stack being drawn
 	rows   []row          // of a chunk
@@ -78,6 +84,41 @@ func New(t Topology, r Rules) *Sampler {
 	return s
 }
 
+// Within has the first hops draw from a piece of the graph, which has its vertices and some of its edges, loops among them;
+// later hops draw from the graph. If stands, what is left of a vertex's neighbours in the piece stands for those in the graph:
+// Ratio counts the latter.
+func (s *Sampler) Within(piece *graph.CSR, hops int, stands bool) {
+	if s.whole == nil {
+		s.whole = s.graph
+	}
+	s.piece, s.hops, s.stands = piece, hops, stands
+}
+
+// among has a hop draw from its graph.
+func (s *Sampler) among(h int) {
+	if s.whole == nil {
+		return
+	}
+	if s.graph = s.whole; h < s.hops {
+		s.graph = s.piece
+	}
+	if s.loops != nil {
+		s.loops.graph = s.graph
+	}
+}
+
+// neighbours returns how many neighbours a row's sum stands for.
+func (s *Sampler) neighbours(v graph.NodeID, r *row) int {
+	if s.whole == nil || !s.stands || s.graph == s.whole {
+		return r.n
+	}
+	n := len(s.whole.Row(int(v)))
+	if r.loop >= 0 {
+		n--
+	}
+	return n
+}
+
 // Draw makes st what the roots read in a step. Roots are distinct; there may be none.
 func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
 	st.Step, st.Roots, st.Edges = step, len(roots), 0
@@ -99,6 +140,7 @@ func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
 // processor has many of them under way at once.
 func (s *Sampler) hop(st *Stack, h int) {
 	b := &st.Blocks[h]
+	s.among(h)
 	b.reset(len(s.ids))
 	for lo := 0; lo < b.Rows; lo += chunk {
 		vertices := s.ids[lo:min(lo+chunk, b.Rows)]
@@ -137,11 +179,13 @@ func (s *Sampler) plan(b *Block, lo int, vertices []graph.NodeID, fanout int) {
 		r.k, r.ready = r.n, 0
 		if r.n > fanout {
 			r.k = fanout
-			b.scale(lo+i, r.n, r.k)
 			if m := drawn(r.n, r.k); m <= ahead {
 				r.ready = (m + 3) / 4 * 4
 				words += r.ready
 			}
+		}
+		if n := s.neighbours(vertices[i], r); n > r.k && r.k > 0 {
+			b.scale(lo+i, n, r.k)
 		}
 		entries += r.k
 		end += int64(r.k)

@@ -206,7 +206,7 @@ func FuzzDraw(f *testing.F) {
 		s := New(topology, rules)
 		for range 2 { // the second time in memory that holds the first
 			s.Draw(&st, step, distinct)
-			if err := difference(&st, (twin{topology, rules}).draw(step, distinct)); err != nil {
+			if err := difference(&st, (twin{t: topology, r: rules}).draw(step, distinct)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestStamps(t *testing.T) {
 		var st Stack
 		for step, roots := range slices.Concat(rootsOf(g.Rows()), rootsOf(g.Rows())) {
 			s.Draw(&st, uint32(step), roots)
-			if err := difference(&st, (twin{topology, rules}).draw(uint32(step), roots)); err != nil {
+			if err := difference(&st, (twin{t: topology, r: rules}).draw(uint32(step), roots)); err != nil {
 				t.Fatalf("%s, step %d: %v", name, step, err)
 			}
 		}

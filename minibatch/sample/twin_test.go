@@ -14,6 +14,18 @@ import (
 type twin struct {
 	t Topology
 	r Rules
+
+	piece  *graph.CSR // of the first hops, if there are some; what is left stands for all neighbours or not
+	hops   int
+	stands bool
+}
+
+// at is the twin of a hop.
+func (w twin) at(hop int) twin {
+	if hop < w.hops {
+		w.t.Graph = w.piece
+	}
+	return w
 }
 
 func (w twin) addsLoops() bool { return w.r.AddLoops || w.t.Loops == graph.LoopsAdded }
@@ -86,7 +98,7 @@ func (w twin) draw(step uint32, roots []graph.NodeID) *Stack {
 			if w.addsLoops() {
 				b.Indices = append(b.Indices, int32(r))
 			}
-			kept := w.sample(step, hop, v)
+			kept := w.at(hop).sample(step, hop, v)
 			for _, u := range kept {
 				if _, known := number[u]; !known {
 					number[u] = int32(len(st.IDs))
@@ -97,7 +109,11 @@ func (w twin) draw(step uint32, roots []graph.NodeID) *Stack {
 			}
 			b.Begin = append(b.Begin, int64(len(b.Indices)))
 			ratio := float32(1)
-			if n := len(w.neighbours(v)); n > 0 {
+			n := len(w.neighbours(v))
+			if !w.stands {
+				n = len(w.at(hop).neighbours(v))
+			}
+			if len(kept) > 0 {
 				ratio = float32(float64(n) / float64(len(kept)))
 			}
 			b.Ratio = append(b.Ratio, ratio)
@@ -178,13 +194,48 @@ func TestTwin(t *testing.T) {
 				for _, fanout := range fanouts {
 					for _, memory := range []int64{0, 32*int64(n) - 1} { // slots, and the hash table
 						topology, rules := Topology{Graph: g, Loops: loops, Memory: memory}, Rules{Seed: 1<<40 + 7, Fanout: fanout, AddLoops: add}
-						s, w := New(topology, rules), twin{topology, rules}
+						s, w := New(topology, rules), twin{t: topology, r: rules}
 						var st Stack
 						for step, roots := range rootsOf(n) {
 							s.Draw(&st, uint32(step), roots)
 							if err := difference(&st, w.draw(uint32(step), roots)); err != nil {
 								t.Fatalf("%s, loops %v, added %v, fan-out %d, memory %d, step %d: %v", name, loops, add, fanout, memory, step, err)
 							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Hops within a piece of the graph draw from that, as if it were the graph, and their sums stand for the neighbours there or for all.
+func TestWithin(t *testing.T) {
+	for name, g := range graphs(t) {
+		pieces := make([]*graph.CSR, 2) // without the edges of a third of the vertices, but for loops
+		for k := range pieces {
+			pieces[k] = &graph.CSR{Indptr: []int64{0}, Cols: g.Cols}
+			for v := range g.Rows() {
+				for _, u := range g.Row(v) {
+					if int(u) == v || (v+k)%3 > 0 && (int(u)+k)%3 > 0 {
+						pieces[k].Indices = append(pieces[k].Indices, u)
+					}
+				}
+				pieces[k].Indptr = append(pieces[k].Indptr, int64(len(pieces[k].Indices)))
+			}
+		}
+		for _, loops := range []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved} {
+			for _, fanout := range fanouts {
+				topology, rules := Topology{Graph: g, Loops: loops}, Rules{Seed: 9, Fanout: fanout}
+				s := New(topology, rules)
+				var st Stack
+				for k := range 2 * len(pieces) {
+					w := twin{t: topology, r: rules, piece: pieces[k/2], hops: max(0, len(fanout)-k%2), stands: k == 1 || k == 2}
+					s.Within(w.piece, w.hops, w.stands)
+					for step, roots := range rootsOf(g.Rows()) {
+						s.Draw(&st, uint32(step), roots)
+						if err := difference(&st, w.draw(uint32(step), roots)); err != nil {
+							t.Fatalf("%s, loops %v, fan-out %d, piece %d, step %d: %v", name, loops, fanout, k, step, err)
 						}
 					}
 				}

@@ -1,0 +1,417 @@
+package minibatch
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"capgnn/chunks"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/layered"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// Isolated has parts draw neighbours within two chunks of the graph (package chunks). The roots of a part are its
+// targets; layer 0 draws from all neighbours, unless AllLayers. Devices are workers, which take turns if there are
+// more chunks.
+type Isolated struct {
+	chunks.Isolated
+	Of []int32 // chunk of every vertex
+}
+
+// checkIsolated says what does not go with isolated parts.
+func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
+	i := o.Isolated
+	if i == nil {
+		return nil
+	}
+	bad := func(format string, a ...any) {
+		errs = append(errs, fmt.Errorf("isolated parts: "+format, a...))
+	}
+	errs = append(errs, i.Check(len(o.Devices), p.Vertices())...)
+	if len(i.Of) != p.Vertices() {
+		bad("%d chunk entries for %d vertices", len(i.Of), p.Vertices())
+	} else if errs == nil {
+		if _, err := chunks.New(i.Of, o.chunks()); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if o.Sampling.Place != Batch || o.Shares != nil {
+		bad("their roots are their targets: there is no place, and no share, to choose")
+	}
+	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
+		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
+	}
+	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
+		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)
+	}
+	if i.Corrects() && o.Storage != gpu.FP32 {
+		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
+	}
+	return errs
+}
+
+// chunks returns how many there are.
+func (o *Options) chunks() int {
+	if o.Isolated.Chunks > 0 {
+		return o.Isolated.Chunks
+	}
+	return len(o.Devices)
+}
+
+// isolation is what isolated parts share: what they hold when. It is read-only, but for what Trainer.hold prepares.
+type isolation struct {
+	chunks.Isolated
+	p      *learn.Problem
+	cut    *chunks.Cut
+	course chunks.Course
+	train  []bool  // by vertex
+	place  []int32 // of every vertex in its chunk
+	steps  []int   // by phase: its first step in an epoch; and behind the last one
+	fanout int     // of roots
+	hops   int     // that are drawn within pairs
+	held   chunks.Moment
+	table  layered.Memory // of ÂX, where each rank has all of it
+	ahead  *ahead         // pairs of the moment behind it, on their way; nil: there are none
+}
+
+// newIsolation prepares isolated parts; nil where parts are not isolated. Options are valid.
+func newIsolation(p *learn.Problem, o *Options) *isolation {
+	if o.Isolated == nil {
+		return nil
+	}
+	n := p.Vertices()
+	s := &isolation{Isolated: o.Isolated.Isolated, p: p, train: make([]bool, n), place: make([]int32, n),
+		fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout), held: chunks.Moment{Phase: -1}}
+	s.Complete()
+	if !s.AllLayers {
+		s.hops--
+	}
+	var err error
+	if s.cut, err = chunks.New(o.Isolated.Of, o.chunks()); err != nil {
+		panic(err)
+	}
+	turn := chunks.Rotation{Chunks: s.cut.Chunks()}
+	s.course = chunks.Course{Phases: chunks.Phases{Rotation: turn, Workers: len(o.Devices)}, Targets: s.Targets,
+		Schedule: chunks.Schedule{Rotation: turn, Epochs: max(1, o.Epochs)}, Training: make([]int, turn.Chunks)}
+	for k, members := range s.cut.Members {
+		for i, v := range members {
+			if s.place[v], s.train[v] = int32(i), p.Trains(v); s.train[v] {
+				s.course.Training[k]++
+			}
+		}
+	}
+	s.steps = []int{0}
+	for phase := range s.course.Count() {
+		most := 0
+		for shift := 1; shift <= turn.Shifts(); shift++ {
+			n := 0
+			for worker := range s.course.Workers {
+				n += s.targets(s.course.Part(phase, worker), shift)
+			}
+			most = max(most, n)
+		}
+		s.steps = append(s.steps, s.steps[phase]+(most+o.Sampling.BatchSize-1)/o.Sampling.BatchSize)
+	}
+	return s
+}
+
+// targets returns how many a part has in a super-epoch; −1: there is no part.
+func (s *isolation) targets(part, shift int) int {
+	if part < 0 {
+		return 0
+	}
+	at := s.course.Pair(part, shift)
+	if s.Targets == chunks.Both {
+		return s.course.Training[at.Base] + s.course.Training[at.Added]
+	}
+	return s.course.Training[at.Base]
+}
+
+// shift returns that of an epoch. Forecasts go beyond the last one.
+func (s *isolation) shift(epoch int) int {
+	return s.course.Schedule.At(min(epoch, s.course.Schedule.Epochs-1)).Shift
+}
+
+// phase returns that of a step of an epoch.
+func (s *isolation) phase(batch int) int {
+	last := s.course.Count() - 1
+	return sort.Search(last, func(phase int) bool { return batch < s.steps[phase+1] })
+}
+
+// at returns what parts hold in a step of an epoch.
+func (s *isolation) at(epoch, batch int) chunks.Moment {
+	return chunks.Moment{Shift: s.shift(epoch), Phase: s.phase(batch)}
+}
+
+// span returns which targets of a worker's part are its roots in a step, and which part that is; −1: none.
+func (s *isolation) span(epoch, batch, worker int) (part, lo, hi int) {
+	at := s.at(epoch, batch)
+	first, steps, before := s.steps[at.Phase], s.steps[at.Phase+1]-s.steps[at.Phase], 0
+	part = s.course.Part(at.Phase, worker)
+	for w := range worker {
+		before += s.targets(s.course.Part(at.Phase, w), at.Shift)
+	}
+	n, from, k := s.targets(part, at.Shift), before%max(1, steps), batch-first
+	if n == 0 || steps == 0 {
+		return part, 0, 0
+	}
+	return part, (n*k + from) / steps, (n*(k+1) + from) / steps
+}
+
+// most returns how many roots a worker has in a step, at most.
+func (s *isolation) most(worker int) (most int) {
+	for phase := range s.course.Count() {
+		steps := max(1, s.steps[phase+1]-s.steps[phase])
+		for shift := 1; shift <= s.course.Shifts(); shift++ {
+			most = max(most, (s.targets(s.course.Part(phase, worker), shift)+steps-1)/steps)
+		}
+	}
+	return most
+}
+
+// order puts the targets of a part in the order of an epoch.
+func (s *isolation) order(part, epoch int, seed uint64, into []graph.NodeID) []graph.NodeID {
+	at := s.course.Pair(part, s.shift(epoch))
+	held := []int{at.Base}
+	if s.Targets == chunks.Both {
+		held = append(held, at.Added)
+	}
+	list := make([]graph.NodeID, 0, s.targets(part, s.shift(epoch)))
+	for _, k := range held {
+		for _, v := range s.cut.Members[k] {
+			if s.train[v] {
+				list = append(list, v)
+			}
+		}
+	}
+	return sample.Order(list, seed, uint32(epoch), into)
+}
+
+// pair is what a worker holds: its part's two chunks.
+type pair struct {
+	*chunks.View
+	s           *isolation
+	part, shift int        // −1: there is no part
+	graph       *graph.CSR // edges among the chunks' vertices
+	covered     chunks.Coverage
+	weights     chunks.Weights // of edges
+}
+
+// ahead is pairs that are made beside training.
+type ahead struct {
+	chunks.Moment
+	made chan []*pair // of the workers of this process
+}
+
+// pairOf makes what a part holds in a super-epoch; −1: there is no part.
+func (s *isolation) pairOf(part, shift int) *pair {
+	if part < 0 {
+		return &pair{s: s, part: part, shift: shift, graph: s.p.Graph, covered: chunks.Coverage{Ratio: 1}}
+	}
+	v := s.cut.View(s.p.Graph, s.course.Pair(part, shift))
+	return &pair{View: v, s: s, part: part, shift: shift, graph: v.Graph(), covered: v.Coverage(s.Targets, s.train),
+		weights: v.Weights(s.Correction, s.Targets, s.train)}
+}
+
+// within has a sampler draw what the pair's worker reads.
+func (x *pair) within(s *sample.Sampler) { s.Within(x.graph, x.s.hops, !x.s.Correction.EdgeWeights()) }
+
+// index returns the index in the view of a vertex of the pair.
+func (x *pair) index(v graph.NodeID) int {
+	i := int(x.s.place[v])
+	if int(x.s.cut.Of[v]) != x.Pair.Base {
+		i += x.Own
+	}
+	return i
+}
+
+// weighRoots writes what the losses of roots weigh, by the coverage of what is drawn: of these roots (Grappa, Eq. 7
+// and 10), and of the neighbours that they keep (Eq. 12, in which a sum below 1 counts as 1: see chunks.Resampling).
+func (x *pair) weighRoots(into []float32, roots []graph.NodeID) {
+	covered, resampled := 0.0, 0.0
+	for i, v := range roots {
+		at := x.index(v)
+		ratio := x.Ratio(at)
+		into[i] = float32(ratio)
+		covered += ratio
+		if k := min(int(x.Local[at]), x.s.fanout); k > 0 {
+			resampled += (1/ratio - 1) * float64(k)
+		}
+	}
+	factor := covered / float64(max(1, len(roots)))
+	switch x.s.Correction {
+	case chunks.Node:
+		return
+	case chunks.Resampling:
+		factor = 1 / max(1, resampled)
+	}
+	for i := range into {
+		into[i] = float32(factor)
+	}
+}
+
+// weighEdges multiplies the values of a block's entries, or, turned, of those of its transpose, by what the correction
+// makes of edges.
+func (x *pair) weighEdges(val []float32, b *sample.Block, ids []graph.NodeID, turned bool) {
+	of := x.s.cut.Of
+	for r := range b.Rows {
+		for e := b.Begin[r]; e < b.Begin[r+1]; e++ {
+			v, u := ids[r], ids[b.Indices[e]]
+			if turned {
+				v, u = u, v
+			}
+			switch {
+			case v == u:
+			case of[v] != of[u]:
+				val[e] *= float32(x.weights.Cross)
+			case x.weights.Own != nil:
+				val[e] *= float32(x.weights.Own[x.index(v)])
+			}
+		}
+	}
+}
+
+// pairs makes those of some workers.
+func (s *isolation) pairs(at chunks.Moment, own graph.Range) (all []*pair) {
+	for w := own.Lo; w < own.Hi; w++ {
+		all = append(all, s.pairOf(s.course.Part(at.Phase, w), at.Shift))
+	}
+	return all
+}
+
+// hold brings the pairs of a step's moment to the workers of this process, whose samplers are idle, and begins to make
+// those behind them.
+func (t *Trainer) hold(step int) {
+	s := t.roots.isolation
+	if s == nil {
+		return
+	}
+	epoch, batch := step/t.roots.steps, step%t.roots.steps
+	at, own := s.at(epoch, batch), t.own()
+	if at != s.held {
+		began := time.Now()
+		all := s.take(at, own)
+		for i, w := range t.workers {
+			w.stage.pair = all[i]
+		}
+		s.held, t.switching = at, t.switching+time.Since(began)
+	}
+	for _, w := range t.workers {
+		for _, x := range w.samplers {
+			w.stage.pair.within(x)
+		}
+	}
+	if next, ok := s.course.Behind(min(epoch, s.course.Schedule.Epochs-1), at.Phase); ok && s.ahead == nil {
+		a := &ahead{next, make(chan []*pair, 1)}
+		s.ahead = a
+		// Owned by the trainer: whoever takes the pairs, or Close, waits for it.
+		go func() { a.made <- s.pairs(next, own) }()
+	}
+}
+
+// covered notes what parts see in the steps from one on, where these are the first of a phase, and what switching
+// took.
+func (t *Trainer) covered(own []partSteps, from int) {
+	s := t.roots.isolation
+	if s == nil {
+		return
+	}
+	own[0].Switch, t.switching = t.switching, 0
+	for i, w := range t.workers {
+		if from == s.steps[s.phase(from)] {
+			own[i].Covered = &w.stage.pair.covered
+		}
+	}
+}
+
+// take returns the pairs of a moment: those made beside training, if they are of it.
+func (s *isolation) take(at chunks.Moment, own graph.Range) []*pair {
+	a := s.wait()
+	if a == nil || a.Moment != at {
+		return s.pairs(at, own)
+	}
+	return <-a.made
+}
+
+// wait waits for what is prepared.
+func (s *isolation) wait() *ahead {
+	if s == nil || s.ahead == nil {
+		return nil
+	}
+	a := s.ahead
+	a.made <- <-a.made
+	s.ahead = nil
+	return a
+}
+
+// bytes is what pairs of some workers take at most, those that are held and those behind them, and what all share.
+func (s *isolation) bytes(own graph.Range) gpu.Bytes {
+	between, n := s.cut.Between(s.p.Graph), int64(len(s.place))
+	all := 9 * n // place, train, and members of chunks
+	for worker := own.Lo; worker < own.Hi; worker++ {
+		most := int64(0)
+		for _, part := range s.course.PartsOf(worker) {
+			for shift := 1; shift <= s.course.Shifts(); shift++ {
+				at := s.course.Pair(part, shift)
+				a, b := at.Base, at.Added
+				size := 20 * int64(len(s.cut.Members[a])+len(s.cut.Members[b])) // of the view, and weights
+				if s.course.Chunks > 2 {
+					size += 8*(n+1) + 4*(between[a][a]+between[a][b]+between[b][a]+between[b][b])
+				}
+				most = max(most, size)
+			}
+		}
+		all += 2 * most
+	}
+	return gpu.Bytes(all)
+}
+
+// close waits for what is prepared, and gives tables back.
+func (s *isolation) close() error {
+	if s.wait(); s == nil || s.table == nil {
+		return nil
+	}
+	return s.table.Close()
+}
+
+// stretch returns the first step of an epoch from one on whose phase has targets, and the one behind the last of that
+// phase.
+func (s *isolation) stretch(epoch, from int) (first, end int) {
+	for from < s.steps[len(s.steps)-1] && s.course.Share(s.at(epoch, from)) == 0 {
+		from = s.steps[s.phase(from)+1]
+	}
+	return from, s.steps[s.phase(from)+1]
+}
+
+// horizon returns the step of a run behind the last one that samples what parts hold in a step.
+func (s *isolation) horizon(step, steps int) int {
+	epoch := step / steps
+	if s.course.Count() > 1 {
+		return epoch*steps + s.steps[s.phase(step%steps)+1]
+	}
+	for epoch++; epoch < s.course.Schedule.Epochs && s.shift(epoch) == s.shift(epoch-1); epoch++ {
+	}
+	return epoch * steps
+}
+
+// mostProbed is how many super-epochs are looked at to see how large steps are.
+const mostProbed = 4
+
+// probe has a sampler and a stage look at the k-th of so many steps that are sampled before a run, and returns which
+// one that is: they are of several super-epochs.
+func (s *isolation) probe(x *sample.Sampler, g *stage, batch, k, all, steps int) int {
+	if batch < steps {
+		epochs := s.course.Schedule.Epochs
+		some := min(mostProbed, s.course.Shifts(), epochs)
+		batch += epochs * (k * some / all) / some * steps
+	}
+	at := s.at(batch/steps, batch%steps)
+	if part := s.course.Part(at.Phase, g.part); g.pair == nil || g.pair.part != part || g.pair.shift != at.Shift {
+		g.pair = s.pairOf(part, at.Shift)
+	}
+	g.pair.within(x)
+	return batch
+}
