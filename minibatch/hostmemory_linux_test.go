@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
@@ -24,11 +25,13 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 		parts                  int
 		fanout                 []int
 		least                  float64 // of the bound
+		chunks                 int     // of isolated parts; 0: they are not
 	}{
-		"wide features": {gnn.SAGE, 20000, 128, 32, 1, []int{10, 5, sample.All}, 0.8},
-		"wide layers":   {gnn.GCN, 20000, 16, 128, 1, []int{5, 5, 5}, 0.8},
-		"first layers":  {gnn.APPNP, 5000, 250, 512, 1, []int{5, 5}, 0.8},
-		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0},
+		"wide features": {gnn.SAGE, 20000, 128, 32, 1, []int{10, 5, sample.All}, 0.8, 0},
+		"wide layers":   {gnn.GCN, 20000, 16, 128, 1, []int{5, 5, 5}, 0.8, 0},
+		"first layers":  {gnn.APPNP, 5000, 250, 512, 1, []int{5, 5}, 0.8, 0},
+		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0, 0},
+		"isolated":      {gnn.SAGE, 20000, 64, 32, 1, []int{10, 5, sample.All}, 0.7, 6},
 	} {
 		p := large(t, c.vertices, c.cols, c.kind)
 		o := small(gnn.Config{Kind: c.kind, Layers: len(c.fanout), Hidden: c.hidden, In: c.cols, Out: p.Classes, Dropout: 0.5, Seed: 5}, nil, homes(c.vertices, c.parts))
@@ -39,6 +42,9 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 			}
 			defer d.Close()
 			o.Devices = append(o.Devices, d)
+		}
+		if c.chunks > 0 {
+			o.Isolated = &Isolated{chunks.Isolated{Chunks: c.chunks}, homes(c.vertices, c.chunks)}
 		}
 		o.Sampling, o.EvalEvery = Sampling{BatchSize: 256, Fanout: c.fanout}, 1
 		plan, err := Plan(t.Context(), p, o)

@@ -291,9 +291,14 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 
 // putValues writes the values of a block's entries, or, turned, of those of its transpose: what edges weigh, and what keeps the weight of loops that are added.
 func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
+	g.putPlain(val, a, b, ids, ratio, turned)
 	if a.weighs {
-		defer g.pair.weighEdges(val, b, ids, turned)
+		g.pair.weighEdges(val, b, ids, turned)
 	}
+}
+
+// putPlain is putValues without corrections of isolated parts.
+func (g *stage) putPlain(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
 	if !g.p.Weighted() {
 		if !a.loops || ratio == nil {
 			for e := range val {

@@ -114,23 +114,37 @@ func (c *Config) RefuseExchange(given []string) error {
 		return nil
 	}
 	list := c.said(func(o Option) bool { return slices.Contains(exchanged, o.Name) }, given)
-	if c.Sampled() {
-		list = append(list, fmt.Sprintf("--%s %d", batchSize, c.BatchSize))
-	}
 	var bad []string
 	if list != nil {
 		bad = append(bad, fmt.Sprintf("drop %s: isolated parts train on whole chunks and exchange no rows", strings.Join(list, " ")))
 	}
+	if other := c.ofOtherSamples(given); c.Sampled() && other != nil {
+		bad = append(bad, fmt.Sprintf("drop %s: isolated parts have their own training vertices as roots and fetch no rows; they are not planned for machines with --%s",
+			strings.Join(other, " "), batchSize))
+	}
 	if c.Savings.NoFoldScale || slices.Contains(given, noFoldScale) {
 		bad = append(bad, fmt.Sprintf("drop --%s: isolated parts scale rows and have no weights of edges", noFoldScale))
 	}
-	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers {
+	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers && !c.Sampled() {
 		bad = append(bad, fmt.Sprintf("drop --no-precompute, or say --%s=layers=all: the first layer of isolated parts keeps all edges, and is aggregated once", isolated))
 	}
 	if bad == nil {
 		return nil
 	}
 	return term.Usagef("%s", strings.Join(bad, "; "))
+}
+
+// ofOtherSamples lists what of sampled training isolated parts do not have: their roots are their targets, and no rows are fetched.
+// Over machines they are not forecast.
+func (c *Config) ofOtherSamples(given []string) []string {
+	list := c.said(func(o Option) bool {
+		return o.Name == rowCache || o.Name == machinesOption || o.Name == NetOption
+	}, given)
+	s := c.Sampling.Value
+	if s.Prefetch = samplings[0].Prefetch; c.Sampling.err == nil && s != samplings[0] {
+		list = append(list, fmt.Sprintf("--%s %s (but for prefetch)", sampling, c.Sampling))
+	}
+	return list
 }
 
 // checkIsolated looks at --isolated, and at what does not go with it.

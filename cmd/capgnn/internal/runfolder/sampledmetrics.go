@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/minibatch"
+	"capgnn/pipeline"
 )
 
 // sampledLine is the line of an epoch of sampled training. Keys that full-batch training has, too, mean the same.
@@ -28,6 +29,7 @@ type sampledLine struct {
 	PartWork    []partWork    `json:"part_work,omitempty"`
 	Pairs       []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
 	Meters      []gpu.Metered `json:"meters,omitempty"`
+	Isolated    *superEpoch   `json:"isolated,omitempty"`
 }
 
 // partWork is what one part did in an epoch.
@@ -91,6 +93,9 @@ func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
 		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters)}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
+	if x := s.Isolated; x != nil {
+		line.Isolated = superEpochOf(&pipeline.SuperEpoch{Shift: x.Shift, Phases: x.Phases, Switches: x.Switches, Switch: x.Switch, Coverage: x.Coverage})
+	}
 	if s.Eval {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss), s.Metrics.Estimated}
 	}

@@ -68,7 +68,11 @@ func (c *Config) SettleFanout(sparse bool) {
 	if !c.Sampled() || c.Fanout.Value != nil {
 		return
 	}
-	fanout := minibatch.DefaultFanout(c.Network(1, 1, false), sparse && !c.Savings.NoSparse || c.Savings.NoPrecompute)
+	drawn := sparse && !c.Savings.NoSparse || c.Savings.NoPrecompute
+	if i := c.Isolated.Value; i != nil && i.AllLayers { // sums of features would be of the whole graph
+		drawn = true
+	}
+	fanout := minibatch.DefaultFanout(c.Network(1, 1, false), drawn)
 	c.Set(fanOut, formatFanout(fanout))
 }
 

@@ -53,12 +53,15 @@ var samplings = []Sampling{
 }
 
 // SettledSampling returns how steps are made with parts on these devices: with fetch=auto rows are kept where they cross links, or --row-cache says how many.
+// Isolated parts have roots of their own and fetch nothing.
 func (c *Config) SettledSampling(devices []gpu.Device) Sampling {
 	s := c.Sampling.Value
 	if s.AutoFetch && (len(devices) == 1 || c.RowCache.Value == minibatch.CacheSize{}) {
 		s.Fetch.Kind = minibatch.DefaultFetch(devices).Kind
 	}
-	s.AutoFetch = false
+	if s.AutoFetch = false; c.Isolated.Value != nil {
+		s.Local, s.Place, s.Fetch.Kind = true, minibatch.Batch, rowcache.Demand
+	}
 	return s
 }
 

@@ -29,7 +29,7 @@ func (t *Run) settleSampled() {
 
 // settleShares settles which share of a step's roots each part computes: by the speed of its device, unless parts take roots of their own.
 func (t *Run) settleShares(ctx context.Context) error {
-	if t.Parts == 1 || t.Config.Sampling.Value.Local {
+	if t.Parts == 1 || t.Config.Sampling.Value.Local || t.Config.Isolated.Value != nil {
 		return nil
 	}
 	profile := t.Profile
@@ -59,7 +59,10 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
-	if t.Plan != nil {
+	if i := c.Isolated.Value; i != nil {
+		opt.Isolated = &minibatch.Isolated{Isolated: i.Isolated, Of: t.Plan.Part}
+		opt.Isolated.Chunks = t.Parts
+	} else if t.Plan != nil {
 		opt.Part = t.Plan.Part
 	}
 	if s.Place == minibatch.Hop && !s.NoMerge {
@@ -74,7 +77,7 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 
 // partDevices returns the device of each part; nil: it is of another rank.
 func (t *Run) partDevices() []gpu.Device {
-	devices, own := make([]gpu.Device, t.Parts), t.ownParts()
+	devices, own := make([]gpu.Device, t.Workers()), t.ownParts()
 	for part := own.Lo; part < own.Hi; part++ {
 		devices[part] = t.Devices[t.deviceOf(part)-t.firstDevice()]
 	}
@@ -88,9 +91,9 @@ func (t *Run) settledSampling() runfolder.Sampling { return t.Config.SettledSamp
 func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	whole := context.WithoutCancel(ctx) // an interruption is for the steps
 	metrics, events := t.files()
-	steps := t.stepsPerEpoch()
-	watch := &sampledWatch{run: t, steps: steps, board: newBoard(t)}
 	opt := t.sampledOptions()
+	steps := minibatch.Steps(t.Data.Problem, opt)
+	watch := &sampledWatch{run: t, steps: steps, board: newBoard(t)}
 	opt.CheckpointDir, opt.Resume, opt.Identity = t.Dir.Checkpoints(), t.Resume, t.identity()
 	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, steps)
 	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
@@ -160,7 +163,8 @@ func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
 // asResult returns what both trainers leave behind.
 func asResult(r *minibatch.Result) *pipeline.Result {
 	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch, MetricName: r.MetricName, Stopped: r.Stopped,
-		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
+		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU,
+			Switches: r.Switches, SwitchTime: r.SwitchTime, Covered: r.Covered}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
 		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
 }
 
@@ -187,7 +191,7 @@ func (w *sampledWatch) step(p minibatch.Progress) {
 func (w *sampledWatch) detail(p minibatch.Progress) string {
 	text := fmt.Sprintf("epoch %d/%d", p.Epoch+1, w.run.Config.Epochs)
 	if took := w.took + p.Elapsed; took > 0 {
-		text += "  " + runfolder.EdgeRate(float64(w.edges+p.Edges)*float64(w.run.Parts)/took.Seconds())
+		text += "  " + runfolder.EdgeRate(float64(w.edges+p.Edges)*float64(w.run.Workers())/took.Seconds())
 	}
 	if w.some {
 		text += "  loss " + number.Plain.Text(w.loss)
@@ -209,7 +213,7 @@ func (w *sampledWatch) epoch(s minibatch.EpochStats) {
 	w.board.addSampled(&s)
 	w.run.bar.Table = w.board.lines(time.Now())
 	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps}
-	w.edges, w.took = w.edges+s.Edges/int64(w.run.Parts), w.took+s.Train
+	w.edges, w.took = w.edges+s.Edges/int64(w.run.Workers()), w.took+s.Train
 	w.run.bar.At(int64(s.Epoch+1)*int64(w.steps), w.detail(w.last))
 }
 
