@@ -259,3 +259,32 @@ func TestIsolatedPlan(t *testing.T) {
 		}
 	}
 }
+
+// Phases without targets are left out: nothing is trained in them, and the others go on.
+func TestIsolatedPhasesWithoutTargets(t *testing.T) {
+	for _, targets := range chunks.AllTargets {
+		p, m := task{}.make(t, gnn.SAGE)
+		o := isolatedOptions(t, m, chunks.Isolated{Chunks: 4, Targets: targets}, p.Vertices(), 1)
+		for v := range p.Train {
+			p.Train[v] = p.Train[v] && o.Isolated.Of[v] == 2
+		}
+		o.Epochs, o.Sampling.BatchSize = 6, 8
+		phases := map[chunks.Targets]int{chunks.Base: 1, chunks.Both: 2}[targets]
+		steps := (p.TrainingVertices() + 7) / 8
+		r := trained(t, p, o)
+		if r.Steps != o.Epochs*phases*steps || r.Roots != int64(o.Epochs*phases*p.TrainingVertices()) {
+			t.Errorf("%s: %d steps with %d roots, want %d phases of %d", targets, r.Steps, r.Roots, phases, steps)
+		}
+		o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
+		at := 2*steps + 1
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interrupted(t, tr, &o, &at)
+		tr.Close()
+		if got := trained(t, p, o); got.WeightsSHA != r.WeightsSHA || got.Steps != r.Steps {
+			t.Errorf("%s: resumed, %d steps, want %d; equal bits %t", targets, got.Steps, r.Steps, got.WeightsSHA == r.WeightsSHA)
+		}
+	}
+}

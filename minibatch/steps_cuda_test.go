@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda"
@@ -63,7 +64,8 @@ func TestCUDASteps(t *testing.T) {
 			}
 			from := gnn.NewWeights(m)
 			from.Init(m.Seed)
-			o.Devices = devices(t, 3, host.Spec{})
+			cpus := devices(t, 3, host.Spec{})
+			o.Devices = cpus
 			want := gradient(t, p, o, 1, from)
 			o.Devices = []gpu.Device{gpus[0], o.Devices[0], gpus[1]}
 			for _, c := range scattered() {
@@ -73,6 +75,15 @@ func TestCUDASteps(t *testing.T) {
 				c.set(&o.Sampling)
 				closeTo(t, fmt.Sprintf("%s %+v, %v", kind, k, c.place), gradient(t, p, o, 1, from), want, zero(m), 2e-5)
 			}
+			apart := o
+			apart.Isolated = &Isolated{chunks.Isolated{Chunks: 5, Correction: chunks.Node}, homes(p.Vertices(), 5)}
+			if apart.Isolated.AllLayers = kind.KeepsOrigin(); !kind.Attends() && k.sparse {
+				apart.Isolated.Correction = chunks.Inclusion
+			}
+			kindOfRoots{}.set(&apart.Sampling)
+			alone := apart
+			alone.Devices = cpus
+			closeTo(t, fmt.Sprintf("%s %+v, isolated", kind, k), gradient(t, p, apart, 1, from), gradient(t, p, alone, 1, from), zero(m), 2e-5)
 			o.Epochs = 1
 			sha := trained(t, p, o).WeightsSHA
 			o.Sampling.Samplers, o.Sampling.Prefetch = 2, 1
