@@ -67,15 +67,18 @@ type isolation struct {
 	p      *learn.Problem
 	cut    *chunks.Cut
 	course chunks.Course
-	train  []bool  // by vertex
-	place  []int32 // of every vertex in its chunk
-	steps  []int   // by phase: its first step in an epoch; and behind the last one
-	fanout int     // of roots
-	hops   int     // that are drawn within pairs
-	held   chunks.Moment
+	train  []bool         // by vertex
+	place  []int32        // of every vertex in its chunk
+	steps  []int          // by phase: its first step in an epoch; and behind the last one
+	fanout int            // of roots
+	hops   int            // that are drawn within pairs
+	held   chunks.Moment  // whose pairs workers hold
 	table  layered.Memory // of ÂX, where each rank has all of it
 	ahead  *ahead         // pairs of the moment behind it, on their way; nil: there are none
 }
+
+// unheld is before the first pairs.
+var unheld = chunks.Moment{Phase: -1}
 
 // newIsolation prepares isolated parts; nil where parts are not isolated. Options are valid.
 func newIsolation(p *learn.Problem, o *Options) *isolation {
@@ -84,7 +87,7 @@ func newIsolation(p *learn.Problem, o *Options) *isolation {
 	}
 	n := p.Vertices()
 	s := &isolation{Isolated: o.Isolated.Isolated, p: p, train: make([]bool, n), place: make([]int32, n),
-		fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout), held: chunks.Moment{Phase: -1}}
+		fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout), held: unheld}
 	s.Complete()
 	if !s.AllLayers {
 		s.hops--
@@ -212,8 +215,11 @@ func (s *isolation) pairOf(part, shift int) *pair {
 		return &pair{s: s, part: part, shift: shift, graph: s.p.Graph, covered: chunks.Coverage{Ratio: 1}}
 	}
 	v := s.cut.View(s.p.Graph, s.course.Pair(part, shift))
-	return &pair{View: v, s: s, part: part, shift: shift, graph: v.Graph(), covered: v.Coverage(s.Targets, s.train),
-		weights: v.Weights(s.Correction, s.Targets, s.train)}
+	x := &pair{View: v, s: s, part: part, shift: shift, graph: v.Graph(), covered: v.Coverage(s.Targets, s.train)}
+	if s.Correction.EdgeWeights() {
+		x.weights = v.Weights(s.Correction, s.Targets, s.train)
+	}
+	return x
 }
 
 // within has a sampler draw what the pair's worker reads.
@@ -297,7 +303,10 @@ func (t *Trainer) hold(step int) {
 		for i, w := range t.workers {
 			w.stage.pair = all[i]
 		}
-		s.held, t.switching = at, t.switching+time.Since(began)
+		if s.held != unheld { // the first pairs are no switch
+			t.switching += time.Since(began)
+		}
+		s.held = at
 	}
 	for _, w := range t.workers {
 		for _, x := range w.samplers {
@@ -350,7 +359,7 @@ func (s *isolation) wait() *ahead {
 // bytes is what pairs of some workers take at most, those that are held and those behind them, and what all share.
 func (s *isolation) bytes(own graph.Range) gpu.Bytes {
 	between, n := s.cut.Between(s.p.Graph), int64(len(s.place))
-	all := 9 * n // place, train, and members of chunks
+	all := 13 * n // place, train, members of chunks, and workers of vertices
 	for worker := own.Lo; worker < own.Hi; worker++ {
 		most := int64(0)
 		for _, part := range s.course.PartsOf(worker) {

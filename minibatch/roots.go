@@ -78,7 +78,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	}
 	r.steps = max(1, (r.total+r.batch-1)/r.batch)
 	if s := r.isolation; s != nil {
-		r.steps = max(1, s.steps[len(s.steps)-1])
+		r.steps = s.steps[len(s.steps)-1]
 	}
 	before := 0
 	for _, train := range r.train {

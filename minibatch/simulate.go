@@ -44,6 +44,9 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
 	}
+	if o.Isolated != nil && over != nil {
+		return nil, errors.New("simulate: isolated parts on samples are not forecast over machines")
+	}
 	o.Init, o.CheckpointDir, o.Resume, o.Ranks = nil, "", false, nil
 	if o.Sampling.MeasureMerge && o.Sampling.Merged == nil { // nobody knows what will be merged
 		o.Sampling.NoMerge = true
