@@ -14,6 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
@@ -68,6 +69,16 @@ func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
 
 // trainCached trains with the setting's caches and keeps the numbers of every epoch.
 func trainCached(ctx context.Context, t *training.Run, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
+	if t.Config.Sampled() {
+		t.Devices = devices
+		result, err := t.TrainSamples(ctx, func(e minibatch.EpochStats) {
+			addEpoch(l, pipeline.EpochStats{Epoch: e.Epoch, Loss: e.Loss, Train: e.Train, Eval: e.Eval, Metrics: e.Metrics})
+		})
+		if err == nil && result.Stopped == training.StoppedBySignal {
+			err = context.Canceled
+		}
+		return result, err
+	}
 	opt := t.ProblemOptions()
 	for p := range t.Workers() {
 		opt.Devices = append(opt.Devices, devices[p%len(devices)])

@@ -149,6 +149,24 @@ func (t *Run) stepsPerEpoch() int {
 	return max(1, (n+t.Config.BatchSize-1)/t.Config.BatchSize)
 }
 
+// TrainSamples trains on the run's open devices, calls each behind every epoch, and keeps nothing.
+func (t *Run) TrainSamples(ctx context.Context, each func(minibatch.EpochStats)) (*pipeline.Result, error) {
+	opt := t.sampledOptions()
+	opt.OnEpoch = func(e minibatch.EpochStats) error {
+		each(e)
+		return nil
+	}
+	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, term.AsUsage(t.Explain(err))
+	}
+	r, err := trainer.Run(ctx)
+	if err := errors.Join(err, trainer.Close()); err != nil {
+		return nil, t.Explain(err)
+	}
+	return asResult(r), nil
+}
+
 // checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.
 func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
 	switch {
