@@ -40,8 +40,13 @@ type design struct {
 	row   int         // bytes of a slot
 }
 
-// probes is how many steps are sampled to see how large they are.
-const probes = 16
+// probes is how many steps are sampled to see how large they are. Those of few roots differ more: of them all that a
+// run has are sampled too, as far as moreWork goes, of which an edge and a root take 1, and a unit workOfUnit.
+const (
+	probes     = 16
+	moreWork   = 1 << 20
+	workOfUnit = 64
+)
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
@@ -96,14 +101,14 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	return d, err
 }
 
-// probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are. Where they are all of it, it also samples some of
-// later epochs, for what steps take at most.
+// probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
+// Where they are all of it, or have few roots, it also samples others, for what steps take at most.
 func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
 	d.seen, d.work, d.away = make([]extent, r.parts), make([]Counts, r.parts), make([]gpu.Bytes, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
-	drawn := steps
+	drawn, run := steps, r.steps*max(1, o.Epochs)
 	if steps == r.steps { // steps of later epochs differ
-		drawn = min(probes, r.steps*max(1, o.Epochs))
+		drawn = min(probes, run)
 	}
 	d.epoch.Steps = steps
 	x := draft{group: new(group)}
@@ -116,18 +121,26 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 			for unit := range most {
 				most[unit] = r.most(part, unit, merged)
 			}
-			for k := range drawn * r.units {
+			n, work := slices.Max(most), int64(moreWork)
+			few := n > 0 && n < fewRoots && r.isolation == nil // which has a probe of its own
+			for k := 0; k < drawn*r.units || few && work > 0 && k < (drawn+run)*r.units; k++ {
 				if err := ctx.Err(); err != nil {
 					return nil, 0, err
 				}
-				batch := r.steps * (k / r.units) / steps
-				step := batch
+				step := k / r.units
+				batch := r.steps * step / steps
+				if step >= drawn {
+					batch = step - drawn
+				}
 				if i := r.isolation; i != nil {
-					step = i.probe(s, &g, batch, k, drawn, r.steps)
+					batch = i.probe(s, &g, batch, k, drawn, r.steps)
 				}
 				x.unit = k % r.units
-				x.roots = r.merged(step, part, x.unit, merged, x.roots)
-				s.Draw(&x.stack, uint32(step), x.roots)
+				x.roots = r.merged(batch, part, x.unit, merged, x.roots)
+				s.Draw(&x.stack, uint32(batch), x.roots)
+				if step >= drawn {
+					work -= x.stack.Edges + int64(r.count(0, 0)+workOfUnit)
+				}
 				var e extent
 				e.of(&x.stack, g.sparse())
 				e.missing = g.others(x.ids())
@@ -140,7 +153,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					together += x.counts.Bytes.Rows
 					d.away[part] = max(d.away[part], together)
 				}
-				if merged == 0 && batch < r.steps {
+				if merged == 0 && step < steps {
 					x.counts.Roots = int64(len(x.roots))
 					d.epoch.Add(&x.counts)
 					d.work[part].Add(&x.counts)

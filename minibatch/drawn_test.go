@@ -27,7 +27,7 @@ type drawn struct {
 }
 
 // draw draws run number k: models of 1 to 4 layers, fan-outs up to all, loops of every kind, sparse features, labels or targets, parts without
-// vertices, shares of nothing, batches of one root and of more than there are.
+// vertices, shares of nothing, batches of fewer roots than parts and of more than there are.
 func draw(t *testing.T, k int) drawn {
 	t.Helper()
 	r := rand.New(rand.NewPCG(19, uint64(k)))
@@ -35,7 +35,7 @@ func draw(t *testing.T, k int) drawn {
 	p, m := task{directed: r.IntN(2) == 0, multi: r.IntN(3) == 0, sparse: r.IntN(3) == 0, share: []float64{0.02, 0.3, 1}[r.IntN(3)], vertices: 20 + r.IntN(300)}.make(t, kind)
 	p.Loops = []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)]
 	if r.IntN(3) == 0 {
-		p.Graph = withHubs(t, p.Graph)
+		p.Graph = withHubs(t, p.Graph, 60)
 	}
 	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
 	m.NoNorm, m.Activation = kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
@@ -53,7 +53,7 @@ func draw(t *testing.T, k int) drawn {
 		o.Part[v] = int32(r.IntN(full))
 	}
 	s := &o.Sampling
-	s.BatchSize, s.Local = []int{1 + r.IntN(40), 20, 1 << 20}[r.IntN(3)], r.IntN(3) == 0
+	s.BatchSize, s.Local = []int{1 + r.IntN(40), 1 + r.IntN(parts), 20, 1 << 20}[r.IntN(4)], r.IntN(3) == 0
 	for range m.Layers {
 		s.Fanout = append(s.Fanout, []int{1, 2, 3, 10, sample.All}[r.IntN(5)])
 	}

@@ -16,12 +16,12 @@ import (
 func TestGrowthChangesNoBit(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, sparse := range []bool{false, true} {
-			p, m := task{sparse: sparse}.make(t, kind)
-			p.Graph = withHubs(t, p.Graph)
+			p, m := task{sparse: sparse, vertices: 3000}.make(t, kind)
+			p.Graph = withHubs(t, p.Graph, 700)
 			run := func(ample bool) (string, string) {
 				var log bytes.Buffer
 				o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
-				o.Sampling, o.Epochs = Sampling{BatchSize: 2, Fanout: []int{sample.All, 2, 1}}, 2
+				o.Sampling, o.Epochs = Sampling{BatchSize: 2 * fewRoots, Fanout: []int{sample.All, 2, 1}}, 2
 				o.Log = slog.New(slog.NewTextHandler(&log, nil))
 				tr, err := New(t.Context(), p, o)
 				if err != nil {
@@ -54,15 +54,15 @@ func TestGrowthChangesNoBit(t *testing.T) {
 	}
 }
 
-// withHubs adds all edges into every 60th vertex: some of them are roots, rarely two in one step.
-func withHubs(t *testing.T, g *graph.CSR) *graph.CSR {
+// withHubs adds all edges into one of so many vertices: some of them are roots, rarely two in one step.
+func withHubs(t *testing.T, g *graph.CSR, each int) *graph.CSR {
 	t.Helper()
 	var edges []graph.Edge
 	for v := range g.Rows() {
 		for _, u := range g.Row(v) {
 			edges = append(edges, graph.Edge{From: u, To: int32(v)})
 		}
-		for hub := 7; hub < g.Rows(); hub += 60 {
+		for hub := 7; hub < g.Rows(); hub += each {
 			edges = append(edges, graph.Edge{From: int32(v), To: int32(hub)})
 		}
 	}

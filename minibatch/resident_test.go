@@ -129,7 +129,7 @@ func TestResidentRowsTakeWhatIsLeft(t *testing.T) {
 		want := trained(t, p, o).WeightsSHA
 		seen := map[string]bool{}
 		last := gpu.Bytes(1) << 60
-		for memory := gpu.Bytes(4 << 20); ; memory = memory * 31 / 32 {
+		for memory := gpu.Bytes(6 << 20); ; memory = memory * 31 / 32 {
 			o := in(memory)
 			plan, err := Plan(t.Context(), p, o)
 			if err != nil {
