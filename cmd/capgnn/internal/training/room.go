@@ -178,11 +178,11 @@ func (t *Run) advice(ctx context.Context) string {
 	return ""
 }
 
-// with returns the run with one setting changed, nil where that does not go with the others or is as it was.
+// with returns the run with one setting changed, nil where that does not go with the others, or with a flag that was given, or is as it was.
 func (t *Run) with(flag, value string) *Run {
 	o := *t
 	o.Config.Set(flag, value)
-	if flag == "storage" && t.Config.Storage == value || o.Config.Validate() != nil {
+	if flag == "storage" && t.Config.Storage == value || o.Config.Validate() != nil || o.Config.RefuseFullBatch(t.Given) != nil {
 		return nil
 	}
 	o.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
