@@ -28,11 +28,9 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.Config.Net.String() != "" || t.Config.Sampled() && t.Config.Machines.String() != "" {
+	machines := t.Config.Machines.String() != ""
+	if machines && (t.Config.Net.String() != "" || t.Config.Sampled()) {
 		return planMachines(ctx, t)
-	}
-	if t.Config.Machines.String() != "" {
-		k.Note("note: --machines without --net: what crosses between machines takes no time in this forecast; say what connects them, as in --net 10Gbit/s")
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
@@ -40,6 +38,9 @@ func planAction(c *cli.Context) error {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.BeforeTraining(err)
 		}
+	}
+	if machines {
+		k.Note("note: --machines without --net: what crosses between machines takes no time in this forecast; say what connects them, as in --net 10Gbit/s")
 	}
 	t.Console.Enter(term.Checking)
 	if t.Config.Sampled() {

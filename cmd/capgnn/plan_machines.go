@@ -18,9 +18,6 @@ import (
 
 // planMachines says what a run would take on one machine, on two, and so on.
 func planMachines(ctx context.Context, t *training.Run) error {
-	if t.Config.Machines.String() == "" {
-		return term.Usagef("--net %s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
-	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
 	for _, step := range []func(context.Context) error{t.Load, t.ChooseMachines} {

@@ -65,7 +65,7 @@ func TestPlanMachines(t *testing.T) {
 	}
 }
 
-// Without --net plan takes machines as train and partition do: of all devices, not of every choice of them, and of one part none.
+// Without --net plan takes machines as train and partition do: of all devices, not of every choice of them, and not of one part.
 func TestPlanTakesMachines(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -76,8 +76,7 @@ func TestPlanTakesMachines(t *testing.T) {
 	}{
 		{"--devices sim:rtx3090,sim:a40 --machines 1,1", 3},
 		{"--devices sim:rtx3090,sim:rtx3090 --machines 2", 2},
-		{"--devices sim:gtx1650 --machines 2", 1},
-		{"--devices sim:gtx1650 --machines 1,1", 1},
+		{"--devices sim:gtx1650 --machines 1", 1},
 		{"--devices sim:rtx3090,sim:a40 --parts 4 --machines 2,2", 3},
 	} {
 		var m training.MemoryPlan
@@ -86,6 +85,19 @@ func TestPlanTakesMachines(t *testing.T) {
 			t.Errorf("%s: %v, %+v, want %d choices", tc.args, err, m.Subsets, tc.choices)
 		}
 		s.must(append([]string{"train", "--quiet"}, args...)...)
+	}
+	for args, says := range map[string]string{
+		"--devices sim:gtx1650 --machines 2":                               "--machines 2: 1 part cannot be divided equally",
+		"--devices sim:gtx1650 --machines 1,1":                             "--machines 1,1: that is 2 parts in all, and there are 1",
+		"--devices sim:a40,sim:a40,sim:a40 --machines 2 --batch-size 8":    "--machines 2: 3 parts cannot be divided equally",
+		"--devices sim:a40,sim:a40,sim:a40 --machines 4 --net 1Gbit/s":     "--machines 4: 3 parts cannot be divided equally",
+		"--devices sim:a40,sim:a40 --net 10Gbit/s":                         "--net 10Gbit/s: say how many machines there are",
+		"--devices sim:a40,sim:a40 --net 10Gbit/s --batch-size 8":          "--net 10Gbit/s: say how many machines there are",
+		"--devices sim:a40,sim:a40 --net 10Gbit/s --isolated --model sage": "--net 10Gbit/s: say how many machines there are",
+	} {
+		for _, command := range []string{"plan", "train"} {
+			s.fails(term.ExitUsage, []string{says}, append([]string{command, "--quiet"}, small(strings.Fields(args)...)...)...)
+		}
 	}
 }
 

@@ -147,6 +147,9 @@ func newTraining(c *cli.Context, t *training.Run) error {
 			return err
 		}
 	}
+	if t.Ranks == nil && slices.Contains(given, runfolder.NetOption) && t.Config.Machines.String() == "" {
+		return term.Usagef("--net %s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
+	}
 	if t.Overwrite && !c.IsSet("run-dir") {
 		return term.Usagef("--overwrite: name the folder with --run-dir, or drop it")
 	}

@@ -30,7 +30,8 @@ func (t *Run) Divide(ctx context.Context) error {
 		return t.usePlan()
 	}
 	if t.Parts == 1 && !t.cutting {
-		return nil
+		_, err := t.Config.PartsOfMachines(1)
+		return err
 	}
 	if t.recorded() {
 		t.Console.Note("partition: as recorded, %s", planText(t.Plan))

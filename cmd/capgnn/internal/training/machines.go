@@ -57,7 +57,7 @@ func (t *Run) ChooseMachines(ctx context.Context) error {
 	if t.Config.Parts != 0 {
 		return term.Usagef("--parts %d: machines are planned with one part on each device: drop it", t.Config.Parts)
 	}
-	list, isolated := t.Config.Machines, t.Config.Isolated
+	list, isolated, named := t.Config.Machines, t.Config.Isolated, t.Config.Devices != ""
 	t.Config.Isolated.Value = nil // chunks are as many as parts, of all machines
 	t.Config.Set("machines", "")
 	err := t.ChooseDevices(ctx)
@@ -70,6 +70,9 @@ func (t *Run) ChooseMachines(ctx context.Context) error {
 	switch sum := sumOf(machines); {
 	case len(machines) == 1 && n%machines[0] == 0:
 		machines = repeated(n/machines[0], machines[0])
+	case len(machines) == 1 && n > 1 && named:
+		_, err := t.Config.PartsOfMachines(n)
+		return err
 	case len(machines) == 1:
 		machines = repeated(n, machines[0])
 	case sum != n && sum != n*len(machines):
