@@ -161,8 +161,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	if err := t.Dir.WriteResult(result); err != nil {
 		return nil, err
 	}
-	t.writeReport()
-	return result, nil
+	return result, t.writeReport()
 }
 
 // shape returns what the data set looks like, nil where it is not known here.
@@ -178,13 +177,15 @@ func (t *Run) shape() *runfolder.DataShape {
 	return s
 }
 
-// writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was.
-func (t *Run) writeReport() {
+// writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was, unless its folder is gone.
+func (t *Run) writeReport() error {
 	run, err := t.Dir.Describe()
 	if err == nil {
 		err = atomicfile.Write(t.Dir.Report(), func(w io.Writer) error { return report.WriteRun(w, run) })
 	}
-	if err != nil {
+	gone := t.stays()
+	if err != nil && gone == nil {
 		t.Console.Note("note: no report: %s", term.OneLine(err))
 	}
+	return gone
 }

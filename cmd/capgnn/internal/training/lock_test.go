@@ -4,6 +4,7 @@ package training
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -47,5 +48,25 @@ func TestHold(t *testing.T) {
 		if err := (&Run{RunPath: path}).LockRunDir(); term.ExitCode(err) != term.ExitUsage {
 			t.Errorf("%s: error %v, want a usage error", path, err)
 		}
+	}
+}
+
+// A run whose folder goes before its page is there says so, and that alone.
+func TestReportOfVanished(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := &Run{RunPath: "run", Console: &term.Console{Out: io.Discard, Err: new(strings.Builder)}}
+	if err := r.LockRunDir(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.UnlockRunDir()
+	if err := r.writeReport(); err != nil || !strings.Contains(fmt.Sprint(r.Console.Err), "note: no report: ") {
+		t.Errorf("a folder without a run: %v, %v", err, r.Console.Err)
+	}
+	r.Console.Err = new(strings.Builder)
+	if err := os.RemoveAll("run"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.writeReport(); err == nil || !strings.Contains(err.Error(), vanished) || fmt.Sprint(r.Console.Err) != "" {
+		t.Errorf("%v, %v", err, r.Console.Err)
 	}
 }

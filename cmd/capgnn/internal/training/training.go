@@ -202,7 +202,9 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	}
 	if result.Stopped == StoppedBySignal {
 		if t.leads() {
-			t.writeReport()
+			if err := t.writeReport(); err != nil {
+				return nil, err
+			}
 		}
 		return nil, &term.InterruptedError{Note: fmt.Sprintf("%s: continue with `capgnn train --resume %s`", job.reached(result), t.resuming(result.Epochs))}
 	}
