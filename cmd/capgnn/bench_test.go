@@ -193,6 +193,9 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"unexpected argument", []string{"bench", "halo", "please"}},
 	} {
 		s.fails(term.ExitUsage, []string{tc.want}, append(tc.args, "--quiet")...)
+		if name := "bench/halo"; tc.want == "--datasets" && term.Exists(s.path(name)) {
+			t.Errorf("%v left %s", tc.args, name)
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ type Bench struct {
 
 // New opens the folder of the results. peersOnly says that nothing but peers is asked for.
 func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
+	b := &Bench{k: k, opt: o, noted: map[string]bool{}, peersOnly: peersOnly}
+	if _, err := b.datasets(Experiment{}); err != nil { // those that are named, before there is a folder
+		return nil, err
+	}
 	err := regular.CheckPlace(o.Out)
 	if err == nil {
 		err = os.MkdirAll(o.Out, 0o755)
@@ -36,7 +40,6 @@ func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
 	if err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
-	b := &Bench{k: k, opt: o, noted: map[string]bool{}, peersOnly: peersOnly}
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
