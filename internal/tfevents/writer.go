@@ -2,11 +2,16 @@ package tfevents
 
 import (
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // Scalar is one value of a curve. Tags that begin alike up to a slash are shown in one group.
@@ -36,7 +41,7 @@ func Create(dir string, now time.Time, firstStep int64) (*Writer, error) {
 		host = "localhost"
 	}
 	name := fmt.Sprintf("%s%010d.%s.%d", prefix, max(now.Unix(), earlier+1), host, os.Getpid())
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +85,33 @@ func (w *Writer) Scalars(now time.Time, step int64, values []Scalar) error {
 		summary = appendScalar(summary, s)
 	}
 	return w.write(appendEvent(nil, now, step, eventSummary, summary))
+}
+
+// Lost returns the path of the file if that is not its name any more, "" if it is.
+func (w *Writer) Lost() string {
+	if regular.LeadsTo(w.f.Name(), w.f) {
+		return ""
+	}
+	return w.f.Name()
+}
+
+// Again writes a file that has lost its name again, with all that it held.
+func (w *Writer) Again() error {
+	path := w.f.Name()
+	err := atomicfile.Write(path, func(to io.Writer) error {
+		_, err := io.Copy(to, io.NewSectionReader(w.f, 0, math.MaxInt64))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f, err := regular.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	old := w.f
+	w.f = f
+	return old.Close()
 }
 
 func (w *Writer) write(event []byte) error {

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
 type Events struct {
 	Dir    Dir
-	Metric string           // as in result.json
+	Metric string // as in result.json
+	Note   func(format string, args ...any)
 	w      *tfevents.Writer // nil before the first epoch
 }
 
@@ -43,6 +45,9 @@ func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 			return fmt.Errorf("write events: %w", err)
 		}
 		f.w = w
+	}
+	if err := f.keep(); err != nil {
+		return err
 	}
 	values := []tfevents.Scalar{scalar("loss", s.loss), scalar("epoch_seconds", s.train.Seconds())}
 	if s.LR != nil {
@@ -87,10 +92,23 @@ func betweenRanks(pairs []pipeline.RankPair) []tfevents.Scalar {
 	return []tfevents.Scalar{scalar("ranks/bytes", float64(bytes)), scalar("ranks/longest_wait_seconds", wait.Seconds())}
 }
 
+// keep writes a file that has lost its name again.
+func (f *Events) keep() error {
+	path := f.w.Lost()
+	if path == "" {
+		return nil
+	}
+	f.Note(Again, path)
+	if err := f.w.Again(); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
 // Close closes the file, if there was an epoch.
 func (f *Events) Close() error {
 	if f.w == nil {
 		return nil
 	}
-	return f.w.Close()
+	return errors.Join(f.keep(), f.w.Close())
 }

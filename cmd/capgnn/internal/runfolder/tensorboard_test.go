@@ -29,6 +29,29 @@ func eventFiles(t *testing.T, dir string) [][]byte {
 	return out
 }
 
+// A file that is removed during the run is written again, with all that it had.
+func TestEventFileAgain(t *testing.T) {
+	dir, notes := t.TempDir(), 0
+	f := &Events{Dir: Dir(dir), Note: func(string, ...any) { notes++ }}
+	for e := range 4 {
+		if e == 2 {
+			names, err := filepath.Glob(filepath.Join(dir, "events*"))
+			if err != nil || len(names) != 1 || os.Remove(names[0]) != nil {
+				t.Fatalf("%v, %v", names, err)
+			}
+		}
+		if err := f.Append(pipeline.EpochStats{Epoch: e, Loss: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files := eventFiles(t, dir); len(files) != 1 || bytes.Count(files[0], []byte("loss")) != 4 || notes != 1 {
+		t.Errorf("%d notes, %d files: %q", notes, len(files), files)
+	}
+}
+
 // A run that is continued adds a file; curves of splits without vertices and of epochs without evaluation are not written.
 // What TensorBoard makes of the files is checked with python/tests/test_events.py.
 func TestEventFile(t *testing.T) {
