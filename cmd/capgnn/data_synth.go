@@ -69,14 +69,14 @@ func freeFolder(c *cli.Context) (string, error) {
 	if !utf8.ValidString(filepath.Base(out)) {
 		return "", term.Usagef("--out %q: is not UTF-8, which names of data sets need: choose another", out)
 	}
+	if err := cmp.Or(regular.CheckPlace(out), regular.CheckFolder(filepath.Clean(out))); err != nil {
+		return "", term.Usagef("--out: %w", err)
+	}
 	list, err := os.ReadDir(out)
 	switch {
 	case err == nil && len(list) > 0:
 		return "", term.Usagef("--out %s: the folder exists and is not empty; remove it or choose another", out)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return "", term.Usagef("--out: %w", err)
-	}
-	if err := cmp.Or(regular.CheckPlace(out), regular.CheckFolder(filepath.Clean(out))); err != nil {
 		return "", term.Usagef("--out: %w", err)
 	}
 	return out, nil

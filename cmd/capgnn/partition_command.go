@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -50,6 +51,8 @@ func partitionAction(c *cli.Context) error {
 		return term.Usagef("--out is empty: name a file")
 	case c.IsSet("plot") && c.String("plot") == "":
 		return term.Usagef("--plot is empty: name a file")
+	case c.IsSet("plot") && os.IsPathSeparator(c.String("plot")[len(c.String("plot"))-1]):
+		return term.Usagef("--plot %s names a folder: add how its files begin, as in %sparts", c.String("plot"), c.String("plot"))
 	}
 	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err

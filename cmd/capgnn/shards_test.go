@@ -332,7 +332,7 @@ func TestShardsRefuse(t *testing.T) {
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--devices", "cpu:0"}, "shards are sized for machines, by --profile: drop --devices"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--prune", "0.5"}, "has every edge: drop --prune and --max-prune"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two"}, "the folder exists and is not empty: remove it, or choose another"},
-		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "d.npz"}, "not a directory"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "d.npz"}, "d.npz is a file, no folder: choose another place"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "x", "--shards", "new"}, `"x" is not a number`},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "99", "--quiet", "--shards", "new"}, "--parts 99"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--parts", "3", "--shards", "new"}, "3 parts cannot be divided equally"},

@@ -117,7 +117,10 @@ func TestWrongUsage(t *testing.T) {
 		{"ok.npz", with("--init", "ok.npz")},
 		{"bad.yaml", with("--config", "bad.yaml")},
 		{"nowhere.yaml", with("--config", "nowhere.yaml")},
-		{"run-dir", with("--run-dir", "ok.npz")},
+		{"--run-dir: ok.npz is a file, no folder: choose another place", with("--run-dir", "ok.npz")},
+		{"--run-dir: ok.npz is a file, no folder: choose another place", with("--run-dir", "ok.npz/run")},
+		{"--out: ok.npz is a file, no folder", []string{"bench", "halo", "--datasets", "ok.npz", "--out", "ok.npz"}},
+		{"--out: ok.npz is a file, no folder", []string{"data", "synth", "flickr-like", "--out", "ok.npz/x"}},
 		{"run-dir", with("--run-dir", "")},
 		{"resume", []string{"train", "--resume", "nowhere"}},
 		{"resume", []string{"train", "--resume", "."}},
@@ -154,6 +157,7 @@ func TestEmptyChoices(t *testing.T) {
 	for _, args := range [][]string{{"partition", "--dataset", "ok.npz", "--parts", "2", "--out", ""}, {"partition", "--dataset", "ok.npz", "--parts", "2", "--plot", ""}, {"profile", "--out", ""}} {
 		s.fails(term.ExitUsage, []string{args[len(args)-2] + " is empty: name a file"}, args...)
 	}
+	s.fails(term.ExitUsage, []string{"--plot pictures/ names a folder: add how its files begin, as in pictures/parts"}, "partition", "--dataset", "ok.npz", "--parts", "2", "--plot", "pictures/")
 	if term.Exists(s.path("runs")) {
 		t.Error("wrong usage left run folders")
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // NotRegular says what a path leads to in place of a file.
@@ -79,11 +80,14 @@ func LeadsTo(path string, f *os.File) bool {
 	return err == nil && os.SameFile(there, mine)
 }
 
-// CheckPlace refuses a path at which no folder can be made, because it, or a folder above it, is a link to what is not there.
+// CheckPlace refuses a path at which no folder can be made, because it, or what is above it, is no folder, or a link to what is not there.
 func CheckPlace(path string) error {
 	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
-		_, err := os.Stat(path)
-		if to, unread := os.Readlink(path); unread == nil && errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is %s, no folder: choose another place", path, Kind(info.Mode()))
+		}
+		if to, unread := os.Readlink(path); unread == nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)) {
 			return fmt.Errorf("%s is a link to %s, which is not there: make that, or choose another place", path, to)
 		}
 		if err == nil || path == filepath.Dir(path) {

@@ -28,6 +28,9 @@ type Cut struct {
 
 // CheckNew says why a folder cannot be made under a name: there is something already.
 func CheckNew(dir string) error {
+	if err := cmp.Or(regular.CheckPlace(dir), regular.CheckFolder(filepath.Clean(dir))); err != nil {
+		return err
+	}
 	list, err := os.ReadDir(dir)
 	switch {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -35,7 +38,7 @@ func CheckNew(dir string) error {
 	case len(list) > 0:
 		return fmt.Errorf("%s: the folder exists and is not empty: remove it, or choose another", dir)
 	}
-	return cmp.Or(regular.CheckPlace(dir), regular.CheckFolder(filepath.Clean(dir)))
+	return nil
 }
 
 // Write makes the folder dir of a cut; watch, which may be nil, is told how far each file is. dir must not exist yet, unless it is empty.
