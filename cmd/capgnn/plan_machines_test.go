@@ -87,8 +87,8 @@ func TestPlanTakesMachines(t *testing.T) {
 		s.must(append([]string{"train", "--quiet"}, args...)...)
 	}
 	for args, says := range map[string]string{
-		"--devices sim:gtx1650 --machines 2":                               "--machines 2: 1 part cannot be divided equally",
-		"--devices sim:gtx1650 --machines 1,1":                             "--machines 1,1: that is 2 parts in all, and there are 1",
+		"--devices sim:gtx1650 --machines 2":                               "--machines 2: 1 part cannot be divided: give more --devices or --parts",
+		"--devices sim:gtx1650 --machines 1,1":                             "--machines 1,1: 1 part cannot be divided",
 		"--devices sim:a40,sim:a40,sim:a40 --machines 2 --batch-size 8":    "--machines 2: 3 parts cannot be divided equally",
 		"--devices sim:a40,sim:a40,sim:a40 --machines 4 --net 1Gbit/s":     "--machines 4: 3 parts cannot be divided equally",
 		"--devices sim:a40,sim:a40 --net 10Gbit/s":                         "--net 10Gbit/s: say how many machines there are",

@@ -50,6 +50,9 @@ func (c *Config) checkMachines(p *problems) {
 // PartsOfMachines returns how many of the parts each machine has, in their order; nil: nobody says that there are several.
 func (c *Config) PartsOfMachines(parts int) ([]int, error) {
 	list := c.Machines.Value
+	if parts == 1 && list != nil && !slices.Equal(list, []int{1}) {
+		return nil, term.Usagef("--%s %s: 1 part cannot be divided: give more --devices or --parts, or drop it", machinesOption, c.Machines)
+	}
 	if len(list) == 1 {
 		if list[0] > parts || parts%list[0] != 0 {
 			return nil, term.Usagef("--%s %s: %s cannot be divided equally: say how many each machine has, as in --%s %s", machinesOption, c.Machines,

@@ -14,7 +14,8 @@ func TestPartsOfMachines(t *testing.T) {
 	}{
 		{"", 4, "[]"}, {"1", 4, "[4]"}, {"2", 4, "[2 2]"}, {"4", 4, "[1 1 1 1]"}, {"3,1", 4, "[3 1]"}, {" 1 , 3 ", 4, "[1 3]"},
 		{"3", 4, "4 parts cannot be divided equally: say how many each machine has, as in --machines 1,1,2"},
-		{"8", 4, "as in --machines 1,1,1,1"}, {"2", 1, "1 part cannot be divided equally"},
+		{"8", 4, "as in --machines 1,1,1,1"}, {"1", 1, "[1]"},
+		{"2", 1, "--machines 2: 1 part cannot be divided: give more --devices or --parts"}, {"1,1", 1, "--machines 1,1: 1 part cannot be divided"}, {"1", 1, "[1]"},
 		{"2,3", 4, "that is 5 parts in all, and there are 4"},
 		{"0", 4, `"0" is not a number from 1`}, {"2,,2", 4, `"" is not a number from 1`}, {"-1", 4, "is not a number"}, {"99999", 4, "is not a number"},
 	} {
