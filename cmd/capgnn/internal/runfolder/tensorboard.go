@@ -17,9 +17,9 @@ import (
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
 type Events struct {
 	Dir    Dir
-	Metric string // as in result.json
-	Note   func(format string, args ...any)
-	w      *tfevents.Writer // nil before the first epoch
+	Metric string                  // as in result.json
+	Lost   func(path string) error // notes that the file is written again, unless the folder is another one
+	w      *tfevents.Writer        // nil before the first epoch
 }
 
 // curves are what every trainer says of an epoch.
@@ -98,7 +98,9 @@ func (f *Events) keep() error {
 	if path == "" {
 		return nil
 	}
-	f.Note(Again, path)
+	if err := f.Lost(path); err != nil {
+		return err
+	}
 	if err := f.w.Again(); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}

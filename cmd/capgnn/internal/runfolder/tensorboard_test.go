@@ -32,7 +32,7 @@ func eventFiles(t *testing.T, dir string) [][]byte {
 // A file that is removed during the run is written again, with all that it had.
 func TestEventFileAgain(t *testing.T) {
 	dir, notes := t.TempDir(), 0
-	f := &Events{Dir: Dir(dir), Note: func(string, ...any) { notes++ }}
+	f := &Events{Dir: Dir(dir), Lost: func(string) error { notes++; return nil }}
 	for e := range 4 {
 		if e == 2 {
 			names, err := filepath.Glob(filepath.Join(dir, "events*"))
