@@ -282,12 +282,13 @@ func (c *tableColumns) remark(in *tableIn) {
 				in.note("column %q: values %s", col.name, like)
 			}
 		}
-		if col.role != roleFeature {
-			continue
-		}
-		if col.likeSplit() {
+		named := col.role == roleNames || col.role == roleLists
+		if (named || col.role == roleFeature) && col.likeSplit() {
 			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)",
 				col.name)
+		}
+		if col.role != roleFeature {
+			continue
 		}
 		col.points.remark(in, col.name)
 		if col.kind == cellTruth && col.bits == 0 && col.least == col.largest {

@@ -63,8 +63,14 @@ func TestColumnsLikeSplits(t *testing.T) {
 	for _, name := range []string{"training", "validation", "holdout", "trainset", "in_train", "train_split", "test_idx", "cv", "y_train", "isTrainSet", "TRAIN", "istest", "kfold", "mask"} {
 		try(t, []reading{{name: name, nodes: "id," + name + "\na,1\nb,0\nc,1\n", notes: []string{`column "` + name + `" is a feature; if it says who is in which set`}}})
 	}
+	names := func(columns ...string) func(*Tables) {
+		return func(s *Tables) { s.Categorical = columns }
+	}
 	try(t, []reading{
 		{name: "words", nodes: "id,train\na,yes\nb,no\n", notes: []string{"is a feature; if it says who"}},
+		{name: "sets as names", nodes: "id,s\na,Train\nb,\nc,valid\n", change: names("s"), notes: []string{`"s" is a feature; if it says who`}},
+		{name: "masks as names", nodes: "id,test_mask\na,0\nb,1\n", change: names("test_mask"), notes: []string{`"test_mask" is a feature; if it says who`}},
+		{name: "names", nodes: "id,split,test\na,train,pcr\nb,plane,\n", change: names("split", "test")},
 		{name: "values", nodes: "id,test\na,0.5\nb,1\n"},
 		{name: "many", nodes: "id,training_hours\na,300\nb,20\n"},
 		{name: "another word", nodes: "id,latest,contest\na,1,0\nb,0,1\n"},

@@ -42,13 +42,25 @@ var namesOfSplits = []string{"split", "fold", "subset", "partition", "mask", "se
 
 var nameWord = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
-// likeSplit reports whether a column may say which set of the split a vertex is in, by a word of its name and by its
-// values: few whole numbers, or true and false.
+// likeSplit reports whether a column may say which set of the split a vertex is in, by its values: words for sets, or, with
+// a word of its name that says so, few whole numbers, or true and false.
 func (c *column) likeSplit() bool {
 	const folds = 20
-	if c.kind != cellTruth && (c.kind != cellNumber || c.broken || c.least < -1 || c.largest > folds) {
-		return false
+	if c.role != roleFeature {
+		words, flags := len(c.names) > 1, len(c.names) > 0
+		for name := range c.names {
+			_, word := setOf(name)
+			_, whole := fields.Whole(name)
+			_, truth := fields.Truth(name)
+			words, flags = words && word, flags && (whole || truth)
+		}
+		return words || flags && len(c.names) <= folds && c.splitName()
 	}
+	return (c.kind == cellTruth || c.kind == cellNumber && !c.broken && c.least >= -1 && c.largest <= folds) && c.splitName()
+}
+
+// splitName reports whether a word of a column's name speaks of a split.
+func (c *column) splitName() bool {
 	return slices.ContainsFunc(nameWord.FindAllString(c.name, -1), func(word string) bool {
 		word = strings.ToLower(word)
 		for _, known := range []string{"train", "valid", "test", "holdout", "fold", "split"} {
