@@ -33,6 +33,9 @@ func (i *Info) Print(w io.Writer) error {
 		if !w.Symmetric {
 			same = "not equal in both directions"
 		}
+		if !i.Symmetric {
+			same += " where both are there"
+		}
 		plain := number.Plain.Text
 		fmt.Fprintf(t, "edge weights\t%s to %s, mean %s; %s\n", plain(float64(w.Min)), plain(float64(w.Max)), plain(w.Mean), same)
 	}
