@@ -37,7 +37,7 @@ func TestProfileGoesOn(t *testing.T) {
 	}
 	before := 0
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		cmd := s.command("profile", "--quick", "--devices", list)
+		cmd := s.command("profile", "--devices", list)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
@@ -61,7 +61,7 @@ func TestProfileGoesOn(t *testing.T) {
 		}
 		before = kept()
 	}
-	_, stderr, _ := s.run("profile", "--quick", "--devices", list)
+	_, stderr, _ := s.run("profile", "--devices", list)
 	if !strings.Contains(stderr, "going on with "+strconv.Itoa(before)+" measurements") {
 		t.Errorf("%d measurements were kept, but: %s", before, stderr)
 	}
