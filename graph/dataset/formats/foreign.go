@@ -142,6 +142,7 @@ var byText = []struct {
 	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph",
 		`d = json.load(open(IN)); ` + storeOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
 	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", writeLines}},
+	{regexp.MustCompile(`^(\S+[ \t,;|]0\r?\n)*\S+[ \t,;|][1-9][0-9]*\r?\n[^{\n]+[ \t,;|]\{.*\}`), multilineList},
 }
 
 // byEnd are kinds of text that only the ending of the name tells from an edge list.
@@ -154,9 +155,23 @@ var byEnd = map[string]foreign{
 
 var (
 	metis         = foreign{"a METIS graph", ": write edges `from,to` (line v: neighbours of v; lone vertices get lost)"}
-	adjacencyList = foreign{"an adjacency list", storeOf(`networkx.read_adjlist(IN, create_using=networkx.DiGraph)`) +
-		` (networkx.Graph where an edge has no direction)`}
+	adjacencyList = listOf("an adjacency list", "read_adjlist")
+	multilineList = listOf("a multiline adjacency list", "read_multiline_adjlist")
 )
+
+// listOf is a kind of adjacency list, which a function of networkx reads.
+func listOf(what, read string) foreign {
+	return foreign{what, storeOf(`networkx.`+read+`(IN, create_using=networkx.DiGraph)`) + ` (networkx.Graph where an edge has no direction)`}
+}
+
+// between says what stands between the fields of an adjacency list whose first line this is, if that is no blank.
+func (k foreign) between(first []byte) foreign {
+	at := bytes.IndexAny(first, ",;|")
+	if list := k.do == adjacencyList.do || k.do == multilineList.do; list && at >= 0 && !bytes.ContainsAny(first, " \t") {
+		k.do = strings.Replace(k.do, "(IN", fmt.Sprintf("(IN, delimiter=%q", first[at:at+1]), 1)
+	}
+	return k
+}
 
 // headBytes of a file tell what it is.
 const headBytes = 1 << 16
@@ -217,19 +232,19 @@ func kindOf(head []byte, end string) (kind foreign, found bool) {
 		return pickled(head), true
 	}
 	text := uncommented(head)
+	first, _, _ := bytes.Cut(text, []byte("\n"))
 	for _, k := range byText {
 		if k.begins.Match(text) {
-			return k.foreign, true
+			return k.between(first), true
 		}
 	}
 	if isBinary(head) && end != ".npz" { // whose reader says what is wrong
 		return foreign{"a binary file of a kind that is not known", writeLines}, true
 	}
-	first, _, _ := bytes.Cut(text, []byte("\n"))
 	if kind, found = byEnd[end]; kind == metis && len(bytes.Fields(first)) > 2 {
 		kind.do = ": write its edges as lines `from,to,weight`"
 	}
-	return kind, found && len(first) > 0 && first[0] > ' ' && first[0] < 0x7f
+	return kind.between(first), found && len(first) > 0 && first[0] > ' ' && first[0] < 0x7f
 }
 
 // isBinary reports whether one byte of thirty-two is a control character that text does not have. A single one is for the readers of

@@ -52,6 +52,10 @@ func TestForeign(t *testing.T) {
 		{"web.graph", "% c\n3 2\n2\n1 3\n2\n", "a METIS graph", ": write edges `from,to` (line v: neighbours of v; lone vertices get lost)"},
 		{"web.graph", "3 2 1\n2 5\n1 5 3 1\n2 1\n", "a METIS graph", "lines `from,to,weight`"},
 		{"web.adjlist", "0 1 2\n1 2\n", "an adjacency list", `capgnn.to_store(networkx.read_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
+		{"web.adj", "a,b,c\n", "an adjacency list", `read_adjlist(PATH, delimiter=",", create_using=networkx.DiGraph), "web")`},
+		{"web.adjlist", "# GMT\n0 2\n1 {}\n2 {'weight': 3}\n1 0\n", "a multiline adjacency list", `networkx.read_multiline_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
+		{"web.txt", "z 0\r\na 1\r\nb {}\r\n", "a multiline adjacency list", nx + `read_multiline_adjlist(PATH, create`},
+		{"web.csv", "a;1\nb b;{}\n", "a multiline adjacency list", nx + `read_multiline_adjlist(PATH, delimiter=";", create`},
 		{"data.pt", zipped(t, "data/data.pkl", "data/data/0"), "a file of PyTorch", `: in Python: capgnn.to_store(torch.load(PATH, weights_only=False), "data")`},
 		{"data.npz", zipped(t, "data/data.pkl"), "a file of PyTorch", "torch.load(PATH"},
 		{"m.npz", zipped(t, "data.npy", "indices.npy", "indptr.npy", "shape.npy", "format.npy"), "a SciPy sparse matrix alone", `scipy.io.mmwrite("m.mtx", scipy.sparse.load_npz(PATH))`},
@@ -102,7 +106,7 @@ func TestForeign(t *testing.T) {
 		if err := os.WriteFile(packed, []byte(datatest.Gzip(t, c.text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(packed, dataset.Options{}); (err == nil || !strings.HasPrefix(err.Error(), packed+": is "+c.what)) && byEnd[filepath.Ext(c.name)].what == "" {
+		if _, err := Load(packed, dataset.Options{}); (err == nil || !strings.HasPrefix(err.Error(), packed+": is "+c.what)) && byEnd[filepath.Ext(c.name)].what != c.what {
 			t.Errorf("%s in gzip: got %v", c.name, err)
 		}
 	}
