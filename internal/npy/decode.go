@@ -2,19 +2,28 @@ package npy
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
 )
 
+// unpickled says what to save in place of Python objects, by what is wanted.
+var unpickled = map[string]string{
+	"text":                   "save texts with numpy.array(x, dtype=str), whole numbers with .astype(\"<i8\")",
+	"bool":                   "save it with .astype(bool)",
+	"numbers":                "save it with a plain type, numbers with .astype(\"<f4\")",
+	"32-bit integers":        "save it with .astype(\"<i4\")",
+	"64-bit integers":        "save whole numbers with .astype(\"<i8\"), names with numpy.unique(x.astype(str), return_inverse=True)[1]",
+	"integers from 0 to 255": "save it with .astype(\"u1\")",
+}
+
 // want refuses an accessor for the array's type, and says what to do.
 func (a *Array) want(what string) error {
 	cure := ""
 	switch d := a.DType; {
 	case d.Kind == 'O':
-		return a.fault(-1, errors.New("is an array of pickled Python objects, which are not read; save it with a plain type, numbers with .astype(\"<f4\")"))
+		return a.fault(-1, fmt.Errorf("is an array of pickled Python objects, which are not read; %s", unpickled[what]))
 	case what == "bool":
 		cure = ": save it with .astype(bool)"
 	case d.Kind == 'U' || d.Kind == 'S':

@@ -40,6 +40,30 @@ func TestBenchmarkNames(t *testing.T) {
 	}
 }
 
+// Names that NumPy pickled are not read, and the line says how they are saved as text.
+func TestPickledNames(t *testing.T) {
+	store := []npy.Entry{{Key: "indptr", Data: []int64{0, 1, 2}}, {Key: "indices", Data: []int32{1, 0}}}
+	want := "node_names: has type |O and shape [2], want 2 texts: left alone (of Python objects, numpy.array(node_names, dtype=str) makes texts)"
+	d, err := Load(datatest.Pickled(t, store, map[string]int{"node_names": 2}), dataset.Options{})
+	if err != nil || strings.Join(d.Notes, "; ") != want {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	for key, want := range map[string]string{
+		"ids":        `save texts with numpy.array(x, dtype=str), whole numbers with .astype("<i8")`,
+		"y":          `save whole numbers with .astype("<i8"), names with numpy.unique(x.astype(str), return_inverse=True)[1]`,
+		"train_mask": "save it with .astype(bool)",
+		"classes":    "holds text, and is the number of classes",
+	} {
+		if _, err := Load(datatest.Pickled(t, store, map[string]int{key: 2}), dataset.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", key, err)
+		}
+	}
+	d, err = Load(datatest.NPZ(t, append(store, npy.Entry{Key: "ids", Data: []string{"a", "b"}})...), dataset.Options{})
+	if err != nil || d.ID(1) != "b" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
 func TestBenchmarkFaults(t *testing.T) {
 	good := []npy.Entry{
 		{Key: "adj_data", Data: []float64{1, 1}}, {Key: "adj_indices", Data: []int32{1, 0}}, {Key: "adj_indptr", Data: []int32{0, 1, 2}}, {Key: "adj_shape", Data: []int64{2, 2}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -52,7 +53,7 @@ func LoadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) 
 		if err != nil {
 			return nil, err
 		}
-		if a.DType.Kind == 'U' {
+		if strings.IndexByte("USO", a.DType.Kind) >= 0 {
 			return nil, a.Fault(-1, errors.New("holds text, and is the number of classes: their names go into classes.csv of a store"))
 		}
 		v, err := a.Int64()
@@ -292,8 +293,11 @@ func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(er
 	if err != nil {
 		return err
 	}
-	if a.DType.Kind == 'U' {
+	if strings.IndexByte("USO", a.DType.Kind) >= 0 {
 		d.VertexNames, err = a.Strings()
+		for v, name := range d.VertexNames {
+			d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
+		}
 		return err
 	}
 	d.IDs, err = a.Int64()

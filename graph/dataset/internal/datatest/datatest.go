@@ -1,8 +1,11 @@
 package datatest
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,6 +68,39 @@ func NPZ(t testing.TB, entries ...npy.Entry) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "d.npz")
 	if err := npy.WriteArchiveFile(path, entries, npy.Archiving{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Pickled is NPZ with arrays of objects under these keys beside it, each of so many elements, as numpy.savez pickles them.
+func Pickled(t testing.TB, entries []npy.Entry, elements map[string]int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := npy.WriteArchive(&b, entries, npy.Archiving{}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "d.npz")
+	old, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range old.File {
+		if err := z.Copy(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, n := range elements {
+		w, err := z.Create(key + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := fmt.Sprintf("{'descr': '|O', 'fortran_order': False, 'shape': (%d,), }\n", n)
+		fmt.Fprintf(w, "\x93NUMPY\x01\x00%c\x00%s\x80\x04.", len(head), head)
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(path, out.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return path

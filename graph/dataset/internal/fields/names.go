@@ -145,7 +145,11 @@ func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
 			continue
 		}
 		if kind != 'U' && kind != 'S' || !one || a.Len() > max(f.want, int(check.MaxClasses(0))) {
-			d.Note("%s: has type %v and shape %v, want %d texts: left alone", f.key, a.DType, a.Shape, f.want)
+			cure := ""
+			if kind == 'O' && one {
+				cure = fmt.Sprintf(" (of Python objects, numpy.array(%s, dtype=str) makes texts)", f.key)
+			}
+			d.Note("%s: has type %v and shape %v, want %d texts: left alone%s", f.key, a.DType, a.Shape, f.want, cure)
 			continue
 		}
 		names, err := a.Strings()
