@@ -46,12 +46,17 @@ func TestClassNames(t *testing.T) {
 		want       []string
 		note       string
 	}{
-		{"names", "team\nblue, dark\nred\n", []string{"blue, dark", "red"}, ""},
-		{"quoted", "team\n\"blue, dark\"\n\"r\x1b[2Jed\"\n", []string{"blue, dark", "r [2Jed"}, ""},
-		{"an empty one", "team\n\"\"\nred\n", []string{"", "red"}, ""},
+		{"names", "class\nblue, dark\nred\n", []string{"blue, dark", "red"}, ""},
+		{"quoted", "class\n\"blue, dark\"\n\"r\x1b[2Jed\"\n", []string{"blue, dark", "r [2Jed"}, ""},
+		{"an empty one", "class\n\"\"\nred\n", []string{"", "red"}, `classes.csv: class "" looks like a missing value, of 1 vertices; where the class is not known, the label is empty or -1`},
+		{"a byte order mark", "\ufeffclass\r\nblue\r\nred\r\n", []string{"blue", "red"}, ""},
+		{"as the labels", "y\nblue\nred\n", []string{"blue", "red"}, ""},
+		{"no header and one more", "blue\nred\ngreen\n", []string{"red", "green"}, `classes.csv: the first line, "blue", is read as the name of the column; if it names class 0, put the line class above it`},
+		{"numbers without a header", "0\n1\n2\n", []string{"1", "2"}, `classes.csv: the first line, "0", is read as the name of the column`},
+		{"doubtful", "class\nblue\nUnknown\nNaN\n", []string{"blue", "Unknown", "NaN"}, `classes.csv: class "Unknown" looks like a missing value, of 2 vertices; where`},
 		{"none", "", nil, ""},
-		{"too few", "team\nblue\n", nil, "names 1 of 2 classes"},
-		{"a class without vertices", "team\nblue\nred\ngreen\n", []string{"blue", "red", "green"}, ""},
+		{"too few", "class\nblue\n", nil, "names 1 of 2 classes"},
+		{"a class without vertices", "class\nblue\nred\ngreen\n", []string{"blue", "red", "green"}, ""},
 		{"junk", "\"", nil, "classes.csv: parse error on line 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,7 +90,33 @@ func TestClassNames(t *testing.T) {
 			if err := stores.Write(store, check(dir, c.note), nil); err != nil {
 				t.Fatal(err)
 			}
-			check(store, "")
+			check(store, map[bool]string{true: "looks like a missing value"}[strings.Contains(c.note, "missing")])
 		})
+	}
+}
+
+// The first line of columns.csv and ids.csv is the name of the column, which is noted where it may be a name as well.
+func TestTitlesOfNames(t *testing.T) {
+	const column, id = `columns.csv: the first line, "age", is read as the name of the column; if it names column 0, put the line column above it`,
+		`ids.csv: the first line, "n1", is read as the name of the column; if it names vertex 0, put the line id above it`
+	for _, c := range []struct {
+		columns, ids string
+		want         []string
+	}{
+		{"column\nage\n", "id\nn1\nn2\n", nil}, {"age\nsize\n", "user\nn1\nn2\n", []string{column}}, {"Feature\nage\n", "n1\nn2\nn3\n", []string{id}},
+	} {
+		d, err := Load(datatest.PutText(t, map[string]string{"edges.csv": "0,1\n", "features.csv": "1.5\n2.5\n", "columns.csv": c.columns, "ids.csv": c.ids}), dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, note := range d.Notes {
+			if _, text, is := strings.Cut(note, "/"+t.Name()); is {
+				got = append(got, text[strings.LastIndexByte(text, '/')+1:])
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %q", c, d.Notes)
+		}
 	}
 }

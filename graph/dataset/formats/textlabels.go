@@ -124,7 +124,7 @@ func (l *textLabels) read() (float64, error) {
 	case strings.Contains(string(name), "|"):
 		return 0, l.t.Fault("found %.40q, want one class: several of a vertex are columns of 0 and 1, which `capgnn data tables` makes", name)
 	case l.fixed:
-		return 0, l.t.Fault("%.40q is no class of %s", name, fields.ClassesFile)
+		return 0, l.t.Fault("%.40q is no class of %s, whose first line is the name of its column", name, fields.ClassesFile)
 	case len(l.words) == 1<<16:
 		return 0, l.t.Fault("there are more than %d names of classes", 1<<16)
 	}

@@ -37,18 +37,23 @@ const maxNamesFile = 1 << 30
 // of this data set are left alone, with a note. Classes that are named and that no vertex has stay.
 func ReadNames(d *dataset.Dataset, dir string) error {
 	if d.Classes > 0 {
-		names, err := readNames(d, dir, ClassesFile, int(check.MaxClasses(d.Graph.Rows())), true)
+		title, names, err := readNames(d, dir, ClassesFile, int(check.MaxClasses(d.Graph.Rows())), true)
 		if err != nil {
 			return err
 		}
-		where := filepath.Join(dir, ClassesFile)
+		where, above := filepath.Join(dir, ClassesFile), d.ClassNames
 		if len(names) == d.Classes {
-			if names, err = inOrderOf(d.ClassNames, names, where, "labels"); err != nil {
+			if names, err = inOrderOf(above, names, where, "labels"); err != nil {
 				return err
 			}
 		}
-		if names != nil && !TakeClasses(d, where, names) {
+		switch {
+		case names == nil:
+		case !TakeClasses(d, where, names):
 			d.Note("%s names %d of %d classes below its first line, the name of the column: left alone", where, len(names), d.Classes)
+		default:
+			noteTitle(d, where, title, "class", above != nil || IsLabel(title) || titlesLabels(dir, title))
+			noteDoubtful(d, where)
 		}
 	}
 	for _, f := range []struct {
@@ -59,7 +64,7 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		if f.want == 0 {
 			continue
 		}
-		names, err := readNames(d, dir, f.file, f.want, false)
+		title, names, err := readNames(d, dir, f.file, f.want, false)
 		if err != nil {
 			return err
 		}
@@ -68,12 +73,67 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		case len(names) != f.want:
 			d.Note("%s has %d names, want %d: left alone", filepath.Join(dir, f.file), len(names), f.want)
 		default:
+			usual := f.file == ColumnsFile && (*f.into != nil || slices.Contains(columnTitles, NameKey(title))) ||
+				f.file == IDsFile && (IsID(title) || SaysID(title) || !alikeButDigits(title, names[0]))
+			noteTitle(d, filepath.Join(dir, f.file), title, strings.TrimSuffix(f.file, "s.csv"), usual)
 			if *f.into, err = inOrderOf(*f.into, names, filepath.Join(dir, f.file), "features"); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// columnTitles are what the column of the names of columns is called.
+var columnTitles = []string{"column", "columns", "name", "names", "columnname", "feature", "features", "featurename", "attribute", "attributes", "variable"}
+
+// alikeButDigits reports whether two texts differ in digits only, as ids do.
+func alikeButDigits(a, b string) bool {
+	without := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	return a != without(a) && without(a) == without(b)
+}
+
+// noteTitle says how the first line of a file of names is read, where it is not called as such a column usually is.
+func noteTitle(d *dataset.Dataset, where, title, one string, usual bool) {
+	of := map[bool]string{true: "vertex", false: one}[one == "id"]
+	if !usual {
+		d.Note("%s: the first line, %.40q, is read as the name of the column; if it names %s 0, put the line %s above it", where, title, of, one)
+	}
+}
+
+// titlesLabels reports whether a column of the labels of a folder is called so.
+func titlesLabels(dir, title string) (is bool) {
+	for _, end := range []string{".csv", ".csv.gz"} {
+		_ = textfile.Open(filepath.Join(dir, "labels"+end), nil, func(t *textfile.Reader) error { // which was read before
+			head, _, err := t.Head(1)
+			is = is || err == nil && len(head) > 0 && slices.ContainsFunc(head[0], func(name string) bool {
+				return name == textfile.HeadName(title) || name == strings.TrimSpace(title)
+			})
+			return nil
+		})
+	}
+	return is
+}
+
+// noteDoubtful notes names of classes that look like missing values, in a file of names.
+func noteDoubtful(d *dataset.Dataset, where string) {
+	for y, name := range d.ClassNames {
+		if !Unknown(name) && !slices.Contains(Doubtful(d.ClassNames), name) {
+			continue
+		}
+		n := check.CountOf(d.Labels, int32(y))
+		for i := y; i < len(d.Targets); i += d.Classes {
+			n += int(d.Targets[i])
+		}
+		d.Note("%s: class %.40q looks like a missing value, of %d vertices; where the class is not known, the label is empty or -1", where, name, n)
+	}
 }
 
 // inOrderOf returns the names in a file in the order of those that stand above the columns that they name, nil: of the file. It refuses
@@ -176,31 +236,33 @@ func ReadNameArrays(d *dataset.Dataset, z *npy.Archive) error {
 
 // Names reads a file of names in a folder, of which no more than most+1; nil: there is no such file, or it is no table, which a note says.
 func Names(d *dataset.Dataset, dir, file string, most int) ([]string, error) {
-	return readNames(d, dir, file, most, false)
+	_, names, err := readNames(d, dir, file, most, false)
+	return names, err
 }
 
-// readNames reads the names in a file of names, of which no more than most+1; nil: there is no such file, or it is no table.
-func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]string, error) {
+// readNames reads the first line of a file of names and the names below it, of which no more than most+1; nil: there is no such file,
+// or it is no table.
+func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) (title string, names []string, err error) {
 	path := filepath.Join(dir, file)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-		return nil, nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if file != IDsFile && info.Size() > maxNamesFile {
 		d.Note("%s has %d bytes: too large for names, left alone", path, info.Size())
-		return nil, nil
+		return "", nil, nil
 	}
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	defer f.Close()
 	r := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
 	r.FieldsPerRecord, r.ReuseRecord = -1, true
-	names := []string{}
+	names = []string{}
 	for line := 0; len(names) <= most; line++ {
 		record, err := r.Read()
 		if err == io.EOF {
@@ -208,25 +270,26 @@ func readNames(d *dataset.Dataset, dir, file string, most int, shown bool) ([]st
 		}
 		if err != nil {
 			d.Note("%s: %v: left alone", path, err)
-			return nil, nil
+			return "", nil, nil
 		}
 		switch {
 		case len(record) > 1:
 			d.Note("%s: line %d has %d fields, want a name: left alone", path, line+1, len(record))
-			return nil, nil
+			return "", nil, nil
 		case !utf8.ValidString(record[0]):
-			return nil, &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("line %d: %.40q is no UTF-8 text: save the file as UTF-8", line+1, record[0])}
-		}
-		if line == 0 {
-			continue
+			return "", nil, &dataset.FormatError{File: path, Offset: -1, Err: fmt.Errorf("line %d: %.40q is no UTF-8 text: save the file as UTF-8", line+1, record[0])}
 		}
 		name := record[0]
 		if shown {
 			name = strings.Map(printable, name)
 		}
+		if line == 0 {
+			title = strings.TrimPrefix(strings.Clone(name), "\ufeff")
+			continue
+		}
 		names = append(names, strings.Clone(name))
 	}
-	return names, nil
+	return title, names, nil
 }
 
 // printable puts a space in place of what would move a terminal's cursor.
