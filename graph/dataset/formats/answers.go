@@ -20,12 +20,6 @@ func noteAnswers(d *dataset.Dataset) {
 	if f.Dense == nil || len(d.ColumnNames) != f.Cols {
 		return
 	}
-	for col, name := range d.ColumnNames {
-		if first := slices.Index(d.ColumnNames[:min(col, 1<<12)], name); first >= 0 {
-			d.Note("features: columns %d and %d are both called %.40q: predict tells columns apart by their names", first+1, col+1, name)
-			break
-		}
-	}
 	var named, told []string
 	for col, name := range d.ColumnNames {
 		key := fields.NameKey(name)
@@ -41,6 +35,18 @@ func noteAnswers(d *dataset.Dataset) {
 	}
 	if len(told) > 0 {
 		d.Note("features: %s enough to tell the label of every labelled vertex: if this is the label in other words, take it out", columnsAre(told, "alone", "each"))
+	}
+}
+
+// noteSameColumns notes the first two columns of features that have one name.
+func noteSameColumns(d *dataset.Dataset) {
+	at := make(map[string]int, len(d.ColumnNames))
+	for col, name := range d.ColumnNames {
+		if first, twice := at[name]; twice {
+			d.Note("features: columns %d and %d are both called %.40q: predict tells columns apart by their names", first+1, col+1, name)
+			return
+		}
+		at[name] = col
 	}
 }
 

@@ -2,12 +2,14 @@ package formats
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/datatest"
+	"capgnn/graph/dataset/stores"
 	"capgnn/internal/npy"
 )
 
@@ -128,5 +130,27 @@ func TestDoubtsOfFolders(t *testing.T) {
 		"e.csv": "src_id,dst_id\n0,1\n1,0\n", "n.csv": "node_id,feat,feat\n0,1,5\n1,1,6\n"})
 	if _, err := Load(dir, dataset.Options{}); err == nil || !strings.Contains(err.Error(), `n.csv: line 1: columns 2 and 3 are both called "feat": rename one`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Columns of one name are noted in every format that has names.
+func TestSameColumns(t *testing.T) {
+	const want = `features: columns 1 and 3 are both called "f": predict tells columns apart by their names`
+	d := datatest.Tiny(t)[0]
+	d.Features = dataset.Features{Cols: 3, Dense: make([]float32, 15)}
+	d.ColumnNames = []string{"f", "g", "f"}
+	store := filepath.Join(t.TempDir(), "store")
+	if err := stores.Write(store, d, nil); err != nil {
+		t.Fatal(err)
+	}
+	archive := datatest.NPZ(t, npy.Entry{Key: "indptr", Data: []int64{0, 1}}, npy.Entry{Key: "indices", Data: []int32{0}},
+		npy.Entry{Key: "x", Shape: []int{1, 3}, Data: make([]float32, 3)}, npy.Entry{Key: "attr_names", Data: d.ColumnNames})
+	for _, path := range []string{store, archive} {
+		if got, err := Load(path, dataset.Options{}); err != nil || !slices.Contains(got.Notes, want) {
+			t.Errorf("%s: got %+v, %v", path, got, err)
+		}
+	}
+	if got, err := Load(store, dataset.Options{Features: dataset.FeaturesDegree}); err != nil || slices.Contains(got.Notes, want) {
+		t.Errorf("made features: got %+v, %v", got, err)
 	}
 }

@@ -62,6 +62,7 @@ func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err = listBeside(d, path, info); err == nil && !opt.MakesFeatures() {
+		noteSameColumns(d)
 		err = d.OrderColumns(opt.Columns)
 	}
 	if err == nil {
