@@ -26,6 +26,24 @@ func (w *Weights) StateDict() StateDict {
 // shape and nothing else may be; otherwise w is unchanged and the error lists every problem. A tensor of one element may have
 // any shape with one element: eps is [] in PyTorch and [1] here.
 func (w *Weights) LoadStateDict(d StateDict) error {
+	values, err := w.valuesOf(d)
+	if err != nil {
+		return err
+	}
+	for i := range w.Tensors {
+		copy(w.Tensors[i].Data, values[i])
+	}
+	return nil
+}
+
+// CheckStateDict is the error of LoadStateDict of a model, which is not made.
+func CheckStateDict(cfg Config, d StateDict) error {
+	_, err := (&Weights{Tensors: layout(cfg)}).valuesOf(d)
+	return err
+}
+
+// valuesOf returns the values that d has for each tensor.
+func (w *Weights) valuesOf(d StateDict) ([][]float32, error) {
 	var errs []error
 	values := make([][]float32, len(w.Tensors))
 	for i := range w.Tensors {
@@ -39,13 +57,7 @@ func (w *Weights) LoadStateDict(d StateDict) error {
 			errs = append(errs, fmt.Errorf("tensor %q is not part of the model", name))
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	for i := range w.Tensors {
-		copy(w.Tensors[i].Data, values[i])
-	}
-	return nil
+	return values, errors.Join(errs...)
 }
 
 // valuesOf returns the values that d has for t, row-major.
@@ -54,7 +66,7 @@ func (t *Tensor) valuesOf(d StateDict) ([]float32, error) {
 	if v == nil {
 		return nil, fmt.Errorf("tensor %q is missing", t.Name)
 	}
-	if !slices.Equal([]int(v.Shape()), t.Shape) && !(len(t.Data) == 1 && v.Shape().TotalSize() == 1) {
+	if !slices.Equal([]int(v.Shape()), t.Shape) && !(product(t.Shape) == 1 && v.Shape().TotalSize() == 1) {
 		return nil, fmt.Errorf("tensor %q has shape %v, want %v", t.Name, []int(v.Shape()), t.Shape)
 	}
 	values, err := Values(v)

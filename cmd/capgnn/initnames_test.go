@@ -164,6 +164,63 @@ func (s *sandbox) notesInitial(args func(data, run string, more ...string) []str
 	}
 }
 
+// Weights to start from are compared with the data before these are cut: features that one side made of the graph, weights and directions of
+// edges are noted, and other shapes refused.
+func TestInitialOfOtherData(t *testing.T) {
+	s := newSandbox(t)
+	s.cities("a", "age", "dist", same, "cls")
+	if err := os.CopyFS(s.path("weighted"), os.DirFS(s.path("a"))); err != nil {
+		t.Fatal(err)
+	}
+	edges, err := os.ReadFile(s.path("a/edges.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(edges)), "\n")
+	for i := range lines[1:] {
+		lines[1+i] += ",0.5"
+	}
+	s.replace("weighted/edges.csv", "from,to,weight\n"+strings.Join(lines[1:], "\n")+"\n")
+	args := func(data, run string, more ...string) []string {
+		return append([]string{"train", "--dataset", data, "--hidden", "8", "--epochs", "1", "--devices", cpus(1), "--run-dir", run}, more...)
+	}
+	const symmetric = "--edges=symmetric"
+	s.must(args("a", "stored")...)
+	s.must(args("a", "both", symmetric)...)
+	s.must(args("a", "random", "--features", "random:5")...)
+	s.must(args("weighted", "heavy")...)
+	const other, weigh, directed = "a column is something else in each, and its weights know nothing of these", "have weights, those of", "has every edge in both directions, and that of"
+	for i, c := range []struct {
+		run, data string
+		more      []string
+		want      string
+	}{
+		{"stored", "a", nil, ""}, {"random", "a", []string{"--features", "random:5"}, ""},
+		{"random", "a", nil, "note: the features of random are --features random:5 of seed 1, and here those of its data set: " + other},
+		{"stored", "a", []string{"--features", "random:5"}, "note: the features of stored are those of its data set, and here --features random:5 of seed 1: " + other},
+		{"random", "a", []string{"--features", "random:5", "--seed", "2"}, "random:5 of seed 1, and here --features random:5 of seed 2: " + other},
+		{"random", "weighted", []string{"--features", "random:5", "--ignore-weights"}, "--features random:5 of seed 1 match vertices by number: vertex v is taken as vertex v of the graph of random"},
+		{"stored", "weighted", nil, "note: the edges of weighted have weights, those of stored have none: the weights of --init know other sums over neighbours (--ignore-weights leaves them out)"},
+		{"heavy", "a", nil, "note: the edges of heavy have weights, those of a have none: the weights of --init know other sums over neighbours\n"},
+		{"both", "a", nil, "note: the graph of both has every edge in both directions, and that of a is directed (--edges symmetric makes one of it)"},
+		{"stored", "a", []string{symmetric}, "note: the graph of a has every edge in both directions, and that of stored is directed\n"},
+	} {
+		_, notes, code := s.run(args(c.data, fmt.Sprint("run", i), append(c.more, "--init", c.run+"/model.safetensors")...)...)
+		notes = strings.ReplaceAll(notes, s.dir+"/", "")
+		if code != 0 || !strings.Contains(notes, c.want) || c.want == "" && (strings.Contains(notes, other) || strings.Contains(notes, weigh) || strings.Contains(notes, directed)) {
+			t.Errorf("%+v: exit code %d, %s", c, code, notes)
+		}
+	}
+	for _, c := range [][3]string{{"random", "stored", "train's --features random:5 of seed 1, and here those of its data set: "}, {"stored", "random", "those of its data set, and here train's --features random:5"}} {
+		_, notes, code := s.run("predict", "--run", c[1], "--weights", c[0]+"/model.safetensors", "--devices", cpus(1), "--out", "out.csv")
+		if code != 0 || !strings.Contains(notes, "note: the features of "+c[0]+" are "+c[2]) || strings.Contains(notes, "compared by their numbers") {
+			t.Errorf("%v: exit code %d, %s", c, code, notes)
+		}
+	}
+	wide := []string{"--quiet", "--dataset", "a", "--hidden", "16", "--devices", cpus(2), "--init", "stored/model.safetensors"}
+	s.fails(term.ExitUsage, []string{"stored/model.safetensors: tensor", "has shape [8], want [16]"}, append([]string{"plan"}, wide...)...)
+}
+
 // Weights of another run are used with the names, the mean and the deviation of that run, if they lie in its folder: the
 // answer is that of the run itself.
 func TestPredictWeightsOfAnotherRun(t *testing.T) {

@@ -70,7 +70,14 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 	if p.Alone && (p.names.Columns != nil || p.names.Classes != nil) {
 		p.Console.Note("note: no names.json is beside --weights %s: their columns and classes are taken to be those of %s", p.Weights, p.Folder)
 	}
-	if d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures() {
+	made := ""
+	if p.Learned != "" {
+		made, _ = p.Learned.NoteFeatures(&p.Config) // what is not known has the note of names
+	}
+	switch {
+	case made != "":
+		p.Console.Note("note: %s", made)
+	case d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures():
 		side := map[bool]string{true: "the run's", false: "the data set's"}[p.names.Columns == nil]
 		p.Console.Note("note: %s columns of features have no names: they are compared by their numbers", side)
 	}

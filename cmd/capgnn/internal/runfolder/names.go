@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
@@ -86,6 +87,34 @@ func (d Dir) TrainedOn(path string) (bool, error) {
 	cfg := Default()
 	err := ReadConfig(d.Config(), &cfg)
 	return path != "" && cfg.DatasetPath == path, err
+}
+
+// NoteFeatures says where the features that the run in a folder learned of are not those that c says, because one of the two
+// made them of the graph; "": they are, or there is no run.
+func (d Dir) NoteFeatures(c *Config) (string, error) {
+	if !d.HoldsRun() {
+		return "", nil
+	}
+	was := Default()
+	if err := ReadConfig(d.Config(), &was); err != nil {
+		return "", err
+	}
+	said := func(c *Config) string {
+		switch {
+		case !c.MakesFeatures():
+			return "those of its data set"
+		case strings.HasPrefix(c.Features, dataset.FeaturesRandom):
+			return fmt.Sprintf("--features %s of seed %d", c.Features, c.Seed)
+		}
+		return "--features " + c.Features
+	}
+	switch before, now := said(&was), said(c); {
+	case before != now:
+		return fmt.Sprintf("the features of %s are %s, and here %s: a column is something else in each, and its weights know nothing of these", d, before, now), nil
+	case c.MakesFeatures() && c.Features != dataset.FeaturesDegree && c.DatasetPath != was.DatasetPath:
+		return fmt.Sprintf("%s match vertices by number: vertex v is taken as vertex v of the graph of %s", now, d), nil
+	}
+	return "", nil
 }
 
 // NoteScale says where the features of a run, which kept was and with of them, and those of a data set may be of

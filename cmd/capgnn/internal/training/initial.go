@@ -1,23 +1,42 @@
 package training
 
 import (
+	"context"
+
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph/dataset"
 )
 
+// compareInitial compares the weights of --init, and the data of the run that they are of, with this run's, once these are read.
+func (t *Run) compareInitial(context.Context) (err error) {
+	path := t.Config.Init
+	if path == "" || !t.leads() || t.Resume {
+		return nil
+	}
+	if err := t.matchInitial(path); err != nil {
+		return term.Usagef("--init %s: %w; or copy the file alone elsewhere, to take columns and classes by number", path, err)
+	}
+	tensors, err := gnn.ReadStateDict(path)
+	if err == nil {
+		err = gnn.CheckStateDict(t.network(), tensors)
+	}
+	if err != nil {
+		return term.Usagef("--init %s: %w", path, err)
+	}
+	return nil
+}
+
 // loadInitial reads the weights to start from, nil if none are named. Those of a run come into the order of this data
 // set by the names of columns and classes.
-func (t *Run) loadInitial(model gnn.Config) (_ gnn.StateDict, err error) {
+func (t *Run) loadInitial(model gnn.Config) (gnn.StateDict, error) {
 	if t.Config.Init == "" || !t.leads() {
 		return nil, nil
 	}
-	path, columns, classes := t.Config.Init, []int(nil), []int(nil)
+	path := t.Config.Init
 	if t.Resume {
 		path = t.Dir.Initial() // in this order already
-	} else if columns, classes, err = t.matchInitial(path); err != nil {
-		return nil, term.Usagef("--init %s: %w; or copy the file alone elsewhere, to take columns and classes by number", path, err)
 	}
 	tensors, err := gnn.ReadStateDict(path)
 	t.initial = gnn.NewWeights(model)
@@ -27,41 +46,71 @@ func (t *Run) loadInitial(model gnn.Config) (_ gnn.StateDict, err error) {
 	if err != nil {
 		return nil, term.Usagef("--init %s: %w", path, err)
 	}
-	t.initial.Reorder(model, columns, classes)
+	t.initial.Reorder(model, t.initOrder[0], t.initOrder[1])
 	return t.initial.StateDict(), nil
 }
 
-// matchInitial returns where each column and class of the run that the weights in a file are of stands in this data
-// set; nil: in the same place, or only numbers are known.
-func (t *Run) matchInitial(path string) (columns, classes []int, err error) {
-	is, from := t.Data.Names, runfolder.Beside(path)
+// matchInitial finds out where each column and class of the run that the weights in a file are of stands in this data
+// set, and notes what else is not the same.
+func (t *Run) matchInitial(path string) error {
+	is, from := &t.Data.Names, runfolder.Beside(path)
 	if from == "" {
 		if is.Columns != nil || is.Classes != nil {
 			t.Console.Note("note: no names.json is beside --init %s: columns and classes are taken by their numbers", path)
 		}
-		return nil, nil, nil
+		return nil
 	}
-	was, _, err := from.KeptNames()
+	was, whole, err := from.KeptNames()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	for _, side := range []struct {
+	made, err := from.NoteFeatures(&t.Config)
+	if err != nil {
+		return err
+	}
+	if made != "" {
+		t.Console.Note("note: %s", made)
+	}
+	for k, side := range []struct {
 		of       dataset.Named
 		is, was  []string
-		to       *[]int
 		numbered bool
-	}{{dataset.Columns, is.Columns, was.Columns, &columns, t.Config.MakesFeatures()}, {dataset.Classes, is.Classes, was.Classes, &classes, false}} {
-		if *side.to, err = dataset.MatchNames(side.of, side.is, side.was); err != nil {
-			return nil, nil, err
+	}{{dataset.Columns, is.Columns, was.Columns, made != "" || t.Config.MakesFeatures()}, {dataset.Classes, is.Classes, was.Classes, false}} {
+		order, err := dataset.MatchNames(side.of, side.is, side.was)
+		if err != nil {
+			return err
 		}
-		switch {
+		switch t.initOrder[k] = order; {
 		case (side.is == nil) != (side.was == nil) && !side.numbered:
 			t.Console.Note("note: the %s of %s or of %s have no names: they are compared by their numbers", side.of.Several, from, t.Data.Name)
-		case *side.to != nil:
+		case order != nil:
 			t.Console.Note("note: the %s of %s stand in another order than those of %s: the weights were put into the order of these", side.of.Several, from, t.Data.Name)
 		}
 	}
-	return columns, classes, t.noteInitialScale(from, &was, columns)
+	if whole {
+		t.noteInitialEdges(from, &was)
+	}
+	return t.noteInitialScale(from, &was, t.initOrder[0])
+}
+
+// noteInitialEdges says where edges of the run that weights are of have weights or directions that this data set's have not, or the reverse.
+func (t *Run) noteInitialEdges(from runfolder.Dir, was *runfolder.DataNames) {
+	is, data := &t.Data.Names, t.Data.Name
+	with, without, cure := string(from), data, ""
+	if is.Weighted {
+		with, without, cure = data, string(from), " (--ignore-weights leaves them out)"
+	}
+	if is.Weighted != was.Weighted {
+		t.Console.Note("note: the edges of %s have weights, those of %s have none: the weights of --init know other sums over neighbours%s", with, without, cure)
+	}
+	if is.Symmetric == nil || was.Symmetric == nil || *is.Symmetric == *was.Symmetric {
+		return
+	}
+	with, without, cure = data, string(from), ""
+	if *was.Symmetric {
+		with, without, cure = string(from), data, " (--edges symmetric makes one of it)"
+	}
+	t.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed%s", with, without, cure)
 }
 
 // noteInitialScale says where the run that weights are of read features of another scale; columns are those of matchInitial.

@@ -24,9 +24,9 @@ import (
 // preparationsTogether are Preparations of several ranks. What is measured and decided is so at rank 0, and the others get it.
 func (t *Run) preparationsTogether() []func(context.Context) error {
 	if t.Config.Sampled() {
-		return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideStepsTogether, t.Open, t.preflightSampled, t.comparePlans}
+		return []func(context.Context) error{t.Load, t.compareInitial, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideStepsTogether, t.Open, t.preflightSampled, t.comparePlans}
 	}
-	return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideTogether, t.orderRows, t.Open, t.preflight, t.comparePlans}
+	return []func(context.Context) error{t.Load, t.compareInitial, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideTogether, t.orderRows, t.Open, t.preflight, t.comparePlans}
 }
 
 // compareData refuses ranks with different data sets.

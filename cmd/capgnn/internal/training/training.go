@@ -80,6 +80,7 @@ type Run struct {
 	settled    func()              // the folder that this run has made holds it now; nil: it has made none
 	criterion  criterion.Criterion // what the loss weighs
 	initial    *gnn.Weights        // of --init, nil without
+	initOrder  [2][]int            // where each of its columns, and classes, stands in the data set; nil: in the same place
 	meters     *devices.Meters     // of this process, nil: none
 	start      time.Duration       // from the start of the program to the first epoch
 	bar        *term.Progress      // of the epochs
@@ -134,9 +135,9 @@ func (t *Run) Preparations() []func(context.Context) error {
 // BeforeMemory are those of Preparations after which it is looked at what memory the run takes.
 func (t *Run) BeforeMemory() []func(context.Context) error {
 	if t.Config.Sampled() {
-		return []func(context.Context) error{t.Load, t.ChooseDevices, t.mapShards, t.Divide, t.settleShares, t.Open}
+		return []func(context.Context) error{t.Load, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.settleShares, t.Open}
 	}
-	return []func(context.Context) error{t.Load, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
+	return []func(context.Context) error{t.Load, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
 }
 
 // Open opens the devices.
