@@ -3,6 +3,7 @@ package tables
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // isList reports whether a field is a list for sure, and no text with blanks.
 func isList(field string) bool {
-	if clock.MatchString(field) {
+	if clock.MatchString(field) || interval.MatchString(field) {
 		return false
 	}
 	if strings.HasPrefix(field, "[") || strings.Contains(field, "|") {
@@ -102,6 +103,9 @@ type item struct {
 	bare   bool // without quotation marks and value
 }
 
+// interval is a range that is open at one end, as pandas.cut writes it.
+var interval = regexp.MustCompile(`^(\([^][(){},]+,[^][(){},]+\]|\[[^][(){},]+,[^][(){},]+\))$`)
+
 // betweenItems are what stands between items; blanks do only in columns that have none of these, and no quotation marks.
 const betweenItems = ",;|"
 
@@ -135,6 +139,9 @@ func items(field string, blanks bool) (all []item, err error) {
 		between += " "
 	}
 	rest := strings.TrimSpace(field)
+	if interval.MatchString(rest) {
+		return nil, fmt.Errorf("%.40q is an interval, and no list: give it in --categorical", rest)
+	}
 	if n := len(rest); n > 1 && strings.Contains("[] () {}", rest[:1]+rest[n-1:]) {
 		if rest = strings.TrimSpace(rest[1 : n-1]); rest != "" && strings.Contains("[({", rest[:1]) {
 			return nil, fmt.Errorf("%.40q is a list of lists: write its names between commas", field)
