@@ -15,7 +15,7 @@ import numpy as np
 SETS = ("train", "val", "test")
 Names = Dict[str, Tuple[str, ...]]
 
-# Each array may have one of these names; the first that is there counts.
+# Each array may have one of these names; the first that is there counts, and others of a set must be equal to it.
 SPLIT: Names = {names[0] + end: tuple(name + end for name in names) for end in ("_mask", "_idx")
                 for names in (("train", "training"), ("val", "valid", "validation", "dev"), ("test", "testing"))}
 PLAIN: Names = {**{k: (k,) for k in ("edge_index", "adj_t", "edge_weight", "edge_attr", "x", "y", "ids", "num_nodes")}, **SPLIT}
@@ -166,13 +166,22 @@ def _take(fields: Dict[str, Any], names: Names) -> Tuple[Dict[str, Any], List[st
     """Returns what is there by our names, and the names of the other arrays."""
     held, taken = {}, set()
     for ours, theirs in names.items():
-        for key in theirs:
-            if fields.get(key) is not None:
-                held[ours] = fields[key]
-                taken.add(key)
-                break
+        there = [key for key in theirs if fields.get(key) is not None]
+        if not there:
+            continue
+        held[ours] = fields[there[0]]
+        taken.add(there[0])
+        for key in there[1:] if ours in SPLIT else []:
+            if not _same_set(to_numpy(held[ours], there[0]), to_numpy(fields[key], key), ours.endswith("_idx")):
+                raise ValueError(f"{key}: there is also {there[0]}, with other vertices: keep one")
+            taken.add(key)
     others = sorted(set(fields) - taken)
     return held, [k for k in others if not k.startswith("_") and (hasattr(fields[k], "shape") or isinstance(fields[k], (list, tuple, dict)))]
+
+
+def _same_set(a: np.ndarray, b: np.ndarray, numbers: bool) -> bool:
+    """Reports whether two masks, or two lists of numbers of vertices, are of the same ones."""
+    return np.array_equal(np.unique(a), np.unique(b)) if numbers else np.array_equal(a.ravel(), b.ravel())
 
 
 def _say_unread(names: Sequence[str]) -> None:

@@ -447,7 +447,8 @@ class Split(Given):
         mixed = {"train_idx": [0, 2], "valid_mask": np.array(want["val_mask"]), "test_mask": np.zeros((4, 1))}
         other = {"training_mask": np.array(want["train_mask"]), "dev_idx": [1], "testing_idx": []}
         masks = {**other, "validation_mask": np.array(want["val_mask"])}
-        for name, given in (("idx", sets), ("ogb", ogb), ("both", both), ("mixed", mixed), ("other names", other), ("other masks", masks)):
+        twice = {**masks, "valid_mask": np.array([[0], [1], [0], [0]]), "val_idx": [1, 1], "train_idx": [0, 2], "training_idx": [2, 0, 2]}
+        for name, given in (("idx", sets), ("ogb", ogb), ("names twice", twice), ("both", both), ("mixed", mixed), ("other names", other), ("other masks", masks)):
             s, said = self.store({"edge_index": EDGES, "num_nodes": 4, **given})
             self.assertEqual({k: v.tolist() for k, v in s.items() if k.endswith("mask")}, want, name)
             self.assertEqual(said, [])
@@ -460,6 +461,8 @@ class Split(Given):
             ({"train_mask": np.array([0, 2])}, {}, "train_mask: int64 (2,), want bool [4], or 0 and 1; numbers of vertices are train_idx"),
             ({"val_mask": np.array([3, 1, 0, 2])}, {}, "numbers of vertices are val_idx"), ({"train_mask": np.array([0, 1, 2, 0])}, {}, "train_mask: int64"), ({"train_mask": np.array([0, 1, -1, 0])}, {}, "train_mask: int64"),
             ({"train_mask": np.ones((4, 2), bool)}, {}, "train_mask: it has 2 columns: say which with split="), ({"train_mask": np.ones((4, 2), bool)}, {"split": -1}, "split=-1: it has columns 0 to 1"),
+            ({"val_mask": np.array([0, 1, 0, 0]), "valid_mask": np.array([0, 1, 1, 0])}, {}, "valid_mask: there is also val_mask, with other vertices: keep one"),
+            ({"test_idx": [0, 1], "testing_idx": [0]}, {}, "testing_idx: there is also test_idx, with other vertices: keep one"),
             ({"train_mask": np.ones(4, bool)}, {"split": 1}, "split=1: no mask has several columns"),
         ]
         for given, options, want in cases:
