@@ -95,6 +95,29 @@ func TestDGLVariants(t *testing.T) {
 	}
 }
 
+// Labels that may be meant otherwise are noted, as those of other tables are.
+func TestDGLDoubtfulLabels(t *testing.T) {
+	for labels, want := range map[string]string{
+		"red unknown -": `labels: class "unknown" looks like a missing value, of 1 vertices; leave the field empty where the class is not known`,
+		"red blue -1":   `labels: class "-1" looks like a missing value, of 1 vertices; leave the field empty where the class is not known`,
+		"Red red Ren":   `labels: classes "Red" and "red" differ in the case of letters only; if they mean the same, write one of them`,
+		"A|B A B":       "labels: fields such as A|B are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep '|'` makes",
+		"red NaN None":  "vertices without a label: 2",
+		"1 -1 -1.0":     "labels: all are -1 or 1, and -1 is read as no label (of 2 vertices); if it is a class, write 0 and 1",
+		"0 -1 2":        `labels: no vertex has class "1"`,
+		"blue red ":     `labels: 2 classes are numbered by their names: "blue", "red"`,
+	} {
+		nodes := "node_id,label\n"
+		for v, label := range strings.Split(labels, " ") {
+			nodes += fmt.Sprintf("%d,%s\n", v, label)
+		}
+		d, err := Load(datatest.PutText(t, toyDGL(map[string]string{"nodes.csv": nodes, "edges.csv": "src_id,dst_id\n0,2\n"})), dataset.Options{})
+		if err != nil || !slices.Contains(d.Notes, want) {
+			t.Errorf("%s: got %+v, %v", labels, d, err)
+		}
+	}
+}
+
 func TestDGLFaults(t *testing.T) {
 	node := func(text string) map[string]string { return map[string]string{"nodes.csv": text} }
 	edge := func(text string) map[string]string { return map[string]string{"edges.csv": text} }
@@ -117,6 +140,7 @@ func TestDGLFaults(t *testing.T) {
 		{node(""), "nodes.csv: no such file"},
 		{node("\n"), "nodes.csv: is empty"},
 		{node("node_id\n"), "nodes.csv: lists no vertices"},
+		{node("node_id,label\n0,\n1,\"1, 0\"\n2,\n"), `nodes.csv: line 3, character 3: column "label": found "1, 0", 0 or 1 for each class, where the first vertex has none of these: write them in every line`},
 		{node("node_id\n0\n1\n0\n2\n"), `nodes.csv: line 4, character 1: column "node_id": vertex "0" is there twice`},
 		{node("node_id,x\na,1\n,1\n"), `line 3, character 1: column "node_id": a vertex has no id`},
 		{node("node_id,label\n0,1\n1\n"), "record on line 3: wrong number of fields"},

@@ -280,6 +280,9 @@ func (l *dglNodes) takeLabel(s *sheet, v int) error {
 		if int64(k) >= check.MaxClasses(l.ids.n) {
 			return s.fault(l.label, "there are more than %d different labels", k)
 		}
+		if strings.Contains(field, ",") && !slices.ContainsFunc(listed(field), func(item string) bool { _, ok := fields.Truth(item); return !ok }) {
+			return s.fault(l.label, "found %.60q, 0 or 1 for each class, where the first vertex has none of these: write them in every line", field)
+		}
 		l.names[strings.Clone(field)] = k
 		if _, whole := fields.Whole(field); !whole && l.odd == nil {
 			l.odd = s.fault(l.label, "%.60q is no class: give whole numbers or names, or rename the column", field)
@@ -353,8 +356,11 @@ func (l *dglNodes) settleLabels(d *dataset.Dataset, s *sheet) error {
 		}
 	}
 	d.Labels = l.labels
-	if unlabelled := check.CountOf(d.Labels, -1); unlabelled > 0 {
-		d.Note("vertices without a label: %d", unlabelled)
+	if d.ClassNames != nil {
+		noteClassNames(d)
 	}
+	minus := slices.ContainsFunc(names, func(name string) bool { y, whole := fields.Whole(name); return whole && y == -1 })
+	noteUnlabelled(d, d.Classes == 2 && minus && !slices.Contains(d.Labels, 0))
+	noteClasses(d, 0)
 	return nil
 }

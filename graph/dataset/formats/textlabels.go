@@ -231,27 +231,37 @@ func (l *textLabels) settle(d *dataset.Dataset) {
 			sorted[y] = strings.ToValidUTF8(name, "\ufffd")
 		}
 		d.ClassNames = sorted
-		d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
-		if like := fields.Alike(sorted, func(a, b string) bool { return true }); like != "" {
-			d.Note("labels: classes %s", like)
-		}
-		lines := make([]int, len(sorted)) // of each class
-		for _, y := range d.Labels {
-			if y >= 0 {
-				lines[y]++
-			}
-		}
-		if how, sep := fields.Several(sorted, func(k int) int { return lines[k] }); how != "" {
-			d.Note("labels: fields such as %s are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep '%s'` makes", how, sep)
-		}
-		for _, name := range fields.Doubtful(sorted) {
-			k, _ := slices.BinarySearch(sorted, name)
-			d.Note("labels: class %.40q looks like a missing value, of %d vertices; "+
-				"leave the field empty where the class is not known", name, lines[k])
+		noteClassNames(d)
+	}
+	noteUnlabelled(d, l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true})
+}
+
+// noteClassNames says that classes are numbered by their names, which are sorted, and which of these may be meant otherwise.
+func noteClassNames(d *dataset.Dataset) {
+	sorted := d.ClassNames
+	d.Note("labels: %d classes are numbered by their names: %s", len(sorted), fields.Quoted(sorted))
+	if like := fields.Alike(sorted, func(a, b string) bool { return true }); like != "" {
+		d.Note("labels: classes %s", like)
+	}
+	lines := make([]int, len(sorted)) // of each class
+	for _, y := range d.Labels {
+		if y >= 0 {
+			lines[y]++
 		}
 	}
+	if how, sep := fields.Several(sorted, func(k int) int { return lines[k] }); how != "" {
+		d.Note("labels: fields such as %s are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep '%s'` makes", how, sep)
+	}
+	for _, name := range fields.Doubtful(sorted) {
+		d.Note("labels: class %.40q looks like a missing value, of %d vertices; "+
+			"leave the field empty where the class is not known", name, lines[slices.Index(sorted, name)])
+	}
+}
+
+// noteUnlabelled counts the vertices without a label. ones says that all labels are -1 or 1.
+func noteUnlabelled(d *dataset.Dataset, ones bool) {
 	switch unlabelled := check.CountOf(d.Labels, -1); {
-	case unlabelled > 0 && l.words == nil && l.largest == 1 && l.seen == [2]bool{false, true}:
+	case unlabelled > 0 && ones:
 		d.Note("labels: all are -1 or 1, and -1 is read as no label (of %d vertices); if it is a class, write 0 and 1", unlabelled)
 	case unlabelled > 0:
 		d.Note("vertices without a label: %d", unlabelled)
