@@ -53,6 +53,21 @@ func (in *tableIn) readHead() error {
 	return in.title()
 }
 
+// twoHeaders reports whether the second line names columns too, as pandas writes a MultiIndex: no field of it is a number, the names above it are there twice or
+// both lines begin without one, and below it are numbers, or the name of the index alone.
+func (in *tableIn) twoHeaders() bool {
+	if len(in.ahead) < 2 || len(in.head) < 2 {
+		return false
+	}
+	isNumber := func(field string) bool { _, ok := fields.Number(field); return ok }
+	second, third := in.ahead[0].record, in.ahead[1].record
+	words := slices.DeleteFunc(slices.Clone(second), func(field string) bool { return field == "" })
+	names := slices.DeleteFunc(slices.Sorted(slices.Values(in.head[1:])), func(name string) bool { return name == "" || isNumber(name) })
+	twice := len(slices.Compact(slices.Clone(names))) < len(names) || in.head[0] == "" && second[0] == ""
+	below := slices.ContainsFunc(third[1:], isNumber) || len(trimmed(third)) == 1
+	return twice && below && len(words) > 0 && !slices.ContainsFunc(words, isNumber)
+}
+
 // areNames reports whether a comment names the columns of a line below it that could be names too: that one holds a
 // number, or the comment has names of ids or of ends, and the line has none.
 func areNames(comment, line []string) bool {
@@ -75,6 +90,9 @@ func (in *tableIn) title() error {
 		}
 	}
 	switch {
+	case in.twoHeaders():
+		return fmt.Errorf("%s: its first two lines name the columns, as pandas writes a MultiIndex: make them one before to_csv, "+
+			`df.columns = ["_".join(map(str, c)) for c in df.columns]`, in.name)
 	case len(in.head) == 1 && len(in.ahead) > 0 && len(trimmed(in.ahead[0].record)) > 1:
 		return fmt.Errorf("%s: its first line, %.40q, is one field, and the next has %d: if it is a title, delete it",
 			in.name, in.head[0], len(trimmed(in.ahead[0].record)))

@@ -6,6 +6,7 @@ import "testing"
 func TestHead(t *testing.T) {
 	alone := func(s *Tables) { s.Nodes = "" }
 	edges := func(text string) map[string]string { return map[string]string{"edges.csv": text} }
+	multi := `its first two lines name the columns, as pandas writes a MultiIndex: make them one before to_csv, df.columns = ["_".join(map(str, c)) for c in df.columns]`
 	ruled := "is a ruler, as psql, mysql and Markdown draw tables"
 	try(t, []reading{
 		{name: "Markdown", links: "| source | target |\n|--------|--------|\n| a1 | a2 |\n", change: alone, fault: "edges.csv: line 2: " + ruled},
@@ -16,7 +17,12 @@ func TestHead(t *testing.T) {
 		{name: "title", nodes: "Report of 2024\n\nid,x\n1,2\n2,3\n", fault: `nodes.csv: its first line, "Report of 2024", is one field, and the next has 2: if it is a title, delete it`},
 		{name: "title of one word", nodes: "Report\nid,x,y\n1,2,3\n", fault: `its first line, "Report", is one field, and the next has 3`},
 		{name: "one column of R", nodes: "x\na,1\nb,2\n", want: features("x\n1\n2\n"), notes: []string{"one field more than the line of names", "no column is called id"}},
-		{name: "two lines of names", nodes: ",age,vis\n,m,s\np,1,3\n", fault: `line 2: the id (column "") is empty; if that line is a second one of names (pandas MultiIndex), join the two`},
+		{name: "two lines of names", nodes: ",age,vis\n,m,s\np,1,3\n", fault: "nodes.csv: " + multi},
+		{name: "two lines of names and that of the index", nodes: "\ufeff,a,a,b\r\n,x,y,x\r\nid,,,\r\n1,0.1,0.2,0.3\r\n", fault: multi},
+		{name: "levels that have names", nodes: "kind;a;a\npart;x;y\nid;;\n1;0.1;0.2\n", fault: multi},
+		{name: "two lines of names without an index", nodes: "k,a,a\nn,x,y\n1,0.2,0.3\n", fault: multi},
+		{name: "two lines of names of edges", links: ",source,target,w,w\n,,,in,out\n0,a,b,1,2\n", change: alone, fault: "edges.csv: " + multi},
+		{name: "second line of names alone", nodes: ",age,vis\n,m,s\np,x,y\n", fault: `line 2: the id (column "") is empty; if that line is a second one of names (pandas MultiIndex), join the two`},
 		{name: "comma in a field", nodes: "id,x,name\n1,2,Smith, John\n2,3,Doe\n", fault: "nodes.csv: line 2: 4 fields, the first line has 3"},
 		{name: "weights without a name", links: "source,target\n10,20,0.5\n20,30,0.7\n", change: alone, fault: "edges.csv: line 2: 3 fields, the first line has 2"},
 		{name: "weights that begin at 1", links: "source,target\n3,2,1\n2,3,1\n", change: alone, fault: "edges.csv: line 2: 3 fields, the first line has 2"},

@@ -3,8 +3,10 @@ package tables
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"capgnn/graph/dataset/internal/fields"
@@ -49,13 +51,25 @@ var noTables = []struct{ begin, what, cure string }{
 	{"SQLite format 3", "an SQLite database", `sqlite3 -header -csv FILE "select * from TABLE" > NEW.csv`},
 }
 
+// otherTexts are texts that are no tables, as they begin, and what to do about them. FILE stands for the file.
+var otherTexts = []struct {
+	begins     *regexp.Regexp
+	what, cure string
+}{
+	{regexp.MustCompile(`(?is)^\s*\{.*"(nodes|links)"\s*:\s*\[`), "a JSON graph", "`capgnn data import FILE --out NEW` says which line of Python reads it"},
+	{regexp.MustCompile(`^\s*\{\s*"[^\n]*\}\s*\n\s*\{`), "lines of JSON", `pandas.read_json("FILE", lines=True).to_csv("NEW.csv", index=False)`},
+	{regexp.MustCompile(`^\s*(\{\s*["}]|\[\s*[\[{])`), "JSON", `pandas.read_json("FILE").to_csv("NEW.csv", index=False)`},
+	{regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/;?)*(create\s+(temporary\s+)?(table|database|schema|type|view|sequence|extension)\s|insert\s+into\s|drop\s+table\s|copy\s+\S+\s*\(|set\s+\S+\s*=|pragma\s+\w+\s*=|use\s+\S+\s*;\s*\n)`), "an SQL dump",
+		`write each table of the database: mysql --batch -e "select * from TABLE" DB > NEW.tsv, psql --csv -c "select * from TABLE" DB > NEW.csv, or sqlite3 -header -csv DB "select * from TABLE" > NEW.csv`},
+}
+
 // encoding skips a byte order mark and refuses what is no text.
 func (in *tableIn) encoding(r *bufio.Reader) error {
-	start, _ := r.Peek(512)
-	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) {
+	if start, _ := r.Peek(3); string(start) == "\xef\xbb\xbf" {
 		_, err := r.Discard(3)
-		return err
+		return errors.Join(err, in.otherText(r))
 	}
+	start, _ := r.Peek(512)
 	for _, t := range noTables {
 		if bytes.HasPrefix(start, []byte(t.begin)) {
 			return fmt.Errorf("%s: is %s, not a table of text: %s", in.name, t.what, t.cure)
@@ -64,6 +78,17 @@ func (in *tableIn) encoding(r *bufio.Reader) error {
 	if bytes.IndexByte(start, 0) >= 0 {
 		return fmt.Errorf("%s: holds zero bytes, which no text has: if it is UTF-16, iconv -f UTF-16LE -t UTF-8 FILE > NEW",
 			in.name)
+	}
+	return in.otherText(r)
+}
+
+// otherText refuses text that is known and no table.
+func (in *tableIn) otherText(r *bufio.Reader) error {
+	start, _ := r.Peek(1 << 12)
+	for _, t := range otherTexts {
+		if t.begins.Match(start) {
+			return fmt.Errorf("%s: is %s, and no table: %s", in.name, t.what, strings.ReplaceAll(t.cure, "FILE", in.name))
+		}
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 	}
 	labelled := d.Labels != nil || d.Targets != nil
 	if labelled && d.Classes != p.model.Out && !p.knowsClasses(d) {
-		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.Folder, p.model.Out)
+		return p.otherCount(d)
 	}
 	if err := p.sameWeights(d.Graph.Weights != nil); err != nil {
 		return err

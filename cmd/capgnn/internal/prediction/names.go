@@ -91,6 +91,22 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 	}
 }
 
+// otherCount is the error of labels of more or fewer classes than the model gives: it names one that only one side has.
+func (p *Prediction) otherCount(d *dataset.Dataset) error {
+	has, lacks, more, fewer := "data set", "run", d.Classes, p.model.Out
+	if more < fewer {
+		has, lacks, more, fewer = lacks, has, fewer, more
+	}
+	which := fmt.Sprint(fewer)
+	if p.names.Classes != nil && d.ClassNames != nil && has == "data set" {
+		of := p.classes()
+		k := slices.IndexFunc(d.ClassNames, func(name string) bool { _, known := of[name]; return !known })
+		which = fmt.Sprintf("%.60q", d.ClassNames[max(k, 0)])
+	}
+	return fmt.Errorf("the data set has %d classes, the model of %s gives %d: class %s of the %s is not in the %s: "+
+		"predict without labels (they are not needed), or with those of the run's classes alone", d.Classes, p.Folder, p.model.Out, which, has, lacks)
+}
+
 // knowsClasses reports whether the data set names classes that all are the run's. They may be fewer, and in another
 // order.
 func (p *Prediction) knowsClasses(d *dataset.Dataset) bool {

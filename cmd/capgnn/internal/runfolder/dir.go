@@ -65,6 +65,17 @@ func (d Dir) Trace() string { return filepath.Join(string(d), "trace.json") }
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 
+// Runs returns the folders in this one that are runs, sorted by name.
+func (d Dir) Runs() (runs []Dir) {
+	list, _ := os.ReadDir(string(d)) // without a folder there are none
+	for _, e := range list {
+		if run := Dir(filepath.Join(string(d), e.Name())); run.HoldsRun() {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
 // Settings returns the files there that say what the run is.
 func (d Dir) Settings() []string {
 	return slices.DeleteFunc([]string{d.Plan(), d.Initial(), d.scaling(), d.names(), d.splitFile(), d.Config()}, func(path string) bool { return !term.Exists(path) })
