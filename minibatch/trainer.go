@@ -79,7 +79,9 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 		times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
 		t.weighs = times * o.Criterion.Total(p.TrainingByClass())
 	}
-	t.weights.Init(o.Model.Seed)
+	if !simulated { // which needs shapes alone
+		t.weights.Init(o.Model.Seed)
+	}
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
 			return nil, fmt.Errorf("load initial weights: %w", err)

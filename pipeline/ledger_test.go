@@ -109,3 +109,19 @@ func TestLedgerEqualsRunOfSharedDevices(t *testing.T) {
 		planned.Close()
 	}
 }
+
+// A plan needs shapes alone: no weights are drawn for devices that forget them.
+func TestPlansDrawNoWeights(t *testing.T) {
+	p, m := task{share: 1}.make(t, gnn.GCN)
+	part := scatterParts(p.Vertices(), 1)
+	for _, tc := range []struct {
+		dev  gpu.Device
+		want bool
+	}{{ledger.New(gpu.Info{Name: "cpu:0"}), false}, {cpus(t, 1)[0], true}} {
+		trainer := newTrainer(t, p, m, []gpu.Device{tc.dev}, part, nil)
+		if got := slices.ContainsFunc(trainer.weights.Flat, func(x float32) bool { return x != 0 }); got != tc.want {
+			t.Errorf("%T: weights are drawn: %t", tc.dev, got)
+		}
+		trainer.Close()
+	}
+}

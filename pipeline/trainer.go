@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +72,9 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		o.WaitDeadline = 5 * time.Minute
 	}
 	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: o.lossTerms(p)}
-	t.weights.Init(o.Model.Seed)
+	if !slices.ContainsFunc(o.Devices, dropsContent) { // plans need shapes alone
+		t.weights.Init(o.Model.Seed)
+	}
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
 			return nil, fmt.Errorf("load initial weights: %w", err)

@@ -28,10 +28,14 @@ func keepsAccounts(dev gpu.Device) bool {
 	return accounts
 }
 
-func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
-	accounts := keepsAccounts(dev)
+// dropsContent reports whether a device forgets what is uploaded.
+func dropsContent(dev gpu.Device) bool {
 	d, drops := dev.(interface{ DropsContent() bool })
-	return &loader{dev: dev, q: q, side: side, accounts: accounts, drops: accounts || drops && d.DropsContent(), seen: map[any]gpu.Buffer{}}
+	return keepsAccounts(dev) || drops && d.DropsContent()
+}
+
+func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
+	return &loader{dev: dev, q: q, side: side, accounts: keepsAccounts(dev), drops: dropsContent(dev), seen: map[any]gpu.Buffer{}}
 }
 
 // send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until q has
