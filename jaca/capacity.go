@@ -42,7 +42,7 @@ type Capacities struct {
 // where wire is slot for rows in the form in which they travel, in which the global cache also holds them.
 //
 // Where exchanges read different rows, each union is that of the exchange in which it is largest. Sizes other than auto replace the
-// formula, up to the unions; a size that does not fit memory is a *TooLarge.
+// formula, up to the unions; a size that does not fit memory is a *TooLarge. All of them are joined.
 //
 // Source: Algorithm 1 of the paper, which counts layer 0 and one generation of the global cache.
 func Capacity(exchanges []Exchange, m Memory) (*Capacities, error) {

@@ -1,6 +1,7 @@
 package halo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -107,10 +108,12 @@ func (c *Config) byRank(exchanges []jaca.Exchange, period int) (readBy [][]jaca.
 // capacities returns those of all ranks: local ones of each by its own rows, global ones by the rank that reads most.
 func capacities(readBy [][]jaca.Exchange, crossings []*jaca.Crossing, m jaca.Memory) (*jaca.Capacities, error) {
 	var all *jaca.Capacities
+	var errs []error
 	for rank, exchanges := range readBy {
 		c, err := jaca.Capacity(exchanges, m)
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
+			continue
 		}
 		if all == nil {
 			all = c
@@ -123,7 +126,7 @@ func capacities(readBy [][]jaca.Exchange, crossings []*jaca.Crossing, m jaca.Mem
 		}
 		all.Global, all.GlobalUnion = max(all.Global, c.Global), max(all.GlobalUnion, c.GlobalUnion)
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // sharedRows returns the number of rows that several parts read, the most of any exchange.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -306,16 +307,41 @@ func ExplainCache(err error) error {
 	if errors.Is(err, syscall.ENOMEM) {
 		return &term.FitError{Err: err, Remedy: "give this process more address space (ulimit -v), or take a smaller --cpu-cache"}
 	}
-	var large *jaca.TooLarge
-	if !errors.As(err, &large) {
+	least := map[string]*jaca.TooLarge{} // by flag: one size is for the caches of all parts
+	for _, large := range tooLarge(err) {
+		flag := "--gpu-cache"
+		if large.Cache == globalCache {
+			flag = "--cpu-cache"
+		}
+		if l := least[flag]; l == nil || large.Fit < l.Fit {
+			least[flag] = large
+		}
+	}
+	if len(least) == 0 {
 		return err
 	}
-	flag, slot := "--gpu-cache", large.Slot
-	if large.Cache == globalCache {
-		flag = "--cpu-cache"
+	var says, give []string
+	for _, flag := range slices.Sorted(maps.Keys(least)) {
+		l := least[flag]
+		says = append(says, fmt.Sprintf("%s: %d rows of %s are wanted, %d fit", l.Cache, l.Want, term.Size(l.Slot), l.Fit))
+		give = append(give, fmt.Sprintf("%s %d", flag, l.Fit))
 	}
-	return &term.FitError{Err: fmt.Errorf("%s: %d rows of %s are wanted, %d fit", large.Cache, large.Want, term.Size(slot), large.Fit),
-		Remedy: fmt.Sprintf("give %s %d, or %s more memory (ulimit -v, container, machine)", flag, large.Fit, term.Size(gpu.Bytes(large.Want-large.Fit)*slot))}
+	return &term.FitError{Err: errors.New(strings.Join(says, ", and ")), Remedy: fmt.Sprintf("give %s, or more memory (mem=, ulimit -v, container, machine)", strings.Join(give, " "))}
+}
+
+// tooLarge returns all caches that an error says to be too large.
+func tooLarge(err error) (all []*jaca.TooLarge) {
+	switch e := err.(type) {
+	case *jaca.TooLarge:
+		return []*jaca.TooLarge{e}
+	case interface{ Unwrap() error }:
+		return tooLarge(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			all = append(all, tooLarge(err)...)
+		}
+	}
+	return all
 }
 
 // globalCache is what package jaca calls the cache in host memory.

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -98,10 +99,13 @@ func TestSmoothingErrors(t *testing.T) {
 
 func TestCacheThatDoesNotFit(t *testing.T) {
 	for want, err := range map[string]error{
-		"give --cpu-cache 3, or 1.4 KiB more memory":                                                                           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
-		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g":                                                                 &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
+		"give --cpu-cache 3, or more memory":                   &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
+		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g": &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
+		"global cache: 9 rows of 100 B are wanted, 1 fit, and local cache of part 1: 10 rows of 200 B are wanted, 3 fit; give --cpu-cache 1 --gpu-cache 3, or": fmt.Errorf("plan: %w", errors.Join(
+			&jaca.TooLarge{Cache: "local cache of part 0", Want: 20, Fit: 5, Slot: 200}, &jaca.TooLarge{Cache: globalCache, Want: 9, Fit: 1, Slot: 100},
+			&jaca.TooLarge{Cache: "local cache of part 1", Want: 10, Fit: 3, Slot: 200})),
 		"map 9 bytes: cannot allocate memory; give this process more address space (ulimit -v), or take a smaller --cpu-cache": fmt.Errorf("map 9 bytes: %w", syscall.ENOMEM),
-		"give --cpu-cache 77B or less":                                                                                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
+		"give --cpu-cache 77B or less": &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
 	} {
 		got := ExplainCache(err)
 		if term.ExitCode(got) != term.ExitDoesNotFit || !strings.Contains(got.Error(), want) {
