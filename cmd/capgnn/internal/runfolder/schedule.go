@@ -101,8 +101,11 @@ func (c *Config) checkSchedule(p *problems) {
 		p.add("--%s: warmup=%d is not below --epochs %d", scheduleOption, s.Warmup, c.Epochs)
 	case s.Kind == fit.Step && s.Every >= behind:
 		p.add("--%s: every=%d never comes in --epochs %d behind warmup=%d: choose less", scheduleOption, s.Every, c.Epochs, s.Warmup)
-	case s.Kind == fit.Plateau && (c.Epochs-1)/c.EvalEvery-s.Warmup/c.EvalEvery < s.Patience+2:
-		p.add("--%s: patience=%d is longer than --epochs %d with --eval-every %d: choose less", scheduleOption, s.Patience, c.Epochs, c.EvalEvery)
+	case s.Kind == fit.Plateau:
+		if n := (c.Epochs-1)/c.EvalEvery - s.Warmup/c.EvalEvery; n < s.Patience+2 {
+			p.add("--%s: patience=%d cuts the rate behind %d evaluations at the earliest, and --epochs %d with --eval-every %d and warmup=%d has %d before its last epoch: train longer, or evaluate more often",
+				scheduleOption, s.Patience, s.Patience+2, c.Epochs, c.EvalEvery, s.Warmup, n)
+		}
 	}
 }
 

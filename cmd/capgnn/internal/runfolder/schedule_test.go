@@ -33,8 +33,8 @@ func TestSchedules(t *testing.T) {
 		{"cosine,warmup=1,warmup=2", "warmup stands there twice", nil}, {"cosine,warmup=0", "warmup=0", nil}, {"cosine,warmup=-1", "warmup=-1", nil}, {"cosine,min=-1", "min=-1", nil}, {"cosine,min=NaN", "min=NaN", nil},
 		{"cosine,min=inf", "min=inf", nil}, {"step,factor=1", "factor=1", nil}, {"step,factor=0", "factor=0", nil}, {"plateau,by=acc", "by=acc", nil}, {"constant", "changes nothing", nil},
 		{"cosine,min=1", "min=1 is above --lr 0.01", nil}, {"cosine,warmup=200", "warmup=200 is not below --epochs 200", nil}, {"step,every=200", "every=200 never comes", nil},
-		{"step,every=190,warmup=10", "every=190 never comes", nil}, {"plateau,patience=38", "patience=38 is longer", nil}, {"plateau", "--eval-every 0", func(c *Config) { c.EvalEvery = 0 }},
-		{"plateau", "patience=10 is longer than --epochs 50", func(c *Config) { c.Epochs = 50 }},
+		{"step,every=190,warmup=10", "every=190 never comes", nil}, {"plateau,patience=38", "patience=38 cuts the rate behind 40 evaluations at the earliest, and --epochs 200 with --eval-every 5 and warmup=0 has 39", nil}, {"plateau", "--eval-every 0", func(c *Config) { c.EvalEvery = 0 }},
+		{"plateau", "patience=10 cuts the rate behind 12 evaluations at the earliest, and --epochs 50", func(c *Config) { c.Epochs = 50 }}, {"plateau,patience=0", "patience=0 cuts the rate behind 2 evaluations at the earliest, and --epochs 1 ", func(c *Config) { c.Epochs = 1 }},
 	} {
 		c := Default()
 		c.Dataset = "x"
