@@ -23,8 +23,8 @@ import (
 // leaves whole lines but for the last.
 type Metrics struct {
 	Path      string
-	Note      func(format string, a ...any)
-	f         *os.File // nil before the first line
+	Lost      func(path string) error // as that of Events
+	f         *os.File                // nil before the first line
 	Policy    string
 	Staleness jaca.Staleness
 	Across    jaca.Staleness // of rows that cross between ranks
@@ -230,7 +230,9 @@ func (m *Metrics) open(epoch int) error {
 		if regular.LeadsTo(m.Path, lost) {
 			return nil
 		}
-		m.Note(Again, m.Path)
+		if err := m.Lost(m.Path); err != nil {
+			return err
+		}
 	}
 	err := atomicfile.Write(m.Path, func(w io.Writer) error {
 		old, err := lost, error(nil)

@@ -25,14 +25,15 @@ type job struct {
 
 // files returns those that grow while the run trains.
 func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
-	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across(), Note: t.Console.Note},
-		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric()), Lost: func(path string) error {
-			err := t.stays()
-			if err == nil {
-				t.Console.Note(runfolder.Again, path)
-			}
-			return err
-		}}
+	lost := func(path string) error {
+		err := t.stays()
+		if err == nil {
+			t.Console.Note(runfolder.Again, path)
+		}
+		return err
+	}
+	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across(), Lost: lost},
+		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric()), Lost: lost}
 }
 
 // fullBatchJob places the run on its devices, together with other ranks if there are some.

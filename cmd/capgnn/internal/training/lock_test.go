@@ -3,13 +3,17 @@
 package training
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/learn"
+	"capgnn/pipeline"
 )
 
 // A run folder that is named is made and kept from others, and goes again if nothing was written.
@@ -68,5 +72,26 @@ func TestReportOfVanished(t *testing.T) {
 	}
 	if err := r.writeReport(); err == nil || !strings.Contains(err.Error(), vanished) || fmt.Sprint(r.Console.Err) != "" {
 		t.Errorf("%v, %v", err, r.Console.Err)
+	}
+}
+
+// Epochs go into the run's folder, not into another one that has taken its name since.
+func TestMetricsOfAnotherFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run := &Run{RunPath: "a", Console: &term.Console{Err: io.Discard}, Data: &datasets.Input{Problem: &learn.Problem{}}}
+	if err := run.LockRunDir(); err != nil {
+		t.Fatal(err)
+	}
+	defer run.UnlockRunDir()
+	metrics, _ := run.files()
+	if err := metrics.Append(pipeline.EpochStats{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename("a", "b"), os.Mkdir("a", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	err := metrics.Append(pipeline.EpochStats{Epoch: 1})
+	if list, unread := os.ReadDir("a"); err == nil || !strings.Contains(err.Error(), vanished) || unread != nil || len(list) > 0 {
+		t.Errorf("%v, and the other folder holds %v, %v", err, list, unread)
 	}
 }
