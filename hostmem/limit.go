@@ -49,6 +49,22 @@ type room struct {
 	space       string // "ulimit -v" or "ulimit -d" where that leaves least, which is total then
 }
 
+// Raise returns the shell command that gives this process so many bytes more, in ulimit's KiB, where a ulimit leaves it least; else "".
+func Raise(by int64) string {
+	r, err := systemRoom()
+	if err != nil {
+		return ""
+	}
+	return r.raise(by)
+}
+
+func (r *room) raise(by int64) string {
+	if r.space == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", r.space, (r.total+by+1023)>>10)
+}
+
 // checkRoom returns a *Limit if need bytes are not free by ask, nil = by this system. Where a system does not tell how much is
 // free, every request passes.
 func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
@@ -62,7 +78,7 @@ func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
 	e := &Limit{Owner: owner, Name: name, Need: need, Left: r.free, Allowed: r.total, What: "this machine's memory"}
 	switch {
 	case r.space != "":
-		e.What, e.Raise = r.space, fmt.Sprintf("%s %d", r.space, (r.total+need-r.free+1023)>>10)
+		e.What, e.Raise = r.space, r.raise(need-r.free)
 	case r.group != "":
 		e.What, e.Allowed = r.group, r.groupLimit
 		e.Raise = fmt.Sprintf("echo %d > %s", r.groupLimit+need-r.free, r.group)

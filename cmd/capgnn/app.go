@@ -18,10 +18,10 @@ import (
 // run executes one command line and returns the exit code. args[0] is the program's name.
 func run(args []string, stdout, stderr io.Writer) int {
 	out := &output{to: stdout}
-	err := term.CheckLimits()
+	app := newApp(out, stderr)
+	args, err := helpOf(app, args)
 	if err == nil {
-		app := newApp(out, stderr)
-		writeHelp(app, out, args)
+		writeHelp(app, stdout, args)
 		err = term.WithinLimits(app.Run(args))
 		devices.Release()
 	}

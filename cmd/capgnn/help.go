@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
+	terminal "golang.org/x/term"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
-// Columns of help: those of the terminal between these two, and helpColumns where there is none.
+// Columns of help: those of the terminal between these two, and the most where there is none.
 const (
 	leastHelpColumns = 40
 	helpColumns      = 80
-	mostHelpColumns  = 110
 	// narrowHelp is up to where a meaning stands below its flag instead of beside it.
 	narrowHelp = 60
 	// helpIndent is where a meaning stands below its flag, or behind one that is too long.
@@ -30,15 +32,12 @@ const (
 func writeHelp(app *cli.App, out io.Writer, args []string) {
 	h := helpText{columns: helpColumns}
 	if f, ok := out.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			h.columns = max(leastHelpColumns, min(columns, mostHelpColumns))
+		if columns, _, err := terminal.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			h.columns = max(leastHelpColumns, min(columns, helpColumns))
 		}
 	}
 	app.CustomAppHelpTemplate = h.app(app)
-	asked := slices.ContainsFunc(args, func(arg string) bool {
-		word, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		return word == "help" || word == "h"
-	})
+	asked := slices.ContainsFunc(args, isHelp)
 	for _, cmd := range app.Commands {
 		if !slices.Contains(args, cmd.Name) || !asked && len(cmd.Subcommands) == 0 {
 			continue
@@ -48,6 +47,49 @@ func writeHelp(app *cli.App, out io.Writer, args []string) {
 			sub.CustomHelpTemplate = h.command(sub, app.Name+" "+cmd.Name+" "+sub.Name)
 		}
 	}
+}
+
+// helpOf makes `help COMMAND`, `help GROUP COMMAND` and `GROUP help COMMAND` of a command line `GROUP COMMAND --help`. The error is of a command that is not
+// there.
+func helpOf(app *cli.App, args []string) ([]string, error) {
+	var path []string
+	for _, arg := range args[min(1, len(args)):] {
+		if !isHelp(arg) {
+			path = append(path, arg)
+		}
+	}
+	if len(path) == 0 {
+		return args[:min(2, len(args))], nil
+	}
+	if len(path) == len(args)-1 {
+		return args, nil
+	}
+	top := slices.IndexFunc(app.Commands, func(cmd *cli.Command) bool { return cmd.Name == path[0] })
+	if !isHelp(args[1]) && (top < 0 || len(app.Commands[top].Subcommands) == 0 || !isHelp(args[2])) { // another command's --help
+		return args, nil
+	}
+	below, group, where := app.Commands, "", "capgnn help"
+	for _, name := range path {
+		if strings.HasPrefix(name, "-") {
+			continue
+		}
+		at := slices.IndexFunc(below, func(cmd *cli.Command) bool { return cmd.Name == name })
+		if len(below) == 0 {
+			return nil, term.Usagef("no command %q: see `%s`", group+name, where)
+		}
+		if at < 0 {
+			return nil, term.Usagef("no command %s: `%s` lists the commands", term.Quoted(group+name, commandNames(group, below)), where)
+		}
+		below, group = below[at].Subcommands, group+name+" "
+		where = "capgnn " + group + "--help"
+	}
+	return append(append(args[:1:1], path...), "--help"), nil
+}
+
+// isHelp reports whether a word asks for help.
+func isHelp(arg string) bool {
+	word, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return word == "help" || word == "h"
 }
 
 // helpText is a text of lines of at most so many columns, as far as words allow.
@@ -69,9 +111,9 @@ func (h helpText) command(cmd *cli.Command, words string) string {
 		b.WriteString("\n")
 		h.paragraph(&b, cmd.Description)
 	}
-	fmt.Fprintf(&b, "\nUsage\n  %s\n", usageLine(cmd, words))
+	fmt.Fprintf(&b, "\nUsage\n%s", h.copied(usageLine(cmd, words)))
 	if cmd.UsageText != "" {
-		fmt.Fprintf(&b, "\nExample\n  %s\n", strings.ReplaceAll(cmd.UsageText, "\n", "\n  "))
+		fmt.Fprintf(&b, "\nExample\n%s", h.copied(cmd.UsageText))
 	}
 	if len(cmd.Subcommands) > 0 {
 		h.commands(&b, cmd.Subcommands)
@@ -91,6 +133,31 @@ func (h helpText) command(cmd *cli.Command, words string) string {
 		for _, f := range g.flags {
 			h.entry(&b, flagWords(f), flagMeaning(f), names)
 		}
+	}
+	return b.String()
+}
+
+// word matches a word of a shell's line.
+var word = regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+`)
+
+// copied is lines for a shell, which go on behind a backslash where they are too long.
+func (h helpText) copied(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		at := 0
+		for i, w := range word.FindAllString(line, -1) {
+			switch n := utf8.RuneCountInString(w); {
+			case i == 0:
+				at, _ = fmt.Fprint(&b, "  ", w)
+			case at+1+n+len(` \`) > h.columns:
+				b.WriteString(" \\\n    " + w)
+				at = 4 + n
+			default:
+				b.WriteString(" " + w)
+				at += 1 + n
+			}
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // everyCommand calls visit with every command that does something, and how it is called.
@@ -74,14 +75,15 @@ func TestHelpHasGroups(t *testing.T) {
 	}
 }
 
-// Help is as wide as it was asked to be: only an example or a usage line, which are to be copied, may be longer.
+// Help is as wide as it was asked to be, that of groups too: only a word that is longer stands out.
 func TestHelpFits(t *testing.T) {
-	for _, columns := range []int{leastHelpColumns, helpColumns, mostHelpColumns} {
+	for _, columns := range []int{leastHelpColumns, 60, helpColumns} {
 		h := helpText{columns: columns}
-		check := func(words, text, example string) {
+		check := func(words, text string) {
 			for line := range strings.Lines(text) {
 				line = strings.TrimRight(line, "\n")
-				if utf8.RuneCountInString(line) > columns && strings.Contains(strings.TrimSpace(line), " ") && !strings.Contains(line, example) {
+				long := columns < helpColumns && !strings.Contains(strings.TrimSpace(strings.TrimSuffix(line, " \\")), " ")
+				if utf8.RuneCountInString(line) > columns && !long {
 					t.Errorf("%s at %d columns: %q", words, columns, line)
 				}
 			}
@@ -90,7 +92,39 @@ func TestHelpFits(t *testing.T) {
 			}
 		}
 		app := newApp(io.Discard, io.Discard)
-		check("help", h.app(app), "\x00")
-		everyCommand(func(words string, cmd *cli.Command) { check(words, h.command(cmd, "capgnn "+words), cmd.UsageText) })
+		check("help", h.app(app))
+		for _, cmd := range app.Commands {
+			check(cmd.Name, h.command(cmd, "capgnn "+cmd.Name))
+		}
+		everyCommand(func(words string, cmd *cli.Command) {
+			text := h.command(cmd, "capgnn "+words)
+			check(words, text)
+			if whole := strings.ReplaceAll(text, " \\\n   ", ""); !strings.Contains(whole, "\nExample\n  "+strings.ReplaceAll(cmd.UsageText, "\n", "\n  ")+"\n") {
+				t.Errorf("%s at %d columns: a shell reads no longer the example in\n%s", words, columns, text)
+			}
+		})
+	}
+}
+
+// Every way to ask for the help of a command gives that, and one of a command that is not there one line.
+func TestWaysToHelp(t *testing.T) {
+	s := newSandbox(t)
+	for want, ways := range map[string][]string{
+		"capgnn: train graph":                         {"help", "--help", "help help", "-h help"},
+		"capgnn train: ":                              {"help train", "train help", "--help train", "train --help"},
+		"capgnn data: list, ":                         {"help data", "data help", "data --help"},
+		"capgnn data info: say what a data set holds": {"help data info", "data help info", "data info help", "-h data info", "help data info --json", "data --help info"},
+	} {
+		for _, way := range ways {
+			if text := s.must(strings.Fields(way)...); !strings.HasPrefix(text, want) {
+				t.Errorf("capgnn %s: %.60q, want %q", way, text, want)
+			}
+		}
+	}
+	for way, want := range map[string]string{
+		"help nope": `no command "nope"`, "help data nope": `no command "data nope"`, "data help nope": `no command "data nope"`, "help train nope": `no command "train nope"`,
+		"help data info nope": "no command \"data info nope\": see `capgnn data info --help`", "help data inof": "did you mean",
+	} {
+		s.fails(term.ExitUsage, []string{want}, strings.Fields(way)...)
 	}
 }

@@ -30,15 +30,15 @@ func TestSystemLimits(t *testing.T) {
 	for _, files := range []int{9, 12, 31} {
 		s.oneLineOf(term.ExitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
 	}
-	s.oneLineOf(term.ExitDoesNotFit, "ulimit -v", "v", 1400<<10, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(term.ExitDoesNotFit, "KiB of address space; raise the limit: ulimit -v 1703936", "v", 1703935, tinyRun("--run-dir", "run")...)
 	s.oneLineOf(term.ExitDoesNotFit, ", or give --hidden ", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
-	s.oneLineOf(term.ExitDoesNotFit, "ulimit -d", "d", 150000, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(term.ExitDoesNotFit, "may use 163839 KiB of data; raise the limit: ulimit -d 163840", "d", 163839, tinyRun("--run-dir", "run")...)
 	// Whatever devices are said to have, and planning what would fit takes no more.
 	big := []string{"--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB"}
 	for _, more := range [][]string{nil, {"--batch-size", "64"}} {
 		s.oneLineOf(term.ExitDoesNotFit, "which fits", "d", 400000, append(tinyRun("--run-dir", "run"), append(big, more...)...)...)
 	}
-	s.oneLineOf(term.ExitDoesNotFit, "of the host's memory", "d", 400000, tinyRun("--run-dir", "run", "--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB")...)
+	s.oneLineOf(term.ExitDoesNotFit, "give this process more memory (ulimit -d ", "d", 400000, tinyRun("--run-dir", "run", "--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB")...)
 	if stdout, stderr, code := s.endsWithin(60*time.Second, s.limitedTo("n", term.LeastOpenFiles, tinyRun("--run-dir", "run")...)); code != 0 {
 		t.Errorf("%d open files: exit code %d\n%s%s", term.LeastOpenFiles, code, stdout, stderr)
 	}

@@ -1,9 +1,14 @@
 package term
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
 )
 
 // The least that the program begins with. Below it the Go runtime would end the process in the middle of something, which
@@ -26,6 +31,11 @@ var limits = []struct {
 	{syscall.ENOSPC, true, "free some space, or choose another place"},
 	{syscall.EDQUOT, true, "free some space, or choose another place"},
 	{syscall.EFBIG, true, "let it write larger files (ulimit -f)"},
+}
+
+// MoreMemory is the remedy of a process that needs so many bytes more than it may have.
+func MoreMemory(by gpu.Bytes) string {
+	return fmt.Sprintf("give this process more memory (%s, container, machine)", cmp.Or(hostmem.Raise(int64(by)), "ulimit -v or -d"))
 }
 
 // WithinLimits returns err, or, where a limit of the system has caused it, an error that says what to do and has its exit code: a

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-
-	"capgnn/gpu"
 )
 
 // writeSignals are sent to a process that writes what cannot be written.
@@ -13,17 +11,20 @@ var writeSignals = []os.Signal{syscall.SIGPIPE, syscall.SIGXFSZ}
 
 // CheckLimits refuses to begin under limits of the system that no command fits into.
 func CheckLimits() error {
-	var space, data, files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &space); err == nil && space.Cur < leastAddressSpace {
-		return &FitError{fmt.Errorf("this process may use %s of address space and needs %s", Size(gpu.Bytes(space.Cur)), Size(gpu.Bytes(leastAddressSpace))),
-			"raise the limit (ulimit -v)"}
-	}
-	if err := syscall.Getrlimit(syscall.RLIMIT_DATA, &data); err == nil && data.Cur < leastData {
-		return &FitError{fmt.Errorf("this process may use %s of data and needs %s", Size(gpu.Bytes(data.Cur)), Size(gpu.Bytes(leastData))),
-			"raise the limit (ulimit -d)"}
-	}
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < LeastOpenFiles {
-		return &FitError{fmt.Errorf("this process may open %d files at once and needs %d", files.Cur, LeastOpenFiles), "raise the limit (ulimit -n)"}
+	for _, l := range []struct {
+		resource  int
+		least     uint64
+		unit      uint64 // of ulimit, in which the line says what it needs
+		say, flag string
+	}{
+		{syscall.RLIMIT_AS, leastAddressSpace, 1 << 10, "may use %d KiB of address space", "-v"},
+		{syscall.RLIMIT_DATA, leastData, 1 << 10, "may use %d KiB of data", "-d"},
+		{syscall.RLIMIT_NOFILE, LeastOpenFiles, 1, "may open %d files at once", "-n"},
+	} {
+		var has syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &has); err == nil && has.Cur < l.least {
+			return &FitError{fmt.Errorf("this process "+l.say, has.Cur/l.unit), fmt.Sprintf("raise the limit: ulimit %s %d", l.flag, l.least/l.unit)}
+		}
 	}
 	return nil
 }

@@ -1,11 +1,13 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"syscall"
 
+	"capgnn/hostmem"
 	"capgnn/internal/room"
 )
 
@@ -58,7 +60,7 @@ func Unreadable(err error, stopped string) error {
 	case errors.Is(err, syscall.ENOMEM): // of a file that is mapped
 		return &FitError{err, "give this process more address space (ulimit -v) or take a smaller data set"}
 	case errors.As(err, &short):
-		return &FitError{err, fmt.Sprintf("give this process %s more (ulimit -v, container, machine) or take a smaller data set", Size(short.Bytes))}
+		return &FitError{err, fmt.Sprintf("give this process %s more (%s, container, machine) or take a smaller data set", Size(short.Bytes), cmp.Or(hostmem.Raise(int64(short.Bytes)), "ulimit -v"))}
 	}
 	return AsUsage(err)
 }

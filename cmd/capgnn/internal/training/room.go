@@ -37,8 +37,9 @@ func (r *HostRoom) boundHeap(host *Amount) {
 
 // misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least". A little is added, so that the rounded number is enough in another process.
 func (r *HostRoom) misfit(bound, advice string) *term.FitError {
-	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(r.Need+r.Need/16+4<<20), term.Size(r.Devices), term.Size(r.May)),
-		Remedy: "give this process more memory (ulimit -v or -d, container, machine)" + advice}
+	need := r.Need + r.Need/16 + 4<<20
+	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(need), term.Size(r.Devices), term.Size(r.May)),
+		Remedy: term.MoreMemory(need-r.May) + advice}
 }
 
 // hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil: devices are simulated,
@@ -135,7 +136,7 @@ func (t *Run) enough(ctx context.Context, device int, more gpu.Bytes) string {
 		case err != nil:
 			return giveMore(more)
 		case !p.Room.Fits():
-			return "give this process more memory (ulimit -v or -d, container, machine), and " + strings.TrimPrefix(giveMore(more), "give ")
+			return term.MoreMemory(p.Room.Need+p.Room.Need/16+4<<20-p.Room.May) + ", and " + strings.TrimPrefix(giveMore(more), "give ")
 		case p.lacks == nil || p.device != device:
 			return giveMore(more)
 		}
