@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -56,6 +57,13 @@ func partitionAction(c *cli.Context) error {
 	}
 	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
+	}
+	if base := c.String("plot"); base != "" && term.Exists(filepath.Dir(base)) { // else it is made
+		for _, file := range plotFiles(base) {
+			if err := term.CheckOut("plot", file); err != nil {
+				return err
+			}
+		}
 	}
 	k.KeepStdoutFor(c.String("out"))
 	steps := []func(context.Context) error{t.LoadGraph, t.ChooseDevices, t.Divide}

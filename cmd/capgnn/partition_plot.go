@@ -52,7 +52,7 @@ func plotTrace(base, cost string, trace []rapa.Iteration, names []string) ([]str
 	}
 	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(plotDPI), vgimg.UseBackgroundColor(color.White))}
 	svg := vgsvg.New(plotWidth, plotHeight)
-	files := []string{base + ".png", base + ".svg"}
+	files := plotFiles(base)
 	for i, c := range []vg.CanvasWriterTo{png, svg} {
 		drawPanels(draw.New(c), plots)
 		if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
@@ -64,6 +64,9 @@ func plotTrace(base, cost string, trace []rapa.Iteration, names []string) ([]str
 	}
 	return files, nil
 }
+
+// plotFiles are the files of a plot: pixels, and lines.
+func plotFiles(base string) []string { return []string{base + ".png", base + ".svg"} }
 
 // tracePanel draws one quantity: a line per part, or, where there is one step only, a bar per part.
 func tracePanel(title string, trace []rapa.Iteration, names []string, of func(rapa.PartState) float64, legend bool) (*plot.Plot, error) {

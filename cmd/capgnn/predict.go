@@ -109,10 +109,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		return nil, term.Usagef("predict: --run is missing: name a run folder")
 	}
 	if !p.Folder.HoldsRun() {
-		if inside := p.Folder.Runs(); inside != nil {
-			return nil, term.Usagef("--run %s: the folder has runs in it, as --seeds makes them: name one, such as %s (of %d)", p.Folder, inside[0], len(inside))
-		}
-		return nil, term.Usagef("--run %s: no run there: the folder has no config.yaml", p.Folder)
+		return nil, term.Usagef("--run %s: no run there: %s", p.Folder, p.Folder.NoRun())
 	}
 	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
 		return nil, err

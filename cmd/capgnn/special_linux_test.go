@@ -132,7 +132,23 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 		t.Logf("no device node can be made here (%v): FIFOs alone", err)
 		s.fifo("node")
 	}
+	s.put("target", []byte("mine"))
+	for _, name := range []string{"link", "link.npy", "link.png"} {
+		if err := os.Symlink("target", s.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("nowhere", s.path("ahead")); err != nil {
+		t.Fatal(err)
+	}
 	parts := []string{"partition", "--dataset", "ok.npz", "--parts", "2", "--quiet"}
+	for _, args := range [][]string{append(parts, "--out", "link"), append(parts, "--out", "ahead"), append(parts, "--plot", "link"), {"report", "run", "--out", "link", "--quiet"},
+		{"profile", "--devices", "cpu:0,threads=1", "--quiet", "--out", "link"}, {"predict", "--run", "run", "--quiet", "--out", "link.npy"}} {
+		s.fails(term.ExitUsage, []string{"is a link to ", ", which is not replaced"}, args...)
+	}
+	if text, err := os.ReadFile(s.path("target")); err != nil || string(text) != "mine" || term.Exists(s.path("nowhere")) || term.Exists(s.path("link.svg")) {
+		t.Errorf("a link was written through: %q, %v", text, err)
+	}
 	kind := func(name string) os.FileMode {
 		info, err := os.Stat(s.path(name))
 		if err != nil {
@@ -273,5 +289,16 @@ func TestLeftoversGoAtTheNextStart(t *testing.T) {
 	}
 	if !term.Exists(s.path("run/notes.tmp1")) {
 		t.Error("a file that is not ours was removed")
+	}
+	// It was killed as it wrote its report, the last of its files.
+	if err := os.Rename(s.path("run/report.html"), s.path("run/report.html"+tag)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.path("run"), s.path("moved")); err != nil {
+		t.Fatal(err)
+	}
+	text := s.must("train", "--resume", "moved", "--quiet")
+	if !strings.Contains(text, "moved (report.html in it is for a browser)") || !term.Exists(s.path("moved/report.html")) || term.Exists(s.path("moved/report.html"+tag)) {
+		t.Errorf("no report, or half of one, is there, and this says\n%s", text)
 	}
 }

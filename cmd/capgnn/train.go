@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -195,10 +194,7 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 		}
 	}
 	if !d.HoldsRun() {
-		if _, err := os.Stat(string(d)); err != nil {
-			return term.Usagef("--resume: %w", err)
-		}
-		return term.Usagef("--resume %s: no run there: the folder has no config.yaml", d)
+		return term.Usagef("--resume %s: no run there: %s", d, d.NoRun())
 	}
 	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 	if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {

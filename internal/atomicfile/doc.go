@@ -1,6 +1,7 @@
 // Package atomicfile writes files and folders that appear whole or not at all.
 //
-// Its one noun is Special, the error of a name that leads to a device, a FIFO, a socket or a folder: these are never replaced.
+// Its one noun is Special, the error of a name that leads to a device, a FIFO, a socket or a folder: these are never replaced. A link to a file
+// is replaced and not written through, in folders of ours; Check refuses one that somebody has named.
 // Standard output and standard error, by whatever name (/dev/stdout, /proc/self/fd/1, a link to either), are written to.
 //
 // Contract: after Write returns nil, the new content is on disk under path, and survives a crash; after an error or a

@@ -23,11 +23,15 @@ func (e *Special) Error() string {
 }
 
 // Check returns what Write would say of path itself: a *Special, or an error where its folder is not there. For those who would
-// work long before they write.
+// work long before they write a file that somebody has named: a link is a *Special there, since Write would replace it and leave
+// what it leads to as it is.
 func Check(path string) error {
 	stream, err := target(path)
 	if err != nil || stream != nil {
 		return err
+	}
+	if to, unread := os.Readlink(path); unread == nil {
+		return &Special{path, "a link to " + to}
 	}
 	info, err := os.Stat(filepath.Dir(path))
 	if err == nil && !info.IsDir() {

@@ -66,7 +66,9 @@ func replace(path string, write func(io.Writer) error, durable bool) error {
 		os.Remove(name)
 		return err
 	}
-	if err := os.Rename(name, path); err != nil {
+	if err := os.Rename(name, path); errors.Is(err, fs.ErrNotExist) {
+		return errRemoved
+	} else if err != nil {
 		os.Remove(name)
 		return err
 	}
@@ -75,6 +77,9 @@ func replace(path string, write func(io.Writer) error, durable bool) error {
 	}
 	return syncFolder(filepath.Dir(path))
 }
+
+// errRemoved says that a file that was not finished has lost its name: it or its folder was removed.
+var errRemoved = errors.New("it was removed while it was written")
 
 // fill writes the content of a temporary file.
 func fill(name string, write func(io.Writer) error, durable bool) error {

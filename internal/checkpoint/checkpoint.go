@@ -101,6 +101,9 @@ func Save(dir string, ckpt *File, keep int) error {
 	}
 	path := filepath.Join(dir, fileName(ckpt.Epoch))
 	if err := atomicfile.Write(path, func(w io.Writer) error { return encode(w, ckpt) }); err != nil {
+		if _, gone := os.Stat(dir); errors.Is(gone, os.ErrNotExist) {
+			return fmt.Errorf("save checkpoint %s: its folder was removed during the save: train again, or resume from another checkpoint", path)
+		}
 		return fmt.Errorf("save checkpoint %s: %w", path, cause(err))
 	}
 	epochs, err := epochsIn(dir)

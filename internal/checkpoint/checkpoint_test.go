@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"capgnn/hostmem"
+	"capgnn/internal/atomicfile"
 )
 
 // sample has every section; floats include NaN with a payload, infinities and minus zero.
@@ -173,6 +174,39 @@ func TestSaveSays(t *testing.T) {
 	below := filepath.Join(dir, "gone", "checkpoint")
 	if err := Save(below, large, 1); err == nil || !strings.HasPrefix(err.Error(), "save checkpoint in "+below+": ") || strings.Contains(err.Error(), "mkdir") {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+// removing is a section whose reader removes a folder.
+type removing string
+
+func (r removing) Read(p []byte) (int, error) {
+	if err := os.RemoveAll(string(r)); err != nil {
+		return 0, err
+	}
+	return min(2, len(p)), io.EOF
+}
+
+// The folder is removed during a save: one line says so. Its file alone is: the same.
+func TestSaveSaysWhatWasRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "checkpoint")
+	path := "save checkpoint " + filepath.Join(dir, fileName(0)) + ": "
+	err := Save(dir, &File{Sections: map[string]Section{"s": ofSize{removing(dir), 2}}}, 1)
+	if want := path + "its folder was removed during the save: train again, or resume from another checkpoint"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err = atomicfile.Write(filepath.Join(dir, "a"), func(io.Writer) error {
+		names, err := filepath.Glob(filepath.Join(dir, "a*"))
+		for _, name := range names {
+			err = errors.Join(err, os.Remove(name))
+		}
+		return err
+	})
+	if want := "write " + filepath.Join(dir, "a") + ": it was removed while it was written"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

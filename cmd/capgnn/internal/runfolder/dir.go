@@ -65,15 +65,25 @@ func (d Dir) Trace() string { return filepath.Join(string(d), "trace.json") }
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 
-// Runs returns the folders in this one that are runs, sorted by name.
-func (d Dir) Runs() (runs []Dir) {
-	list, _ := os.ReadDir(string(d)) // without a folder there are none
-	for _, e := range list {
-		if run := Dir(filepath.Join(string(d), e.Name())); run.HoldsRun() {
-			runs = append(runs, run)
-		}
+// NoRun says why the folder holds no run, and which runs are in it.
+func (d Dir) NoRun() string {
+	list, err := os.ReadDir(string(d))
+	inside := slices.DeleteFunc(list, func(e fs.DirEntry) bool { return !Dir(filepath.Join(string(d), e.Name())).HoldsRun() })
+	info, unknown := os.Stat(string(d))
+	to, unread := os.Readlink(string(d))
+	switch {
+	case len(inside) > 0:
+		return fmt.Sprintf("the folder has runs in it, as --seeds makes them: name one, such as %s (of %d)", filepath.Join(string(d), inside[0].Name()), len(inside))
+	case unknown != nil && unread == nil:
+		return fmt.Sprintf("it is a link to %s, which is not there", to)
+	case errors.Is(unknown, fs.ErrNotExist):
+		return "there is no such folder"
+	case unknown == nil && !info.IsDir():
+		return fmt.Sprintf("it is %s, no folder", regular.Kind(info.Mode()))
+	case err != nil:
+		return fmt.Sprintf("it cannot be read: %v", err)
 	}
-	return runs
+	return "the folder has no config.yaml"
 }
 
 // Settings returns the files there that say what the run is.

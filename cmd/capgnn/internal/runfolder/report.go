@@ -17,7 +17,7 @@ import (
 // Describe returns what the folder says of its run.
 func (d Dir) Describe() (report.Run, error) {
 	if !d.HoldsRun() {
-		return report.Run{}, term.Usagef("report: %s holds no run: it has no config.yaml", d)
+		return report.Run{}, term.Usagef("report: %s holds no run: %s", d, d.NoRun())
 	}
 	cfg := Default()
 	if err := ReadConfig(d.Config(), &cfg); err != nil {

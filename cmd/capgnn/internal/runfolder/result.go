@@ -257,6 +257,10 @@ func (r *Result) table(w io.Writer) error {
 	}
 	row("memory", "host %s  devices %s", term.Size(r.PeakBytes.Host), strings.Join(peaks, " "))
 	row("weights", "sha256 %s", r.SHA256)
-	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(Dir(r.RunDir).Report()))
+	page := ""
+	if report := Dir(r.RunDir).Report(); term.Exists(report) {
+		page = fmt.Sprintf(" (%s in it is for a browser)", filepath.Base(report))
+	}
+	row("run folder", "%s%s", r.RunDir, page)
 	return t.Flush()
 }

@@ -17,6 +17,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/criterion"
 	"capgnn/internal/lockfile"
 	"capgnn/minibatch"
@@ -212,14 +213,21 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	return t.finishTogether(whole, result)
 }
 
-// Finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
+// Finished returns the result of a run that is to be resumed and has ended; nil if there is something to do. It writes the report, if the run was
+// killed before that.
 func (t *Run) Finished() (*runfolder.Result, error) {
 	if !t.Resume || t.Longer {
 		return nil, nil
 	}
 	result, err := t.Dir.ReadResult()
-	if result != nil {
-		t.Console.Note("%s is finished; this is its result", t.Dir)
+	if result == nil || err != nil {
+		return nil, err
+	}
+	t.Console.Note("%s is finished; this is its result", t.Dir)
+	atomicfile.Sweep(string(t.Dir))
+	result.RunDir = string(t.Dir)
+	if !term.Exists(t.Dir.Report()) {
+		err = t.writeReport()
 	}
 	return result, err
 }
