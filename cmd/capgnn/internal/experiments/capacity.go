@@ -20,7 +20,11 @@ func epochCapacityExperiment() Experiment {
 type sweep struct {
 	name          string
 	local, global func(share float64) string
+	policies      []jaca.Policy
 }
+
+// both are caches of one size, which Fig. 16 has under three policies.
+var both = sweep{"both", percentSize, percentSize, []jaca.Policy{jaca.JACA, jaca.FIFO, jaca.LRU}}
 
 // capacityPlan is what the experiment runs.
 type capacityPlan struct {
@@ -40,7 +44,8 @@ func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Sectio
 		return nil, nil, err
 	}
 	all := func(float64) string { return percentSize(100) }
-	sweeps := []sweep{{"both", percentSize, percentSize}, {"global, local at 100 %", all, percentSize}, {"local, global at 100 %", percentSize, all}}
+	alone := both.policies[:1]
+	sweeps := []sweep{both, {"global, local at 100 %", all, percentSize, alone}, {"local, global at 100 %", percentSize, all, alone}}
 	p := capacityPlan{b, datasets, []string{"gcn", "sage"}, list, sweeps, []float64{0, 5, 10, 20, 40, 60, 80, 100}}
 	if b.opt.Quick {
 		p.models, p.shares = p.models[:1], []float64{0, 20, 100}
@@ -48,21 +53,22 @@ func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Sectio
 	var cells []cell
 	seen := map[string]bool{}
 	p.each(func(data, model string, w sweep, g group) {
-		for _, share := range p.shares {
-			if c := b.simulation(p.at(data, model, g, w, share)); !seen[c.id.Key()] {
-				seen[c.id.Key()] = true
-				cells = append(cells, c)
+		for _, policy := range w.policies {
+			for _, share := range p.shares {
+				if c := b.simulation(p.at(data, model, g, w, policy, share)); !seen[c.id.Key()] {
+					seen[c.id.Key()] = true
+					cells = append(cells, c)
+				}
 			}
 		}
 	})
 	return cells, p.show, nil
 }
 
-func (p capacityPlan) at(data, model string, g group, w sweep, share float64) setting {
+func (p capacityPlan) at(data, model string, g group, w sweep, policy jaca.Policy, share float64) setting {
 	s := setting{Dataset: data, Model: model, Devices: g.devices, Parts: partsEqual, Seed: p.opt.Seeds[0]}
 	if share > 0 {
-		withJACA(&s)
-		s.Local, s.Global = w.local(share), w.global(share)
+		s.Policy, s.Staleness, s.Local, s.Global = policy, boundedStaleness, w.local(share), w.global(share)
 	}
 	return s
 }
@@ -81,25 +87,38 @@ func (p capacityPlan) each(f func(data, model string, w sweep, g group)) {
 }
 
 func (p capacityPlan) show() bench.Section {
-	s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"On the first of " + devices.InWords(p.list[len(p.list)-1].devices) + "; rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold; 0 is the run without caches, whose rows are fresh. communication: transfers of the busiest device; picking: putting rows together for it.", simulatedText}}
-	table := bench.Table{Columns: []string{"data set", "model", "devices", "varied", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
+	s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"On the first of " + devices.InWords(p.list[len(p.list)-1].devices) + "; rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold; 0 is the run without caches, whose rows are fresh. communication: transfers of the busiest device; picking: putting rows together for it. fifo and lru decide while rows are read.", simulatedText}}
+	table := bench.Table{Columns: []string{"data set", "model", "devices", "varied", "policy", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
 	names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
 	p.each(func(data, model string, w sweep, g group) {
-		title := "Fig. 16-18: " + shortDataset(data) + ", " + model
-		if n := len(s.Figures); n == 0 || s.Figures[n-1].Title != title {
-			s.Figures = append(s.Figures, bench.Figure{Title: title, Across: len(p.list)})
+		title := shortDataset(data) + ", " + model
+		if n := len(s.Figures); n == 0 || s.Figures[n-1].Title != "Fig. 16-18: "+title {
+			s.Figures = append(s.Figures, bench.Figure{Title: "Fig. 16: by policy, " + title, Across: len(p.list)}, bench.Figure{Title: "Fig. 16-18: " + title, Across: len(p.list)})
 		}
 		series := make([]bench.Series, len(names))
-		for _, share := range p.shares {
-			l := p.line(p.simulation(p.at(data, model, g, w, share)).id)
-			for i, n := range names {
-				series[i].Name, series[i].X = n[1], p.shares
-				series[i].Y = append(series[i].Y, 1e3*l.Value(n[0]))
+		var byPolicy []bench.Series
+		for _, policy := range w.policies {
+			of := [2]bench.Series{{Name: string(policy) + ", epoch", X: p.shares}, {Name: string(policy) + ", communication", X: p.shares}}
+			for _, share := range p.shares {
+				l := p.line(p.simulation(p.at(data, model, g, w, policy, share)).id)
+				for i, n := range names {
+					if y := 1e3 * l.Value(n[0]); policy == jaca.JACA {
+						series[i].Name, series[i].X, series[i].Y = n[1], p.shares, append(series[i].Y, y)
+					}
+				}
+				of[0].Y, of[1].Y = append(of[0].Y, 1e3*l.Value("epoch_s")), append(of[1].Y, 1e3*l.Value("communication_s"))
+				table.Add(shortDataset(data), model, g.name, w.name, string(policy), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
 			}
-			table.Add(shortDataset(data), model, g.name, w.name, percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
+			byPolicy = append(byPolicy, of[:]...)
 		}
-		f := &s.Figures[len(s.Figures)-1]
-		f.Panels = append(f.Panels, bench.Panel{Title: g.name + ", " + w.name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true, Series: series})
+		draw := func(f *bench.Figure, name string, series []bench.Series) {
+			f.Panels = append(f.Panels, bench.Panel{Title: name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true, Series: series})
+		}
+		n := len(s.Figures)
+		draw(&s.Figures[n-1], g.name+", "+w.name, series)
+		if len(w.policies) > 1 {
+			draw(&s.Figures[n-2], g.name, byPolicy)
+		}
 	})
 	s.Tables = []bench.Table{table}
 	return s
