@@ -30,6 +30,11 @@ func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 	}
 	var cells []cell
 	for _, data := range datasets {
+		for _, g := range list {
+			for _, system := range broadcasters {
+				cells = append(cells, b.broadcast(system, data, g))
+			}
+		}
 		for _, model := range models {
 			for _, g := range list {
 				for _, v := range variants {
@@ -67,8 +72,38 @@ func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 			}
 			s.Tables, s.Figures = append(s.Tables, t), append(s.Figures, f)
 		}
+		b.showReceived(&s, datasets, list, variants, func(data string, g group, v variant) *bench.Line {
+			return b.timed(at(data, models[0], g, v, b.opt.Seeds[0]))
+		})
 		return s
 	}, nil
+}
+
+// showReceived adds what devices receive in an epoch of GCN: of the broadcasters, which have no GraphSAGE, and of ours.
+func (b *Bench) showReceived(s *bench.Section, datasets []string, list []group, variants []variant, of func(data string, g group, v variant) *bench.Line) {
+	t := bench.Table{Title: "MiB that devices receive in an epoch, gcn", Columns: append([]string{"data set", ""}, groupNames(list)...),
+		Note: fmt.Sprintf("DistGCN and CachedGCN (SANCUS) are counted, not run: each part broadcasts all its rows in every layer, features included; CachedGCN those of the input once and those of hidden layers in %d epochs and then every second one, the mean of %d epochs. Gradients of weights are included, as in the others, which are of an epoch behind the first.", fullEpochs, paperEpochs)}
+	f := bench.Figure{Title: t.Title}
+	for _, data := range datasets {
+		panel := bench.Panel{Title: shortDataset(data), Y: "received in an epoch, MiB", Groups: groupNames(list)}
+		add := func(name string, line func(group) *bench.Line) {
+			row, series := []string{shortDataset(data), name}, bench.Series{Name: name}
+			for _, g := range list {
+				mib := receivedBytes(line(g)) / (1 << 20)
+				row, series.Y = append(row, fmt.Sprintf("%.1f", mib)), append(series.Y, mib)
+			}
+			t.Add(row...)
+			panel.Series = append(panel.Series, series)
+		}
+		for _, system := range broadcasters {
+			add(system, func(g group) *bench.Line { return b.line(b.broadcast(system, data, g).id) })
+		}
+		for _, v := range variants {
+			add(v.name, func(g group) *bench.Line { return of(data, g, v) })
+		}
+		f.Panels = append(f.Panels, panel)
+	}
+	s.Tables, s.Figures = append(s.Tables, t), append(s.Figures, f)
 }
 
 func overallText(l *bench.Line, runs []*bench.Line) string {

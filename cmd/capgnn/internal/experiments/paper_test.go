@@ -41,7 +41,8 @@ var paperRuns = []paperRun{
 	{"rapa", "Fig. 20", "", "gcn", x2 + "," + x3 + "," + x4 + "," + x5, "RAPA"}, {"rapa", "ours", "", "", "", "+RAPA"},
 	{"hetero", "Fig. 21", "Rt", "gcn", "R9 R9,T4 R9,G6 R9,T4 T4 R9 R9,G6 G6 R9 R9,T4 T4 G6 G6", "Vanilla,CaPGNN"}, {"hetero", "ours", "", "", "", "+RAPA"},
 	{"convergence", "Fig. 22", "Rt,Os", "gcn,sage", x2 + "," + x4, "Vanilla,CaPGNN"}, {"convergence", "ours", "", "", "", "+RAPA,+JACA +RAPA," + levels},
-	{"overall", "Table 7", "Cl,Fr,Cs,Rt,Yp,As,Os", "gcn,sage", strings.Join([]string{x2, x3, x4, x5, x6, x7, x8}, ","), "Vanilla,CaPGNN"}, {"overall", "ours", "", "", "", levels},
+	{"overall", "Table 7", "Cl,Fr,Cs,Rt,Yp,As,Os", "gcn,sage", strings.Join([]string{x2, x3, x4, x5, x6, x7, x8}, ","), "Vanilla,CaPGNN"},
+	{"overall", "Table 7", "Cl,Fr,Cs,Rt,Yp,As,Os", "gcn", strings.Join([]string{x2, x3, x4, x5, x6, x7, x8}, ","), "DistGCN,CachedGCN"}, {"overall", "ours", "", "", "", levels},
 	{"ablation", "Table 8", "Cl,Fr,Cs,Rt,Yp,As,Os", "gcn,sage", x4, "Vanilla,+JACA,+RAPA,+JACA +RAPA,CaPGNN"}, {"ablation", "ours", "", "", "", levels},
 	{"cluster", "Table 9", "As,Os", "gcn,sage", x4 + ",R9 R9 | R9 R9," + x4 + " | " + four, "CaPGNN"},
 	{"cluster", "ours", "", "", strings.Join([]string{four, four + " | " + four, strings.Repeat(four+" | ", 3) + four, strings.Repeat(four+" | ", 7) + four, "CPU CPU"}, ","), "Vanilla,+RAPA,encoded,stale,isolated"},
@@ -95,6 +96,8 @@ func systemOf(experiment string, c bench.Cell) string {
 			name += " 20%"
 		}
 		return name
+	case c["kind"] == kindBroadcast:
+		return c["system"]
 	case c["comm"] != "":
 		return c["comm"]
 	case strings.Contains(c["more"], "isolated="):
