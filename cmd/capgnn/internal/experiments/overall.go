@@ -89,8 +89,12 @@ func (b *Bench) showReceived(s *bench.Section, datasets []string, list []group, 
 		add := func(name string, line func(group) *bench.Line) {
 			row, series := []string{shortDataset(data), name}, bench.Series{Name: name}
 			for _, g := range list {
-				mib := receivedBytes(line(g)) / (1 << 20)
-				row, series.Y = append(row, fmt.Sprintf("%.1f", mib)), append(series.Y, mib)
+				l := line(g)
+				text, mib := "does not fit", receivedBytes(l)/(1<<20)
+				if l.Text["misfit"] == "" {
+					text = fmt.Sprintf("%.1f", mib)
+				}
+				row, series.Y = append(row, text), append(series.Y, mib)
 			}
 			t.Add(row...)
 			panel.Series = append(panel.Series, series)
