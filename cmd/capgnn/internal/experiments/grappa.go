@@ -14,7 +14,7 @@ import (
 
 // grappaExperiment is Grappa: parts that are isolated, against parts that exchange rows.
 func grappaExperiment() Experiment {
-	return Experiment{Name: "grappa", Usage: "Grappa's Tables 3, 4, 7 to 9 and 11: isolated parts by correction, depth and optimiser, and epochs behind links",
+	return Experiment{Name: "grappa", Usage: "Grappa's Tables 3, 4, 6 to 9 and 11, Fig. 4: isolated parts by correction, depth and optimiser, and epochs behind links",
 		full: []string{"coauthor_physics", "ppi", "tolokers", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planGrappa}
 }
 
@@ -34,6 +34,7 @@ type isolatedPlan struct {
 	cuts       []chunking
 	others     []otherModel
 	links      linkedPlan
+	scaled     scaledPlan
 }
 
 // isolatedWay is a column of the ablation: options of train.
@@ -64,7 +65,7 @@ func planGrappa(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 		}
 	}
 	x.others = otherModels(x)
-	x.links = newLinkedPlan(b, datasets, x)
+	x.links, x.scaled = newLinkedPlan(b, datasets, x), newScaledPlan(b, x)
 	return x.cells(), x.show, nil
 }
 
@@ -97,7 +98,7 @@ func (x *isolatedPlan) cells() (cells []cell) {
 	for _, c := range x.cuts {
 		cells = append(cells, c.cell(x.Bench))
 	}
-	cells = append(cells, x.links.cells()...)
+	cells = append(append(cells, x.scaled.cells()...), x.links.cells()...)
 	for i, seed := range x.opt.Seeds { // all of a seed first, so that an interrupted run has whole rows
 		for _, data := range x.datasets {
 			for _, layers := range x.layers {
@@ -132,13 +133,15 @@ func (x *isolatedPlan) seeds(layers int) int {
 }
 
 func (x *isolatedPlan) show() bench.Section {
+	epochs, faster := x.scaled.show()
 	return bench.Section{Title: "Grappa: isolated parts",
 		Text: []string{
 			fmt.Sprintf("GCN, hidden 64, %d random chunks in as many parts, targets of the base chunk; the first layer keeps all edges. Scores are at the best validation epoch of %d, over %d seeds (at most %d of more than two layers): exact is the score, the others the difference to the exact run of the same seed, in points, ± its standard error. Adam has the learning rate of train, SGD %s.",
 				x.chunks, x.epochs, len(x.opt.Seeds), deepSeeds, sgdRate),
 			"exact: every row in every epoch. none to longrun: corrections of --isolated. fixed pairs: half as many parts, which drop all edges between them (--prune 1); half kept: they drop half of them (--prune 0.5).",
 			"Epochs behind links are measured in one process on CPU devices of one thread, hidden 256; predicted: what plan says of them. Time to the goal is the epochs of a run until validation is within 0.5 points of exact's best, times the epoch behind the link and the share of a switch."},
-		Tables: append([]bench.Table{x.scores(), x.otherScores(), x.reached()}, x.links.table(), x.chunkings(x.cuts)), Figures: []bench.Figure{x.seen(x.cuts)}}
+		Tables:  append([]bench.Table{x.scores(), x.otherScores(), x.reached()}, x.links.table(), epochs, x.chunkings(x.cuts)),
+		Figures: []bench.Figure{x.seen(x.cuts), faster}}
 }
 
 // scores are Tables 4, 7 and 11.
