@@ -133,7 +133,11 @@ const wantID = "a vertex id (a number from 0 on; names become numbers with data 
 // id reads the id of a vertex.
 func (l *edgeText) id() (id int64, err error) {
 	if l.words == nil {
-		if id, err = l.t.ID(wantID); err == nil {
+		want := wantID
+		if l.t.AtSeparator() {
+			want = wantID + "; lines without any field are left out by data tables"
+		}
+		if id, err = l.t.ID(want); err == nil {
 			err = l.check(id)
 		}
 		return id, err

@@ -34,7 +34,7 @@ func (w *idNames) number(name []byte) (int32, error) {
 	case w.fixed:
 		return 0, fmt.Errorf("%.40q is no vertex of %s", name, fields.IDsFile)
 	case fields.Unknown(string(name)):
-		return 0, fmt.Errorf("found %q, want the id of a vertex", name)
+		return 0, fmt.Errorf("found %q, want the id of a vertex (lines without any field are left out by data tables)", name)
 	case len(w.names) == check.MaxDim:
 		return 0, fmt.Errorf("there are more than %d vertices", check.MaxDim)
 	}
@@ -107,6 +107,11 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		l.head, l.columns, l.kind = true, columns, found.Kind
 		l.noteColumns(d, names)
 	}
+	if l.head && len(head) > 1 && namesRow(head[1], len(names)) {
+		l.t.SkipLine()
+		l.t.Next()
+		return l.t.FaultHere("has a field more than the line of names: if the first is the name of the row, as R writes it, `capgnn data tables --links FILE --out NEW` reads the file")
+	}
 	edge := head[0]
 	if l.head {
 		edge = nil
@@ -125,6 +130,12 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		columns = nil
 	}
 	return l.takeNames(d, names, maybe, columns)
+}
+
+// namesRow reports whether the first field of a line below names of so many columns may be one more, the name of the row: 1, or text.
+func namesRow(line []string, columns int) bool {
+	_, number := fields.Number(line[0])
+	return len(line) == columns+1 && line[columns] != "" && !strings.HasPrefix(line[columns], "{") && (line[0] == "1" || !number)
 }
 
 // oddID says what in the fields of an edge is no id, but a mark that other programs write around ids; "": nothing is.
@@ -231,5 +242,11 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 		d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
 	}
 	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), fields.Quoted(w.names))
+	if i := slices.IndexFunc(w.names, func(name string) bool {
+		_, number := fields.Number(name)
+		return number && strings.ContainsAny(name, "eE")
+	}); i >= 0 {
+		d.Note("ids such as %.40q are names, and not the numbers they stand for: if ids are numbers, write all their digits (R: options(scipen = 99))", w.names[i])
+	}
 	return nil
 }

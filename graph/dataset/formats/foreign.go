@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zip"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 	"capgnn/internal/regular"
@@ -142,6 +143,7 @@ var byText = []struct {
 	{regexp.MustCompile(`(?s)^\{.*"(nodes|links|directed|multigraph)"\s*:`), foreign{"a JSON graph",
 		`d = json.load(open(IN)); ` + storeOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
 	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", writeLines}},
+	{fields.SQL, foreign{"an SQL dump", ": write each table of the database as CSV (mysql --batch, psql --csv, sqlite3 -csv), for `capgnn data tables`"}},
 	{regexp.MustCompile(`^(\S+[ \t,;|]0\r?\n)*\S+[ \t,;|][1-9][0-9]*\r?\n[^{\n]+[ \t,;|]\{.*\}`), multilineList},
 }
 

@@ -52,6 +52,8 @@ func TestForeign(t *testing.T) {
 		{"web.graph", "% c\n3 2\n2\n1 3\n2\n", "a METIS graph", ": write edges `from,to` (line v: neighbours of v; lone vertices get lost)"},
 		{"web.graph", "3 2 1\n2 5\n1 5 3 1\n2 1\n", "a METIS graph", "lines `from,to,weight`"},
 		{"web.adjlist", "0 1 2\n1 2\n", "an adjacency list", `capgnn.to_store(networkx.read_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
+		{"web.sql", "-- MySQL dump\n/*!40101 SET x */;\nCREATE TABLE `a` (x int);\n", "an SQL dump", ": write each table of the database as CSV ("},
+		{"web.csv", "\ufeffinsert into a values (1, 2);\r\n", "an SQL dump", "for `capgnn data tables`"},
 		{"web.adj", "a,b,c\n", "an adjacency list", `read_adjlist(PATH, delimiter=",", create_using=networkx.DiGraph), "web")`},
 		{"web.adjlist", "# GMT\n0 2\n1 {}\n2 {'weight': 3}\n1 0\n", "a multiline adjacency list", `networkx.read_multiline_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
 		{"web.txt", "z 0\r\na 1\r\nb {}\r\n", "a multiline adjacency list", nx + `read_multiline_adjlist(PATH, create`},

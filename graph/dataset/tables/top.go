@@ -59,7 +59,7 @@ var otherTexts = []struct {
 	{regexp.MustCompile(`(?is)^\s*\{.*"(nodes|links)"\s*:\s*\[`), "a JSON graph", "`capgnn data import FILE --out NEW` says which line of Python reads it"},
 	{regexp.MustCompile(`^\s*\{\s*"[^\n]*\}\s*\n\s*\{`), "lines of JSON", `pandas.read_json("FILE", lines=True).to_csv("NEW.csv", index=False)`},
 	{regexp.MustCompile(`^\s*(\{\s*["}]|\[\s*[\[{])`), "JSON", `pandas.read_json("FILE").to_csv("NEW.csv", index=False)`},
-	{regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/;?)*(create\s+(temporary\s+)?(table|database|schema|type|view|sequence|extension)\s|insert\s+into\s|drop\s+table\s|copy\s+\S+\s*\(|set\s+\S+\s*=|pragma\s+\w+\s*=|use\s+\S+\s*;\s*\n)`), "an SQL dump",
+	{fields.SQL, "an SQL dump",
 		`write each table of the database: mysql --batch -e "select * from TABLE" DB > NEW.tsv, psql --csv -c "select * from TABLE" DB > NEW.csv, or sqlite3 -header -csv DB "select * from TABLE" > NEW.csv`},
 }
 

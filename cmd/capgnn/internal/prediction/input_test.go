@@ -73,7 +73,7 @@ func TestFits(t *testing.T) {
 		"one-hot": {func(p *Prediction, d *dataset.Dataset) {
 			p.Config.Features, d.Features.Cols = dataset.FeaturesOneHot, 1
 		}, "`capgnn train --features degree`", false},
-		"classes":   {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "has 4 classes, the model of", false},
+		"classes":   {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "gives 3: class 3 of the data set is not in the run: predict without labels (they are not needed), or with those of the run's classes alone", false},
 		"no labels": {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "", false},
 		"several":   {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Targets = nil, []uint8{0, 1, 1} }, "one label per vertex, the other several", false},
 		"unfinished": {func(p *Prediction, d *dataset.Dataset) {

@@ -2,10 +2,15 @@ package fields
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// SQL is how dumps of databases begin.
+var SQL = regexp.MustCompile(`(?is)^(\s|;|--[^\n]*\n|/\*.*?\*/)*(create\s+(temporary\s+)?(table|database|schema|type|view|sequence|extension)\s|` +
+	`insert\s+into\s|drop\s+table\s|copy\s+\S+\s*\(|set\s+\S+\s*=|pragma\s+\w+\s*=|use\s+\S+\s*;\s*\n)`)
 
 // Number reads the field of a table as a finite number: decimal, with a point, as tables have them. Codes such as 20_29 and 0x1F,
 // "inf" and "nan", and numbers beyond float64 are none.

@@ -19,7 +19,11 @@ var between = map[byte]string{',': "commas", ';': "semicolons", ' ': "blanks or 
 func (t *Reader) Separator() (more bool, err error) {
 	c := t.peek()
 	if c != ' ' && c != '\t' && c != '\r' && c != ',' && c != ';' && c != '\n' {
-		return false, t.Unexpected("a comma, a blank or the end of the line")
+		hint := ""
+		if c == 'e' || c == 'E' {
+			hint = " (of a number such as 2e+06 write all digits)"
+		}
+		return false, t.Unexpected("a comma, a blank or the end of the line" + hint)
 	}
 	at := t.at()
 	t.blanks()
@@ -33,12 +37,15 @@ func (t *Reader) Separator() (more bool, err error) {
 		return false, nil
 	}
 	if t.sep != 0 && t.sep != sep {
-		return false, t.FaultAt(at, t.line, "fields stand between %s and between %s in one line: write decimal commas as points, and put one character between all fields",
+		return false, t.FaultAt(at, t.line, "fields stand between %s and between %s in one line: write decimal commas as points, and put one character between all fields (of a table whose first line names the columns, data tables reads decimal commas)",
 			between[t.sep], between[sep])
 	}
 	t.sep = sep
 	return true, nil
 }
+
+// AtSeparator reports whether a comma or a semicolon comes next.
+func (t *Reader) AtSeparator() bool { c := t.peek(); return c == ',' || c == ';' }
 
 // ID reads a whole number from 0, which may be written as 1.0 or "1".
 func (t *Reader) ID(want string) (v int64, err error) {
