@@ -73,7 +73,11 @@ func TestFits(t *testing.T) {
 		"one-hot": {func(p *Prediction, d *dataset.Dataset) {
 			p.Config.Features, d.Features.Cols = dataset.FeaturesOneHot, 1
 		}, "`capgnn train --features degree`", false},
-		"classes":   {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "gives 3: class 3 of the data set is not in the run: predict without labels (they are not needed), or with those of the run's classes alone", false},
+		"classes":       {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "gives 3: class 3 of the data set is not in the run: predict without labels (they are not needed), or with those of the run's classes alone", false},
+		"fewer classes": {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 2 }, "class 2 of the run is not in the data set: ", false},
+		"a class more by name": {func(p *Prediction, d *dataset.Dataset) {
+			d.Classes, d.ClassNames, p.names.Classes = 4, []string{"a", "b", "new", "c"}, []string{"a", "b", "c"}
+		}, `class "new" of the data set is not in the run: predict without labels`, false},
 		"no labels": {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "", false},
 		"several":   {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Targets = nil, []uint8{0, 1, 1} }, "one label per vertex, the other several", false},
 		"unfinished": {func(p *Prediction, d *dataset.Dataset) {
