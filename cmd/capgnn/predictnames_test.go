@@ -76,7 +76,7 @@ func TestPredictByNames(t *testing.T) {
 	}
 	train("run", "--standardize", "train")
 	train("raw", "--model", "sage", "--seeds", "1,2", "--epochs", "200")
-	s.fails(term.ExitUsage, []string{"--run raw: the folder has runs in it, as train's --seeds makes them: name one, such as raw/seed-1 (of 2)"}, "predict", "--run", "raw", "--out", "out.csv")
+	s.fails(term.ExitUsage, []string{"--run raw: no run there: the folder has runs in it, as train's --seeds makes them: name one, such as raw/seed-1 (of 2)"}, "predict", "--run", "raw", "--out", "out.csv")
 	train("steps", "--standardize", "train", "--batch-size", "40", "--fanout", "3,3,3")
 	for _, run := range []string{"run", "raw/seed-2", "steps"} {
 		var kept struct{ Columns, Classes []string }
