@@ -148,9 +148,6 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	case p.What != prediction.PCA && ext != ".npy" && ext != ".csv":
 		return nil, term.Usagef("--out %s: end the name in .npy or .csv", p.Out)
 	}
-	if info, err := os.Stat(filepath.Dir(p.Out)); c.IsSet("out") && (err != nil || !info.IsDir()) {
-		return nil, term.Usagef("--out %s: there is no folder %s: make it first", p.Out, filepath.Dir(p.Out))
-	}
 	if err := term.CheckOut("out", p.Out); err != nil {
 		return nil, err
 	}

@@ -149,6 +149,12 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 	if text, err := os.ReadFile(s.path("target")); err != nil || string(text) != "mine" || term.Exists(s.path("nowhere")) || term.Exists(s.path("link.svg")) {
 		t.Errorf("a link was written through: %q, %v", text, err)
 	}
+	if err := os.Symlink("self", s.path("self")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"none/x": "--out: there is no folder none: make it first", "target/x": "target is a file, no folder", "self": "self is a link to self", "ahead/x": "ahead is a link to nowhere"} {
+		s.fails(term.ExitUsage, []string{want}, append(parts, "--out", name)...)
+	}
 	kind := func(name string) os.FileMode {
 		info, err := os.Stat(s.path(name))
 		if err != nil {

@@ -27,15 +27,19 @@ func (e *Special) Error() string {
 // what it leads to as it is.
 func Check(path string) error {
 	stream, err := target(path)
-	if err != nil || stream != nil {
+	var special *Special
+	if stream != nil || errors.As(err, &special) {
 		return err
 	}
 	if to, unread := os.Readlink(path); unread == nil {
 		return &Special{path, "a link to " + to}
 	}
-	info, err := os.Stat(filepath.Dir(path))
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", filepath.Dir(path))
+	dir := filepath.Dir(path)
+	if err := regular.CheckPlace(dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s: make it first", dir)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func TestSpecial(t *testing.T) {
 	if err := errors.Join(Check(at("new")), Check("/dev/stdout")); err != nil {
 		t.Error(err)
 	}
-	if err := Check(at("none/new")); !errors.Is(err, fs.ErrNotExist) {
+	if err := Check(at("none/new")); err == nil || !strings.Contains(err.Error(), "there is no folder") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }
