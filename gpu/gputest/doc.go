@@ -16,6 +16,10 @@
 // of float32: the standard deviation of a sum of k independent roundings is below u·√k·Σ|terms|, and 8 more roundings pay
 // for scales, exponentials and the like. Terms below the range of float32 may be flushed to 0 (see flushed). Where a result passes through more than one sum, the case states its terms.
 //
+// Tensor cores cut off what they add at about 2⁻²³ of the sum, once for 16 of k (8 on sm_80): at k = 1000, the longest sum,
+// by at most 125 (250) u·Σ|terms|, if all terms have one sign and each cut is the largest. The tolerance is 127 there, and
+// terms have both signs, so partial sums are about √k terms large. Products of two bf16 are exact in float32.
+//
 // # Source
 //
 // The doc comments of gpu.Ops.
