@@ -143,6 +143,9 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 			continue
 		}
 		sure = sure && strings.Trim(line, "0123456789+-.,; \t\r") == ""
+		if count == 0 && numberHeader.MatchString(line) {
+			return nil, nil, false, false
+		}
 		separators := separator.FindAllString(line, -1)
 		all := separator.Split(line, -1)
 		for i, s := range separators {
@@ -175,6 +178,9 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 	}
 	return edges, weights, ok && len(edges) > 0, sure
 }
+
+// numberHeader is a header of pandas with an index, whose lines have a field more than the twin knows.
+var numberHeader = regexp.MustCompile(`^[,;][ \t]*0`)
 
 var separator = regexp.MustCompile("[ \t\r]*[,;][ \t\r]*|[ \t\r]+")
 
@@ -253,6 +259,7 @@ func TestEdgeListFaults(t *testing.T) {
 		"0 1\n\n2 x":                     "byte 7: line 3: found 'x', want a vertex id (a number from 0 on; names become numbers with data tables)",
 		"0 1\n-2 1":                      "byte 4: line 2: found '-', want a vertex id (a number from 0 on; names become numbers with data tables)",
 		"0 1\n1.5 1":                     "byte 4: line 2: found a number that is not whole, want a vertex id",
+		";0;1\n;5;3":                     "byte 0: line 1: this line and the next begin with an empty field: delete the first column",
 		"0,,1":                           "byte 2: line 1: found ',', want a vertex id (a number from 0 on; names become numbers with data tables)",
 		"0 1 1e39":                       "byte 4: line 1: value 1e39 does not fit float32",
 		"0 1 nan":                        "byte 4: line 1: the edge has the weight NaN; weights must be finite",

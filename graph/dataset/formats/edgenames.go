@@ -84,6 +84,8 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	switch {
 	case (l.numbers || sure) && wrong != nil:
 		return fault(wrong)
+	case sure && len(head) > 1 && head[1][0] == "":
+		return fault(fmt.Errorf("this line and the next begin with an empty field: delete the first column"))
 	case l.numbers || sure:
 		l.head, l.columns, l.kind = true, columns, found.Kind
 		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
