@@ -122,8 +122,12 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				most[unit] = r.most(part, unit, merged)
 			}
 			n, work := slices.Max(most), int64(moreWork)
-			few := n > 0 && n < fewRoots && r.isolation == nil // which has a probe of its own
-			for k := 0; k < drawn*r.units || few && work > 0 && k < (drawn+run)*r.units; k++ {
+			few := n > 0 && n < fewRoots
+			var largest []int
+			if r.isolation != nil {
+				largest = r.isolation.largest(part, r.steps)
+			}
+			for k := 0; k < drawn*r.units+len(largest) || few && work > 0 && k < (drawn+run)*r.units; k++ {
 				if err := ctx.Err(); err != nil {
 					return nil, 0, err
 				}
@@ -133,7 +137,15 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					batch = step - drawn
 				}
 				if i := r.isolation; i != nil {
-					batch = i.probe(s, &g, batch, k, drawn, r.steps)
+					switch at := k - drawn; {
+					case at < 0:
+						batch = i.spread(batch, k, drawn, r.steps)
+					case at < len(largest):
+						batch = largest[at]
+					default:
+						batch -= len(largest)
+					}
+					work -= i.look(s, &g, batch, r.steps)
 				}
 				x.unit = k % r.units
 				x.roots = r.merged(batch, part, x.unit, merged, x.roots)

@@ -1,7 +1,9 @@
 package minibatch
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -66,6 +68,7 @@ type isolation struct {
 	chunks.Isolated
 	p      *learn.Problem
 	cut    *chunks.Cut
+	edges  [][]int64 // among the members of two chunks, in one direction
 	course chunks.Course
 	train  []bool         // by vertex
 	place  []int32        // of every vertex in its chunk
@@ -96,6 +99,7 @@ func newIsolation(p *learn.Problem, o *Options) *isolation {
 	if s.cut, err = chunks.New(o.Isolated.Of, o.chunks()); err != nil {
 		panic(err)
 	}
+	s.edges = s.cut.Between(p.Graph)
 	turn := chunks.Rotation{Chunks: s.cut.Chunks()}
 	s.course = chunks.Course{Phases: chunks.Phases{Rotation: turn, Workers: len(o.Devices)}, Targets: s.Targets,
 		Schedule: chunks.Schedule{Rotation: turn, Epochs: max(1, o.Epochs)}, Training: make([]int, turn.Chunks)}
@@ -358,17 +362,16 @@ func (s *isolation) wait() *ahead {
 
 // bytes is what pairs of some workers take at most, those that are held and those behind them, and what all share.
 func (s *isolation) bytes(own graph.Range) gpu.Bytes {
-	between, n := s.cut.Between(s.p.Graph), int64(len(s.place))
+	n := int64(len(s.place))
 	all := 13 * n // place, train, members of chunks, and workers of vertices
 	for worker := own.Lo; worker < own.Hi; worker++ {
 		most := int64(0)
 		for _, part := range s.course.PartsOf(worker) {
 			for shift := 1; shift <= s.course.Shifts(); shift++ {
 				at := s.course.Pair(part, shift)
-				a, b := at.Base, at.Added
-				size := 20 * int64(len(s.cut.Members[a])+len(s.cut.Members[b])) // of the view, and weights
+				size := 20 * int64(len(s.cut.Members[at.Base])+len(s.cut.Members[at.Added])) // of the view, and weights
 				if s.course.Chunks > 2 {
-					size += 8*(n+1) + 4*(between[a][a]+between[a][b]+between[b][a]+between[b][b])
+					size += 8*(n+1) + 4*s.within(at)
 				}
 				most = max(most, size)
 			}
@@ -406,21 +409,50 @@ func (s *isolation) horizon(step, steps int) int {
 	return epoch * steps
 }
 
-// mostProbed is how many super-epochs are looked at to see how large steps are.
+// within returns how many edges are among the members of a pair.
+func (s *isolation) within(at chunks.Pair) int64 {
+	a, b := at.Base, at.Added
+	return s.edges[a][a] + s.edges[a][b] + s.edges[b][a] + s.edges[b][b]
+}
+
+// mostProbed is how many super-epochs are looked at to see how large steps are, and how many pairs of a worker for how
+// large they can get.
 const mostProbed = 4
 
-// probe has a sampler and a stage look at the k-th of so many steps that are sampled before a run, and returns which
-// one that is: they are of several super-epochs.
-func (s *isolation) probe(x *sample.Sampler, g *stage, batch, k, all, steps int) int {
-	if batch < steps {
-		epochs := s.course.Schedule.Epochs
-		some := min(mostProbed, s.course.Shifts(), epochs)
-		batch += epochs * (k * some / all) / some * steps
+// largest returns the first steps of a run in which a worker holds the pairs that have the most edges.
+func (s *isolation) largest(worker, steps int) (list []int) {
+	size := map[int]int64{} // by step
+	for phase := range s.course.Count() {
+		part := s.course.Part(phase, worker)
+		for epoch := range s.course.Schedule.Epochs {
+			if shift := s.shift(epoch); part >= 0 && (epoch == 0 || shift != s.shift(epoch-1)) {
+				step := epoch*steps + s.steps[phase]
+				size[step] = s.within(s.course.Pair(part, shift))
+				list = append(list, step)
+			}
+		}
 	}
+	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b)) })
+	return list[:min(mostProbed, len(list))]
+}
+
+// spread returns which step is the k-th of so many that are sampled before a run: they are of several super-epochs.
+func (s *isolation) spread(batch, k, all, steps int) int {
+	if batch >= steps {
+		return batch
+	}
+	epochs := s.course.Schedule.Epochs
+	some := min(mostProbed, s.course.Shifts(), epochs)
+	return batch + epochs*(k*some/all)/some*steps
+}
+
+// look has a sampler and a stage look at a step of a run, and returns how many edges the pair has if it was made anew.
+func (s *isolation) look(x *sample.Sampler, g *stage, batch, steps int) (edges int64) {
 	at := s.at(batch/steps, batch%steps)
 	if part := s.course.Part(at.Phase, g.part); g.pair == nil || g.pair.part != part || g.pair.shift != at.Shift {
 		g.pair = s.pairOf(part, at.Shift)
+		edges = g.pair.graph.Edges()
 	}
 	g.pair.within(x)
-	return batch
+	return edges
 }

@@ -238,11 +238,14 @@ func TestIsolatedOptions(t *testing.T) {
 // A plan's bounds hold for pairs of any super-epoch, and say how many steps an epoch has.
 func TestIsolatedPlan(t *testing.T) {
 	for k, how := range []chunks.Isolated{{Chunks: 4}, {Chunks: 6, Targets: chunks.Both, Correction: chunks.Uniform},
-		{Chunks: 9, Correction: chunks.Inclusion, AllLayers: true}} {
+		{Chunks: 9, Correction: chunks.Inclusion, AllLayers: true}, {Chunks: 12, AllLayers: true}} {
 		p, m := task{vertices: 2000, sparse: k == 1}.make(t, gnn.SAGE)
-		o := isolatedOptions(t, m, how, p.Vertices(), []int{4, 2, 1}[k])
+		o := isolatedOptions(t, m, how, p.Vertices(), []int{4, 2, 1, 12}[k])
 		for v := range o.Isolated.Of { // of unequal sizes
 			o.Isolated.Of[v] = int32(v*v/p.Vertices()) % int32(how.Chunks)
+			if k == 3 && v%10 > 0 { // two large chunks, which meet in one super-epoch
+				o.Isolated.Of[v] = int32(v % 2 * 5)
+			}
 		}
 		o.Epochs, o.EvalEvery, o.Sampling.BatchSize = 2*how.Chunks, 1, 100
 		plan, err := Plan(t.Context(), p, o)
