@@ -244,6 +244,9 @@ func (d *design) settle(p *learn.Problem, o *Options) {
 		d.sums = false
 	}
 	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
+	if o.Sampling.Ladies {
+		d.rules.Ladies = max(1, min(o.Sampling.BatchSize, p.TrainingVertices()))
+	}
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]
 	}

@@ -82,7 +82,7 @@ func TestTraceCountsWhatStepsRead(t *testing.T) {
 		for _, kind := range []gnn.Kind{gnn.SAGE, gnn.GCN} {
 			p, m := task{vertices: 400}.make(t, kind)
 			m.Layers = 2
-			for _, s := range []Sampling{{}, {Local: true}, {Place: Home}, {Place: Hop}, {Place: Hop, NoGather: true}} {
+			for _, s := range []Sampling{{}, {Local: true}, {Place: Home}, {Place: Hop}, {Place: Hop, NoGather: true}, {Ladies: true}, {Ladies: true, Place: Hop}} {
 				s.BatchSize, s.Fanout = 40, fanout
 				o := Options{Model: m, Sampling: s, Part: partsOf(p.Vertices(), parts)}
 				tr := NewTrace(p, o, parts)

@@ -14,6 +14,7 @@ type extent struct {
 	roots, ids int
 	missing    int // of the ids, those whose rows the device does not keep, where it keeps some; before that is decided, those of other parts
 	features   int // entries of sparse features of the ids
+	candidates int // of layers that are drawn
 	hops       []hopExtent
 }
 
@@ -21,14 +22,15 @@ type extent struct {
 type hopExtent struct {
 	rows, cols, entries int
 	scaled              bool // some rows keep fewer neighbours than they have
+	weighed             bool // and columns weigh differently
 }
 
 // of makes e that of a stack. sparse are features that travel as they are stored, else nil.
 func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
-	e.roots, e.ids, e.features, e.hops = st.Roots, len(st.IDs), 0, e.hops[:0]
+	e.roots, e.ids, e.features, e.candidates, e.hops = st.Roots, len(st.IDs), 0, st.Candidates, e.hops[:0]
 	for h := range st.Blocks {
 		b := &st.Blocks[h]
-		e.hops = append(e.hops, hopExtent{b.Rows, b.Cols, len(b.Indices), b.Ratio != nil})
+		e.hops = append(e.hops, hopExtent{b.Rows, b.Cols, len(b.Indices), b.Ratio != nil, b.Weight != nil})
 	}
 	if sparse != nil {
 		for _, v := range st.IDs {
@@ -40,12 +42,14 @@ func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
 // cover makes e as large as x in everything.
 func (e *extent) cover(x *extent) {
 	e.roots, e.ids, e.missing, e.features = max(e.roots, x.roots), max(e.ids, x.ids), max(e.missing, x.missing), max(e.features, x.features)
+	e.candidates = max(e.candidates, x.candidates)
 	for len(e.hops) < len(x.hops) {
 		e.hops = append(e.hops, hopExtent{})
 	}
 	for h, y := range x.hops {
 		a := &e.hops[h]
 		a.rows, a.cols, a.entries, a.scaled = max(a.rows, y.rows), max(a.cols, y.cols), max(a.entries, y.entries), a.scaled || y.scaled
+		a.weighed = a.weighed || y.weighed
 	}
 }
 
@@ -64,6 +68,7 @@ func (e *extent) grow(roots, n int) {
 	had := max(1, e.roots)
 	more := func(x int) int { return (x*roots + had - 1) / had }
 	e.roots, e.ids, e.missing, e.features = roots, min(n, more(e.ids)), min(n, more(e.missing)), more(e.features)
+	e.candidates = min(n, more(e.candidates))
 	for h := range e.hops {
 		x := &e.hops[h]
 		x.rows, x.cols, x.entries = min(n, more(x.rows)), min(n, more(x.cols)), more(x.entries)
@@ -94,12 +99,12 @@ func (e *extent) ample(n int, drawn bool) extent {
 		had := max(1, e.roots)
 		return max(withSlack(x, e.roots), (x*a.roots+had-1)/had)
 	}
-	a.missing, a.features = min(n, more(e.missing)), more(e.features)
+	a.missing, a.features, a.candidates = min(n, more(e.missing)), more(e.features), min(n, more(e.candidates))
 	if len(e.hops) > 0 || drawn {
 		a.ids = min(n, more(e.ids))
 	}
 	for h, x := range e.hops {
-		y := hopExtent{rows: a.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled}
+		y := hopExtent{rows: a.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled, weighed: x.weighed}
 		if h > 0 {
 			y.rows = a.hops[h-1].cols
 		}

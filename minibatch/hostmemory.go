@@ -110,6 +110,9 @@ func stackBytes(e *extent) gpu.Bytes {
 		if h.scaled {
 			n += 4 * h.rows * 9 / 8
 		}
+		if h.weighed {
+			n += 4 * h.cols * 9 / 8
+		}
 	}
 	return gpu.Bytes(n)
 }
@@ -164,7 +167,7 @@ func (x *sizing) samplers() (n gpu.Bytes) {
 		for _, h := range e.hops {
 			entries = max(entries, h.entries)
 		}
-		n += gpu.Bytes(x.o.Sampling.Samplers) * gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries))
+		n += gpu.Bytes(x.o.Sampling.Samplers) * gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries, e.candidates))
 	}
 	return n
 }

@@ -21,6 +21,8 @@ import (
 type Sampling struct {
 	BatchSize int   // roots of a step over all parts, ≥ 1; more than there are training vertices: all of them
 	Fanout    []int // neighbours by hop, nearest the roots first, as many as layers; sample.All = every in-neighbour
+	// Ladies has hops draw layers (package sample): Fanout says how many vertices each draws for a step, of which a part draws as large a share as it has of the roots.
+	Ladies bool
 	// Local has every part take roots among its own vertices, as many steps on every part. Otherwise parts share the roots of one order over all parts.
 	Local    bool
 	Prefetch int // steps that are sampled ahead; 0 = 3. Results do not depend on it
@@ -148,6 +150,9 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)
 	errs = append(errs, o.checkIsolated(p)...)
+	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Kind.Attends()) {
+		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))
+	}
 	errs = append(errs, p.SuitsWeights(o.Model.Kind))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))

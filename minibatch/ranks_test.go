@@ -163,6 +163,9 @@ func TestRanksTrainAlike(t *testing.T) {
 			if place.set(&o.Sampling); !kind.Attends() && i < 2 {
 				o.Sampling.Fanout = []int{4, 3, sample.All}
 			}
+			if i%2 == 0 && !kind.Attends() {
+				o.Sampling.Ladies, o.Sampling.Fanout[0], o.Sampling.Fanout[1] = true, 40, 30
+			}
 			if k == 0 {
 				o.Optimizer.Clip = 0.1
 			}

@@ -178,7 +178,7 @@ func keptBytes(x *sample.Stack) (n gpu.Bytes) {
 	n = 4 * gpu.Bytes(len(x.IDs))
 	for i := range x.Blocks {
 		b := &x.Blocks[i]
-		n += 8*gpu.Bytes(len(b.Begin)) + 4*gpu.Bytes(len(b.Indices)+len(b.Ratio))
+		n += 8*gpu.Bytes(len(b.Begin)) + 4*gpu.Bytes(len(b.Indices)+len(b.Ratio)+len(b.Weight))
 	}
 	return n
 }

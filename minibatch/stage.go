@@ -204,7 +204,7 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
 	}
 	h := e.hops[a.hop]
 	s.rows, s.src = h.rows, h.cols
-	values := a.loops && h.scaled || g.p.Weighted() || a.weighs
+	values := a.loops && h.scaled || h.weighed || g.p.Weighted() || a.weighs
 	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
 	if a.spreads {
 		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
@@ -277,7 +277,7 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 		g.scaling.BlockRows(s.scale.on(mem)[:0], st.IDs[:b.Rows], b.Ratio)
 	}
 	if s.forward.values.n > 0 {
-		g.putValues(s.forward.values.on(mem), a, b, st.IDs, b.Ratio, false)
+		g.putValues(s.forward.values.on(mem), a, b, st.IDs, b, false)
 	}
 	if !a.spreads {
 		return
@@ -285,13 +285,14 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 	t := sample.Block{Begin: s.backward.begin.on(mem), Indices: s.backward.indices.on(mem)}
 	b.Transpose(&t)
 	if s.backward.values.n > 0 {
-		g.putValues(s.backward.values.on(mem), a, &t, st.IDs, b.Ratio, true)
+		g.putValues(s.backward.values.on(mem), a, &t, st.IDs, b, true)
 	}
 }
 
-// putValues writes the values of a block's entries, or, turned, of those of its transpose: what edges weigh, and what keeps the weight of loops that are added.
-func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
-	g.putPlain(val, a, b, ids, ratio, turned)
+// putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges weigh, what columns do, and what keeps the weight of loops that are added.
+func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
+	g.putPlain(val, a, b, ids, drawn.Ratio, turned)
+	drawn.Weigh(val, b, turned)
 	if a.weighs {
 		g.pair.weighEdges(val, b, ids, turned)
 	}

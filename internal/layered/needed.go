@@ -82,7 +82,7 @@ func (x *needed) draw(o *Options) {
 			x.level[v] = graph.Level(l)
 		}
 	}
-	x.taken += 4*gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots)) + gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most))
+	x.taken += 4*gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots)) + gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most, 0))
 }
 
 // neighbours returns what the row of a vertex reads in a layer, as graph.Loops.Split does. A loop in a sample is an entry as others.

@@ -26,6 +26,7 @@ type Topology struct {
 type Rules struct {
 	Seed     uint64
 	Fanout   []int // how many neighbours a vertex keeps at most, at the hop nearest the roots first; at least 1 each
+	Ladies   int   // more than 0: layer-wise (LADIES). Fanout says how many vertices a hop draws in all for so many roots, for others in proportion
 	AddLoops bool  // as if the topology's Loops were LoopsAdded (GCN, GAT, GATv2)
 }
 
@@ -44,6 +45,7 @@ type Sampler struct {
 	hops   int
 	stands bool
 
+	ladies ladies
 	choice choice
 	ids    []graph.NodeID // of the stack being drawn
 	rows   []row          // of a chunk
@@ -72,6 +74,7 @@ func New(t Topology, r Rules) *Sampler {
 		}
 	}
 	s := &Sampler{graph: t.Graph, fanout: r.Fanout, key: gpu.SeedKey(r.Seed), added: r.AddLoops || t.Loops == graph.LoopsAdded}
+	s.ladies.roots = r.Ladies
 	n := t.Graph.Rows()
 	if s.added || t.Loops == graph.LoopsRemoved {
 		s.loops = newLoops(t.Graph)
@@ -121,7 +124,7 @@ func (s *Sampler) neighbours(v graph.NodeID, r *row) int {
 
 // Draw makes st what the roots read in a step. Roots are distinct; there may be none.
 func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
-	st.Step, st.Roots, st.Edges = step, len(roots), 0
+	st.Step, st.Roots, st.Edges, st.Candidates = step, len(roots), 0, 0
 	st.Blocks = resized(st.Blocks, len(s.fanout))
 	s.cols = resized(s.cols, len(roots))
 	s.index.begin()
@@ -129,8 +132,12 @@ func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
 	if len(s.ids) != len(roots) {
 		panic(fmt.Sprintf("sample: %d of %d roots are distinct", len(s.ids), len(roots)))
 	}
-	for h := range s.fanout {
-		s.hop(st, h)
+	for h, fanout := range s.fanout {
+		if s.ladies.roots > 0 && fanout < All {
+			s.layer(st, h, fanout)
+		} else {
+			s.hop(st, h, fanout)
+		}
 	}
 	st.IDs = resized(st.IDs, len(s.ids))
 	copy(st.IDs, s.ids)
@@ -138,14 +145,14 @@ func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
 
 // hop draws block h: short loops over flat lists for every chunk of rows. The loads of a loop do not depend on each other, so that the
 // processor has many of them under way at once.
-func (s *Sampler) hop(st *Stack, h int) {
+func (s *Sampler) hop(st *Stack, h, fanout int) {
 	b := &st.Blocks[h]
 	s.among(h)
 	b.reset(len(s.ids))
 	for lo := 0; lo < b.Rows; lo += chunk {
 		vertices := s.ids[lo:min(lo+chunk, b.Rows)]
 		s.bound(vertices)
-		s.plan(b, lo, vertices, s.fanout[h])
+		s.plan(b, lo, vertices, fanout)
 		s.draw(vertices, st.Step, h)
 		s.pick(vertices, st.Step, h)
 		s.gather()
@@ -185,7 +192,7 @@ func (s *Sampler) plan(b *Block, lo int, vertices []graph.NodeID, fanout int) {
 			}
 		}
 		if n := s.neighbours(vertices[i], r); n > r.k && r.k > 0 {
-			b.scale(lo+i, n, r.k)
+			b.scale(lo+i, float64(n)/float64(r.k))
 		}
 		entries += r.k
 		end += int64(r.k)

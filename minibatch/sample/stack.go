@@ -13,6 +13,8 @@ type Stack struct {
 	IDs    []graph.NodeID // distinct: the roots, then vertices in order of first sight
 	Blocks []Block        // nearest the roots first
 	Edges  int64          // sampled in all blocks, added loops not counted
+	// Candidates is among how many vertices a hop chose, at most, where hops draw layers.
+	Candidates int
 }
 
 // Block is one hop: the edges from columns (sources) to rows. Row r and column r are the same vertex, the stack's IDs[r].
@@ -21,8 +23,9 @@ type Block struct {
 	Begin      []int64   // len Rows+1: row r holds entries Begin[r] to Begin[r+1]-1
 	Indices    []int32   // columns: the row's own one first where loops are added, then its neighbours in the order of the graph
 	Ratio      []float32 // n/k by row: what a sum over the sampled neighbours is multiplied by, added loops apart; nil: all 1
+	Weight     []float32 // by column: what an entry in it counts besides, in such a sum; nil: 1. Where it is given, Ratio is, too
 
-	ratios []float32 // the memory of Ratio, kept where that is nil
+	ratios, weights []float32 // the memory of Ratio and Weight, kept where these are nil
 }
 
 // reset empties b for rows 0 to rows-1.
@@ -30,11 +33,11 @@ func (b *Block) reset(rows int) {
 	b.Rows = rows
 	b.Begin = append(resized(b.Begin, rows+1)[:0], 0)
 	b.Indices = b.Indices[:0]
-	b.Ratio = nil
+	b.Ratio, b.Weight = nil, nil
 }
 
-// scale notes that row r keeps k of n neighbours, fewer than all.
-func (b *Block) scale(r, n, k int) {
+// scale notes the ratio of row r.
+func (b *Block) scale(r int, ratio float64) {
 	if b.Ratio == nil {
 		b.ratios = resized(b.ratios, b.Rows)
 		for i := range b.ratios {
@@ -42,13 +45,29 @@ func (b *Block) scale(r, n, k int) {
 		}
 		b.Ratio = b.ratios
 	}
-	b.Ratio[r] = float32(float64(n) / float64(k))
+	b.Ratio[r] = float32(ratio)
 }
 
-// Transpose makes into the block with every edge reversed: its row c lists, ascending, the rows of b that list c. Ratio, which
-// belongs to the rows of b, stays there.
+// Weigh multiplies values of the entries of x by what their columns in b weigh. x is b or, turned, its transpose.
+func (b *Block) Weigh(val []float32, x *Block, turned bool) {
+	if b.Weight == nil {
+		return
+	}
+	for r := range len(x.Begin) - 1 {
+		for e := x.Begin[r]; e < x.Begin[r+1]; e++ {
+			c := int32(r)
+			if !turned {
+				c = x.Indices[e]
+			}
+			val[e] *= b.Weight[c]
+		}
+	}
+}
+
+// Transpose makes into the block with every edge reversed: its row c lists, ascending, the rows of b that list c. Ratio and Weight,
+// which belong to the rows and columns of b, stay there.
 func (b *Block) Transpose(into *Block) {
-	into.Rows, into.Cols, into.Ratio = b.Cols, b.Rows, nil
+	into.Rows, into.Cols, into.Ratio, into.Weight = b.Cols, b.Rows, nil, nil
 	begin := resized(into.Begin, b.Cols+2)
 	clear(begin)
 	for _, c := range b.Indices {

@@ -10,6 +10,7 @@ import (
 const (
 	drawStream  = 0x5A000000 // or'ed with the hop
 	orderStream = 0x5B000000
+	layerStream = 0x5C000000 // or'ed with the hop
 )
 
 // words is the random words of one vertex at one hop of one step, in order.
