@@ -338,7 +338,7 @@ func TestPlacesOfDrawnRuns(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(21, uint64(k)))
 		o := d.o
-		o.Storage, o.Sampling.Local = gpu.FP32, false
+		o.Storage, o.Sampling.Local, o.Sampling.Ladies = gpu.FP32, false, false // which draws by place
 		from := gnn.NewWeights(o.Model)
 		from.Init(o.Model.Seed)
 		step, one := r.IntN(60), o

@@ -127,8 +127,12 @@ func (r *Run) fetchChart() *chart {
 // slowestFacts says what a mean epoch has, and which part was the slowest how often.
 func (r *Run) slowestFacts() []Fact {
 	steps, edges := r.meanOf(func(e *Epoch) float64 { return float64(e.Steps) }), r.meanOf(func(e *Epoch) float64 { return float64(e.Edges) })
+	drawn := "fan-outs, nearest the roots first"
+	if first(r.setting("sampler")) == "ladies" {
+		drawn = "vertices that layers draw, nearest the roots first"
+	}
 	facts := []Fact{{"an epoch", fmt.Sprintf("%s steps of %s roots, %s edges", written(count, steps), first(r.setting("batch-size")), written(count, edges))},
-		{"fan-outs, nearest the roots first", first(r.setting("fanout"))}}
+		{drawn, first(r.setting("fanout"))}}
 	if cpu := r.meanOf(func(e *Epoch) float64 { return e.CPUS }); cpu > 0 {
 		facts = append(facts, Fact{"processor time of an epoch", written(seconds, cpu)})
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 )
@@ -49,7 +50,7 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 		verdict = "no, it does not fit"
 	}
 	fmt.Fprintf(t, "fits\t%s\n", verdict)
-	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
+	fmt.Fprintf(t, "epoch\t%s of %s, %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), runfolder.Drawn(p.Sampler, p.Fanout))
 	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
 	if len(p.Parts) > 1 {
 		fmt.Fprintf(t, "\t%s of these rows are fetched from other parts\n", term.Grouped(p.Epoch.Fetched))

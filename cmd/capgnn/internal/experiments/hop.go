@@ -15,9 +15,9 @@ import (
 	"capgnn/rapa"
 )
 
-// hopExperiment is Table 1 and Fig. 5, 7, 14, 16, 22 and 23 of HopGNN, as far as they are counted.
+// hopExperiment is Table 1 and Fig. 5, 7, 14, 16, 18, 19, 22 and 23 of HopGNN, as far as they are counted.
 func hopExperiment() Experiment {
-	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 7, 14, 16, 22 and 23, counted: rows by place of the roots, parts, batch and fan-outs",
+	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 7, 14, 16, 18, 19, 22 and 23, counted: rows by place of the roots, parts, batch and fan-outs; over ranks its Fig. 11 and 20",
 		full: []string{"coauthor_physics", "reddit-like:0.1", "products-like:0.4"}, quick: quickGraphs, plan: planHop}
 }
 
@@ -53,6 +53,7 @@ type hops struct {
 	numbers  []int // of parts
 	epochs   int
 	others   []traced // of Fig. 22 and 23: other batches, fan-outs and layers
+	large    traced   // of Fig. 19
 }
 
 func planHop(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
@@ -61,7 +62,15 @@ func planHop(b *Bench, datasets []string) ([]cell, func() bench.Section, error) 
 	if b.opt.Quick {
 		h.numbers, batches, fans = []int{2, 4}, []int{512}, fans[:1]
 	}
+	large := largeGraph
+	if b.opt.Quick {
+		large = quickLarge
+	}
 	last := datasets[max(0, len(datasets)-1):]
+	if b.opt.Datasets != nil {
+		large = last[0]
+	}
+	h.large = h.at(large, rapa.Multilevel, 4)
 	for _, data := range last {
 		for _, batch := range batches {
 			s := h.at(data, rapa.Multilevel, 4)
@@ -106,7 +115,8 @@ func (h *hops) cells() (cells []cell) {
 	for _, s := range h.others {
 		add(s)
 	}
-	return cells
+	more := h.more(add)
+	return append(cells, more...)
 }
 
 // placed returns the lines of a run by place.
@@ -120,7 +130,7 @@ func (h *hops) placed(s traced) (lines []*bench.Line) {
 func (h *hops) show() bench.Section {
 	return bench.Section{Title: "HopGNN: rows by place of the roots", Text: []string{countedText,
 		fmt.Sprintf("500 roots a part and step, fan-outs %s, no cache. batch: each part computes its share of the step's roots (HopGNN's DGL). hop: a root is computed at its home, in the time step in which its model comes by, each with a request of its own (+MG), or with one for all (gathered, +PG); merged: the time step with fewest roots is spread over the others, which begins with the second epoch: rows of the last. home: all roots of the step at their home in one block, at most 1.05 times the mean. local: each part has an order of its own training vertices (DistDGL).", drawing{fanout: fanouts}.text())},
-		Tables: []bench.Table{h.rows(), h.micrographTable(), h.otherRows(), h.alpha(), h.naiveTable()}, Figures: []bench.Figure{h.figure()}}
+		Tables: []bench.Table{h.rows(), h.localityTable(), h.micrographTable(), h.mergingTable(), h.largeTable(), h.otherRows(), h.alpha(), h.naiveTable()}, Figures: []bench.Figure{h.figure(), h.mergingFigure()}}
 }
 
 // placedColumns are what placedCells writes of a run.
@@ -154,7 +164,7 @@ func (h *hops) rows() bench.Table {
 }
 
 func (h *hops) micrographTable() bench.Table {
-	t := bench.Table{Title: "Table 1: R_micro, share of a root's sample that is at its home", Columns: []string{"data set", "partitioner", "parts", "R_micro %", "R_sub %", "roots at home, largest / mean", "steps within 10 % of the mean %"},
+	t := bench.Table{Title: "Table 1 and section 5.1: R_micro, share of a root's sample that is at its home, and roots", Columns: []string{"data set", "partitioner", "parts", "R_micro %", "R_sub %", "roots at home, largest / mean", "steps within 10 % of the mean %"},
 		Note: "R_sub: share at the part that computes the root in the order of the batch. HopGNN, 2 layers: R_micro 75 % (arxiv, 2 ranks) to 63 % (16), products 95 to 86 %, R_sub 50 to 6 %; load differs by less than 10 % in 97.3 % of the iterations. Ours is before roots beyond 1.05 times the mean move."}
 	h.each(func(s traced) {
 		l := h.b.line(s.id(micro))
@@ -217,14 +227,8 @@ func (b *Bench) micrographs(ctx context.Context, s traced) (*bench.Line, error) 
 	if err != nil {
 		return nil, err
 	}
-	var train []graph.NodeID
-	for v := range graph.NodeID(p.Vertices()) {
-		if p.Trains(v) {
-			train = append(train, v)
-		}
-	}
-	order, l := sample.Order(train, s.seed, 0, nil), newLine()
-	s.nearby(l, p, order[:min(len(order), 2000)], d.part)
+	order, l := sample.Order(trainingOf(p), s.seed, 0, nil), newLine()
+	s.nearby(l, p, order[:min(len(order), shallowRoots)], d.part)
 	batch := (len(order) + t.Steps - 1) / t.Steps
 	s.balance(l, order, batch, d.part)
 	if !p.Features.Sparse() {
@@ -237,9 +241,23 @@ func (b *Bench) micrographs(ctx context.Context, s traced) (*bench.Line, error) 
 	return l, nil
 }
 
+// trainingOf returns the training vertices.
+func trainingOf(p *learn.Problem) (train []graph.NodeID) {
+	for v := range graph.NodeID(p.Vertices()) {
+		if p.Trains(v) {
+			train = append(train, v)
+		}
+	}
+	return train
+}
+
 // nearby writes R_micro and R_sub.
 func (s traced) nearby(l *bench.Line, p *learn.Problem, roots []graph.NodeID, part []int32) {
-	sampler := sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, sample.Rules{Seed: s.seed, Fanout: s.fanout})
+	rules := sample.Rules{Seed: s.seed, Fanout: s.fanout}
+	if s.ladies {
+		rules.Ladies = 1
+	}
+	sampler := sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, rules)
 	var st sample.Stack
 	home, same, all := 0, 0, 0
 	for i, root := range roots {

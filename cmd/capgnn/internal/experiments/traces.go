@@ -29,7 +29,8 @@ type traced struct {
 	place    minibatch.Place
 	local    bool
 	noGather bool
-	merged   int // time steps
+	ladies   bool // layers are drawn
+	merged   int  // time steps
 	epochs   int
 	seed     uint64
 }
@@ -40,6 +41,9 @@ var fanouts = []int{10, 25}
 func (s traced) id(kind string) bench.Cell {
 	c := bench.Cell{"kind": kind, "dataset": s.dataset, "method": string(cmp.Or(s.method, rapa.Multilevel)), "parts": strconv.Itoa(s.parts), "batch": strconv.Itoa(s.batch),
 		"fanout": drawing{fanout: s.fanout}.text(), "roots": s.rootsText(), "epochs": strconv.Itoa(s.epochs), "seed": strconv.FormatUint(s.seed, 10)}
+	if s.ladies {
+		c["sampler"] = runfolder.SamplerLadies
+	}
 	return c
 }
 
@@ -83,7 +87,7 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 		b.divided = &divided{key, plan.Part, cutOf(p.Graph, plan.Part)}
 	}
 	o := minibatch.Options{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Part: b.divided.part,
-		Sampling: minibatch.Sampling{BatchSize: min(s.batch, max(1, p.TrainingVertices()/8)), Fanout: s.fanout, Local: s.local, Place: s.place, NoGather: s.noGather}}
+		Sampling: minibatch.Sampling{BatchSize: min(s.batch, max(1, p.TrainingVertices()/8)), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather}}
 	if s.merged > 0 {
 		o.Sampling.Merged = &s.merged
 	}

@@ -67,7 +67,8 @@ type Config struct {
 	BestBy         string // what of validation chooses the best weights: bestByMetric or bestByLoss
 
 	BatchSize  int                       // roots of a step over all parts, 0 = full batch
-	Fanout     Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
+	Sampler    string                    // SamplerNeighbor or SamplerLadies
+	Fanout     Text[[]int]               // sampled in-neighbours by layer, or vertices that a layer draws, nearest the roots first; nil = by model and features
 	Isolated   Text[*Isolated]           // parts train without rows of each other; nil: they exchange them
 	Sampling   Text[Sampling]            // how steps are made
 	EvalFanout Text[[]int]               // in-neighbours that evaluation samples by layer, nearest the roots first; nil = it reads all
@@ -127,7 +128,7 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
-		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
+		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
 	}

@@ -32,7 +32,10 @@ func Forget(cfg *Config, given []string) {
 	if changed(PartitionOptions...) || changed("plan", isolated) {
 		cfg.PlanKey = ""
 	}
-	if cfg.PlanKey == "" || changed(sampling, batchSize) {
+	if changed(sampler) && !changed(fanOut) {
+		cfg.Set(fanOut, "")
+	}
+	if cfg.PlanKey == "" || changed(sampling, batchSize, sampler) {
 		cfg.Set(merged, "")
 	}
 	if changed(batchSize) {
@@ -54,7 +57,7 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 	if !changed("order") {
 		c.Order = OrderAuto
 	}
-	for _, name := range []string{fanOut, evalFanout, sampling, rowCache, merged} {
+	for _, name := range []string{fanOut, sampler, evalFanout, sampling, rowCache, merged} {
 		if !changed(name) && !c.Sampled() {
 			defaults := Default()
 			c.Set(name, fmt.Sprint(defaults.valueOf(name)))

@@ -129,13 +129,13 @@ type runSampling struct {
 	Fanout    string `json:"fanout"`   // nearest the roots first
 	Sampling  string `json:"sampling"` // as it was settled: fetch is not auto
 	sampledWork
-	how      string
-	Refilled int64 `json:"refilled"` // rows that a resumed run fetched to have its caches again; rows and bytes do not count them
+	drawn, how string
+	Refilled   int64 `json:"refilled"` // rows that a resumed run fetched to have its caches again; rows and bytes do not count them
 }
 
 // AddSampling adds what steps have done to the result of a run that trained on samples, by settings in which nothing is left open.
 func (r *Result) AddSampling(cfg *Config, settled Sampling, t *minibatch.Totals) {
-	r.Sampling = &runSampling{cfg.BatchSize, cfg.Fanout.String(), settled.String(), sampledWorkOf(&t.Counts, t.TrainTime), settled.brief(), t.Refilled}
+	r.Sampling = &runSampling{cfg.BatchSize, cfg.Fanout.String(), settled.String(), sampledWorkOf(&t.Counts, t.TrainTime), Drawn(cfg.Sampler, cfg.Fanout.String()), settled.brief(), t.Refilled}
 	r.Bytes = sampledBytes(t.Usage, t.Bytes)
 }
 
@@ -153,7 +153,7 @@ func (s *runSampling) lines() []string {
 	case rows.Fetched > 0:
 		from += fmt.Sprintf(", %s of them fetched from other parts", term.Grouped(rows.Fetched))
 	}
-	lines := []string{fmt.Sprintf("%s of %s, fan-outs %s", term.Counted(s.Steps, "step"), term.Counted(s.BatchSize, "root"), s.Fanout), s.how,
+	lines := []string{fmt.Sprintf("%s of %s, %s", term.Counted(s.Steps, "step"), term.Counted(s.BatchSize, "root"), s.drawn), s.how,
 		fmt.Sprintf("%s edges, %s", term.Grouped(s.Edges), EdgeRate(s.EdgesPerS)), from}
 	if rows.Prefilled > 0 {
 		lines = append(lines, fmt.Sprintf("%s rows fetched to fill caches", term.Grouped(rows.Prefilled)))

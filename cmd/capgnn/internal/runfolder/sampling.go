@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
 	"capgnn/minibatch"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
@@ -17,10 +18,17 @@ import (
 const (
 	batchSize  = "batch-size"
 	fanOut     = "fanout"
+	sampler    = "sampler"
 	evalFanout = "eval-fanout"
 	sampling   = "sampling"
 	rowCache   = "row-cache"
 	merged     = "merged"
+)
+
+// What --sampler may be.
+const (
+	SamplerNeighbor = "neighbor"
+	SamplerLadies   = "ladies"
 )
 
 // Sampled training where nothing is said.
@@ -73,7 +81,20 @@ func (c *Config) SettleFanout(sparse bool) {
 		drawn = true
 	}
 	fanout := minibatch.DefaultFanout(c.Network(1, 1, false), drawn)
+	for h, n := range fanout {
+		if c.Sampler == SamplerLadies && n != sample.All {
+			fanout[h] = c.BatchSize
+		}
+	}
 	c.Set(fanOut, formatFanout(fanout))
+}
+
+// Drawn says how many neighbours a sampler draws.
+func Drawn(sampler, fanout string) string {
+	if sampler == SamplerLadies {
+		return fmt.Sprintf("layers of %s vertices", fanout)
+	}
+	return "fan-outs " + fanout
 }
 
 // Sampled reports whether the run trains on mini-batches of sampled neighbours.
@@ -122,6 +143,14 @@ func (c *Config) checkSampling(p *problems) {
 			p.add("%s: for sampled training only: add --batch-size, such as --batch-size 1024", list)
 		}
 		return
+	}
+	if p.oneOf(sampler, c.Sampler, SamplerNeighbor, SamplerLadies) && c.Sampler == SamplerLadies {
+		switch {
+		case c.Isolated.Value != nil:
+			p.add("--%s %s with --%s: isolated parts draw neighbours: drop one of them", sampler, c.Sampler, isolated)
+		case gnn.Kind(c.Model).Attends():
+			p.add("--%s %s with --model %s: attention weighs edges by itself: drop one of them", sampler, c.Sampler, c.Model)
+		}
 	}
 	for _, list := range []struct {
 		name string

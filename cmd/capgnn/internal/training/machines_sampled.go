@@ -17,6 +17,7 @@ type SampledMachinePlan struct {
 	Dataset   string `json:"dataset"`
 	Model     string `json:"model"`
 	BatchSize int    `json:"batch_size"`
+	Sampler   string `json:"sampler"`
 	Fanout    string `json:"fanout"` // nearest the roots first
 	Steps     int    `json:"steps"`  // of an epoch
 	Net       string `json:"net"`    // what connects machines; "": nobody says, and there are no times
@@ -74,7 +75,7 @@ func (t *Run) PlanSampledMachines(ctx context.Context) (*SampledMachinePlan, err
 		return nil, err
 	}
 	c := &t.Config
-	p := &SampledMachinePlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Fanout: c.Fanout.String(), Steps: t.stepsPerEpoch(), Net: c.Net.String()}
+	p := &SampledMachinePlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Sampler: c.Sampler, Fanout: c.Fanout.String(), Steps: t.stepsPerEpoch(), Net: c.Net.String()}
 	bar := t.Console.Begin("forecast", int64(len(list)), "machines", 0)
 	defer bar.End()
 	for k := range list {

@@ -54,7 +54,7 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 	model := c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 	opt := minibatch.Options{
 		Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience, Metric: t.metric(), BestByLoss: c.BestByLoss(),
-		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, MeasureMerge: s.Measured, NoGather: s.NoGather,
+		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Ladies: c.Sampler == runfolder.SamplerLadies, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, MeasureMerge: s.Measured, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},

@@ -21,6 +21,7 @@ type SampledPlan struct {
 	Dataset   string       `json:"dataset"`
 	Model     string       `json:"model"`
 	BatchSize int          `json:"batch_size"`
+	Sampler   string       `json:"sampler"`
 	Fanout    string       `json:"fanout"` // nearest the roots first
 	Storage   string       `json:"storage"`
 	Fits      bool         `json:"fits"`
@@ -85,7 +86,7 @@ func (t *Run) planSampled(ctx context.Context) (*SampledPlan, error) {
 		return nil, term.AsUsage(t.Explain(err))
 	}
 	c := &t.Config
-	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Fanout: c.Fanout.String(), Storage: c.Storage, Host: amountOf(m.Host),
+	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Sampler: c.Sampler, Fanout: c.Fanout.String(), Storage: c.Storage, Host: amountOf(m.Host),
 		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
 	p.Host.mapped = m.Mapped
 	for part, memory := range m.Parts {
