@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"capgnn/internal/bench"
 )
@@ -43,7 +44,7 @@ var ranked = map[string]rankedExperiment{
 	"massive": {"MassiveGNN over ranks", 500, []rankWay{sampledWay("distdgl", "distdgl"), sampledWay("massivegnn", "massivegnn"), sampledWay("default", "default")},
 		"MassiveGNN (its Fig. 6): 15 to 40 % less time than DistDGL."},
 	"hop": {"HopGNN over ranks", 500, []rankWay{sampledWay("batch", "default,place=batch,fetch=demand"), sampledWay("hop", "hopgnn"), sampledWay("home", "default,fetch=demand"), sampledWay("default", "default")},
-		"HopGNN (its Fig. 11 and 12, 4 machines with an A100, 10 Gbit/s): 1.3 to 3.1 times as fast as DGL, which is batch; 1.69 times on 2 machines (Fig. 23)."},
+		"HopGNN (its Fig. 11 and 12, 4 machines with an A100, 10 Gbit/s): 1.3 to 3.1 times as fast as DGL, which is batch; 1.69 times on 2 machines (Fig. 23). Fig. 20: with GAT on UK some core of a GPU is busy for 52 % of the time, with DGL 13 %, with P³ 18 %."},
 	"fetch": {"Ways to fetch over ranks", 500, []rankWay{sampledWay("demand", "default,fetch=demand"), sampledWay("rapid", "default,fetch=rapid", "--row-cache", "15%"),
 		sampledWay("massive", "default,fetch=massive", "--row-cache", "15%"), sampledWay("planned", "default,fetch=planned", "--row-cache", "15%"), sampledWay("planned, all", "default,fetch=planned")}, ""},
 }
@@ -97,7 +98,7 @@ func (p *rankedPlan) id(data string, w rankWay, round int) bench.Cell {
 }
 
 func (p *rankedPlan) show() bench.Section {
-	return bench.Section{Title: p.title, Text: []string{p.text()}, Tables: []bench.Table{p.table()}, Figures: []bench.Figure{p.figure()}}
+	return bench.Section{Title: p.title, Text: []string{p.text()}, Tables: []bench.Table{p.table()}, Figures: []bench.Figure{p.figure("Epochs over ranks", "epoch, s", "epoch_s"), p.figure("Share of time that devices compute", "busy, %", "busy")}}
 }
 
 // text says what was run, and where.
@@ -107,7 +108,21 @@ func (p *rankedPlan) text() string {
 		where = "started from outside, rank 0 at " + p.opt.Place.Master + ", over whatever lines connect them"
 	}
 	return fmt.Sprintf("Trained over %d ranks, %s. GraphSAGE of 2 layers, hidden 256, fan-outs %s, %d roots a rank and step, %d epochs without evaluation. Times are medians over %d rounds, in which the ways take turns, of the median epoch behind the first; "+
-		"the ratio is the median of the rounds' ratios. Rows and their bytes are those that parts fetched, counted by step and equal in every round; between ranks: these, requests, gradients and weights, in the mean over all epochs. waits: how long a device had nothing to compute, in the mean. J: energy of whole cards and packages of processors, in the mean over all epochs; busy: share of time, by the driver's last period behind each epoch; empty where no meter could be read.", p.opt.Ranks, where, drawing{fanout: fanouts}.text(), p.roots, p.epochs, p.rounds)
+		"the ratio is the median of the rounds' ratios. Rows and their bytes are those that parts fetched, counted by step and equal in every round; between ranks: these, requests, gradients and weights, in the mean over all epochs. waits: how long a device had nothing to compute, in the mean. processors: how many a rank used, sampling and sending included; devices busy: share of an epoch in which a device computes, in the mean. J: energy of whole cards and packages of processors, in the mean over all epochs; GPUs busy: share of time, by the driver's last period behind each epoch.%s", p.opt.Ranks, where, drawing{fanout: fanouts}.text(), p.roots, p.epochs, p.rounds, p.unread())
+}
+
+// unread names the meters that no run could read.
+func (p *rankedPlan) unread() string {
+	var names []string
+	for _, name := range meterNames {
+		if !p.line(p.id(p.datasets[0], p.ways[0], 0)).Has(name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " Here no meter could be read of: " + strings.Join(names, "; ") + "."
 }
 
 // of returns a value of a way in every round.
@@ -128,13 +143,13 @@ func (p *rankedPlan) faster(data string, w rankWay) (all []float64) {
 }
 
 func (p *rankedPlan) table() bench.Table {
-	t := bench.Table{Title: fmt.Sprintf("%d ranks", p.opt.Ranks), Columns: []string{"data set", "way", "epoch, s", "times as fast as " + p.ways[0].name, "CPU, s", "waits, s", "rows fetched", "MB", "first epoch, MB", "between ranks, MB"}, Note: p.papers}
+	t := bench.Table{Title: fmt.Sprintf("%d ranks", p.opt.Ranks), Columns: []string{"data set", "way", "epoch, s", "times as fast as " + p.ways[0].name, "CPU, s", "waits, s", "rows fetched", "MB", "first epoch, MB", "between ranks, MB", "processors", "devices busy, %"}, Note: p.papers}
 	t.Columns = append(t.Columns, meterNames...)
 	for _, data := range p.datasets {
 		for _, w := range p.ways {
 			mid := func(name string) float64 { return medianOf(p.of(data, w, name)) }
 			row := []string{shortDataset(data), w.name, fmt.Sprintf("%.3f", mid("epoch_s")), fmt.Sprintf("%.2f", medianOf(p.faster(data, w))), fmt.Sprintf("%.2f", mid("cpu_s")), fmt.Sprintf("%.3f", mid("wait_s")),
-				millions(mid("rows")), megabytes(mid("row_bytes")), megabytes(mid("first_bytes")), megabytes(mid("bytes"))}
+				millions(mid("rows")), megabytes(mid("row_bytes")), megabytes(mid("first_bytes")), megabytes(mid("bytes")), fmt.Sprintf("%.2f", mid("processors")), fmt.Sprintf("%.0f", mid("busy"))}
 			for _, name := range meterNames {
 				text := ""
 				if p.line(p.id(data, w, 0)).Has(name) {
@@ -151,13 +166,13 @@ func (p *rankedPlan) table() bench.Table {
 // megabytes writes bytes.
 func megabytes(bytes float64) string { return fmt.Sprintf("%.2f", bytes/1e6) }
 
-// figure is how long epochs take, a panel for each data set.
-func (p *rankedPlan) figure() bench.Figure {
-	f := bench.Figure{Title: "Epochs over ranks"}
+// figure is a value by round, a panel for each data set.
+func (p *rankedPlan) figure(title, axis, value string) bench.Figure {
+	f := bench.Figure{Title: title}
 	for _, data := range p.datasets {
-		panel := bench.Panel{Title: shortDataset(data), X: "round", Y: "epoch, s", FromZero: true, Counts: true}
+		panel := bench.Panel{Title: shortDataset(data), X: "round", Y: axis, FromZero: true, Counts: true}
 		for _, w := range p.ways {
-			s := bench.Series{Name: w.name, Y: p.of(data, w, "epoch_s")}
+			s := bench.Series{Name: w.name, Y: p.of(data, w, value)}
 			for round := range s.Y {
 				s.X = append(s.X, float64(round+1))
 			}

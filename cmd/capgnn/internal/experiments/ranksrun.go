@@ -110,7 +110,8 @@ type epochLine struct {
 	EpochS float64                              `json:"epoch_s"`
 	CPUS   float64                              `json:"cpu_s"`
 	Rows   struct{ Fetched, Prefilled float64 } `json:"rows"`
-	TimeS  struct{ Wait float64 }               `json:"time_s"`
+	TimeS  struct{ Wait, Compute float64 }      `json:"time_s"`
+	Parts  []struct{}                           `json:"part_work"`
 	Bytes  struct{ Rows float64 }               `json:"bytes"`
 	Pairs  []runfolder.RankTraffic              `json:"pairs"`
 }
@@ -133,7 +134,8 @@ func (p *rankedPlan) trained(metrics string) (*bench.Line, error) {
 		for _, x := range e.Pairs {
 			bytes += float64(x.Rows)
 		}
-		for name, x := range map[string]float64{"epoch_s": e.EpochS, "cpu_s": e.CPUS, "rows": e.Rows.Fetched + e.Rows.Prefilled, "row_bytes": e.Bytes.Rows, "bytes": bytes, "wait_s": e.TimeS.Wait / float64(p.opt.Ranks)} {
+		for name, x := range map[string]float64{"epoch_s": e.EpochS, "cpu_s": e.CPUS, "rows": e.Rows.Fetched + e.Rows.Prefilled, "row_bytes": e.Bytes.Rows, "bytes": bytes, "wait_s": e.TimeS.Wait / float64(p.opt.Ranks),
+			"processors": e.CPUS / e.EpochS / float64(p.opt.Ranks), "busy": 100 * e.TimeS.Compute / e.EpochS / float64(max(1, len(e.Parts)))} {
 			l.Series[name] = append(l.Series[name], x)
 		}
 	}
