@@ -10,6 +10,7 @@
 // computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. With Hop it computes one stack for each model that
 // comes by, in time steps; models bring the sums of their gradients along. Package reduce adds the gradients of the parts in part order, and gives every part equal
 // weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
+// With Sampling.Ladies a part's hops draw layers for all of its roots together, so that gradients depend on which part computes a root beyond rounding.
 // The number of threads and of samplers, how far ahead they sample, how rows are fetched and kept, links, ranks, reruns and interruptions change nothing.
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine

@@ -5,7 +5,7 @@
 //
 // # Contract
 //
-// Which neighbours vertex v keeps at hop h of step t is a function of (seed, t, h, v) alone. It does not depend on the other roots, on the
+// Unless layers are drawn (Rules.Ladies), which neighbours vertex v keeps at hop h of step t is a function of (seed, t, h, v) alone. It does not depend on the other roots, on the
 // part, or on earlier draws. So roots may be grouped in any way, and steps may be drawn in any order by any number of samplers: each
 // vertex keeps its sample.
 //
@@ -17,12 +17,15 @@
 //     columns all ids after it: rows are a prefix of the columns, and the rows of block h+1 are the columns of block h.
 //   - A row lists its loop first, where every vertex has one, and then its neighbours in the order of the graph.
 //
+// Where layers are drawn, a hop chooses vertices for all of its rows together (ladies.go). Then a stack is a function of (seed, t) and of its roots: whoever draws it gets the same, and roots that
+// are grouped otherwise read other vertices.
+//
 // A Sampler belongs to one goroutine. A Stack belongs to its caller; Draw reuses its slices and allocates only where they are too
 // small. The graph must be valid, the roots distinct and every fan-out at least 1; Draw panics where they are not.
 //
 // # Source
 //
-// Neighbour sampling: Hamilton et al., 2017. Floyd's choice: Bentley and Floyd, CACM 30(9), 1987. Bounded words: Lemire, ACM TOMACS 29(1),
+// Neighbour sampling: Hamilton et al., 2017. Layers: Zou et al., NeurIPS 2019 (LADIES). Floyd's choice: Bentley and Floyd, CACM 30(9), 1987. Bounded words: Lemire, ACM TOMACS 29(1),
 // 2019. Samples that are a function of the vertex are ours: bits are equal wherever a root is computed. Figures: docs/bench/sampled.md.
 //
 // # Usage
