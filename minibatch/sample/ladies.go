@@ -63,25 +63,36 @@ func (s *Sampler) forget(st *Stack, kept int) {
 	s.ids = s.index.number(st.IDs, s.cols, s.ids[:0])
 }
 
+// weights are those of a row's edges; nil: 1 each.
+type weights []float32
+
+func (w weights) at(i int) float64 {
+	if w == nil {
+		return 1
+	}
+	return float64(w[i])
+}
+
 // read returns the numbers of the neighbours of row r among s.ids, -1 for a loop that is left out, what each edge weighs,
 // and what all of them do. Neighbours that are new are appended to s.ids.
-func (s *Sampler) read(r int) (cols []int32, weight func(i int) float64, total float64) {
-	g, row := s.graph, s.graph.Row(int(s.ids[r]))
-	first := g.Indptr[s.ids[r]]
-	cols = resized(s.cols, len(row))
-	s.ids, s.cols = s.index.number(row, cols, s.ids), cols
-	weight = func(int) float64 { return 1 }
-	if g.Weights != nil {
-		weight = func(i int) float64 { return float64(g.Weights[first+int64(i)]) }
-	}
-	for i, c := range cols {
-		if s.loops != nil && int(c) == r {
-			cols[i] = -1
-		} else {
-			total += weight(i)
+func (s *Sampler) read(r int) (cols []int32, w weights, total float64) {
+	g, v, loop := s.graph, s.ids[r], -1
+	cols = resized(s.cols, len(g.Row(int(v))))
+	s.ids, s.cols = s.index.number(g.Row(int(v)), cols, s.ids), cols
+	if total = float64(len(cols)); g.Weights != nil {
+		w, total = g.Weights[g.Indptr[v]:g.Indptr[v+1]], 0
+		for _, x := range w {
+			total += float64(x)
 		}
 	}
-	return cols, weight, total
+	if s.loops != nil {
+		loop = s.loops.at(v)
+	}
+	if loop >= 0 {
+		cols[loop] = -1
+		total -= w.at(loop)
+	}
+	return cols, w, total
 }
 
 // candidates appends the neighbours of the rows that are no rows to s.ids, and writes their p.
@@ -89,7 +100,7 @@ func (s *Sampler) candidates(rows int) {
 	x := &s.ladies
 	x.p = x.p[:0]
 	for r := range rows {
-		cols, weight, total := s.read(r)
+		cols, w, total := s.read(r)
 		x.p = append(x.p, make([]float64, len(s.ids)-rows-len(x.p))...)
 		if s.added {
 			total++
@@ -99,8 +110,8 @@ func (s *Sampler) candidates(rows int) {
 		}
 		for i, c := range cols {
 			if j := int(c) - rows; j >= 0 {
-				w := weight(i) / total
-				x.p[j] += w * w
+				share := w.at(i) / total
+				x.p[j] += share * share
 			}
 		}
 	}
@@ -151,14 +162,14 @@ func (s *Sampler) entries(b *Block, r int) (n int64) {
 	if s.added {
 		b.Indices = append(b.Indices, int32(r))
 	}
-	cols, weight, total := s.read(r)
+	cols, w, total := s.read(r)
 	there := 0.0
 	for i, c := range cols {
 		if j := int(c) - b.Rows; j >= 0 {
 			c = s.ladies.number[j]
 		}
 		if c >= 0 {
-			there += weight(i) * float64(b.Weight[c])
+			there += w.at(i) * float64(b.Weight[c])
 			b.Indices = append(b.Indices, c)
 			n++
 		}
