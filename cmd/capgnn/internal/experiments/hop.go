@@ -151,7 +151,7 @@ func placedCells(l []*bench.Line) []string {
 }
 
 func (h *hops) rows() bench.Table {
-	t := bench.Table{Title: "Rows of other parts in an epoch (Fig. 14, 16 and, in the last row, 19)", Columns: append([]string{"data set", "partitioner", "parts", "cut %"}, placedColumns...),
+	t := bench.Table{Title: "Rows of other parts in an epoch (Fig. 14 and 16; of a large graph 19)", Columns: append([]string{"data set", "partitioner", "parts", "cut %"}, placedColumns...),
 		Note: "miss: share of the rows read that come from other parts. HopGNN: it falls from 74 to 43 % (arxiv), 77 to 22 (products), 78 to 19 (UK), 77 to 9.2 (IN); gathering saves 1.4 times the rows and 1.9 times the requests. Fig. 19 (IT, 1.15 billion edges): from 75.6 to 7.7 %."}
 	add := func(s traced) {
 		lines := h.placed(s)
