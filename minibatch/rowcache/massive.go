@@ -11,7 +11,7 @@ import (
 
 // massive keeps rows by MassiveGNN's two scores (Algorithms 1 and 2). It begins with the halo vertices of highest degree. A row that is held has an eviction score
 // S_E, at first 1, which every step that does not read the row multiplies by γ. A row that is not held has an access score S_A, at first 0, to which every step that
-// reads it adds 1. Every Δ steps the rows with S_E < γ^Δ leave for the rows with the largest S_A, one for one: the row that leaves has its S_E as S_A from then on,
+// reads it adds 1. Every Δ steps the rows with S_E < γ^Δ, or below Rules.Alpha, leave for the rows with the largest S_A, one for one: the row that leaves has its S_E as S_A from then on,
 // and the one that comes its S_A as S_E.
 //
 // What the paper leaves open: steps with an eviction count misses, too, and do so before it; only rows with S_A > 0 come; where fewer come than may leave, those with the
@@ -61,7 +61,7 @@ func newMassive(r Rules, slots int, w World) *massive {
 	for m := 1; m <= max(tabled, r.Delta); m++ {
 		p.powers = append(p.powers, p.powers[m-1]*r.Gamma)
 	}
-	p.alpha = p.powers[r.Delta]
+	p.alpha = cmp.Or(r.Alpha, p.powers[r.Delta])
 	return p
 }
 
@@ -98,7 +98,7 @@ func (p *massive) Decide(s Step, d *Decision) {
 			}
 		}
 	}
-	if p.passed%int64(p.delta) == 0 {
+	if p.passed%int64(p.delta) == 0 && !begins { // rows on their way to a slot do not leave
 		p.round(d)
 	}
 }

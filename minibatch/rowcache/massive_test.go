@@ -25,6 +25,9 @@ func newSlowMassive(tr trace, r Rules, slots int, w World) *slowMassive {
 	for range r.Delta {
 		p.alpha *= r.Gamma
 	}
+	if r.Alpha > 0 {
+		p.alpha = r.Alpha
+	}
 	halo := slices.Clone(w.Halo)
 	slices.SortFunc(halo, func(a, b graph.NodeID) int { return cmp.Or(w.Degree(b)-w.Degree(a), int(a-b)) })
 	for _, v := range halo[:min(slots, int(r.Share*float64(len(halo))))] {
@@ -54,7 +57,7 @@ func (p *slowMassive) decide(step int) (fetched, others []graph.NodeID) {
 			fetched = append(fetched, n)
 		}
 	}
-	if p.steps%p.delta == 0 {
+	if p.steps%p.delta == 0 && !first { // in which none is below γ^Δ
 		for _, m := range p.exchange() {
 			if !slices.Contains(fetched, m) {
 				others = append(others, m)
@@ -100,7 +103,7 @@ func TestMassiveEqualsThePapersLoop(t *testing.T) {
 		tr := randomTrace(r, 1+r.IntN(80), n, 1+r.IntN(n))
 		slots, w := r.IntN(n+1), tr.world(r, n)
 		gamma := []float64{0.5 + r.Float64()/2, 0.95, 1e-200, 1}[r.IntN(4)]
-		rules := Rules{Kind: Massive, Share: 1 - r.Float64(), Gamma: gamma, Delta: 1 + r.IntN(8)}
+		rules := Rules{Kind: Massive, Share: 1 - r.Float64(), Gamma: gamma, Delta: 1 + r.IntN(8), Alpha: []float64{0, 0.5, r.Float64()}[r.IntN(3)]}
 		p := New(rules, slots, w).(*massive)
 		p.powers = p.powers[:rules.Delta+1] // more than so many steps are multiplied one by one
 		twin := newSlowMassive(tr, rules, slots, w)
@@ -120,6 +123,24 @@ func TestMassiveEqualsThePapersLoop(t *testing.T) {
 			}
 		}
 		compareScores(t, p, twin)
+	}
+}
+
+// With the paper's threshold no row that began in the buffer leaves in the first round, whatever γ is; with a threshold apart from γ, γ decides.
+func TestMassiveThreshold(t *testing.T) {
+	const steps = 8
+	for _, c := range []struct {
+		gamma, alpha float64
+		leaves       bool
+	}{{0.5, 0, false}, {0.99, 0, false}, {0.5, 0.5, true}, {0.99, 0.5, false}} {
+		p := New(Rules{Kind: Massive, Share: 0.5, Gamma: c.gamma, Delta: steps, Alpha: c.alpha}, 10, World{Vertices: 10, Halo: []graph.NodeID{1, 2}, Degree: func(v graph.NodeID) int { return 9 - int(v) }})
+		var d Decision
+		for step := range steps { // 1 is held and never read, 2 is missed
+			p.Decide(Step{Number: step, Rows: []graph.NodeID{2}}, &d)
+		}
+		if got := d.Evicted == 1; got != c.leaves {
+			t.Errorf("γ %v, α %v: %v, want %v", c.gamma, c.alpha, got, c.leaves)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Rules struct {
 	Share     float64 // Massive: how many of the halo vertices have slots, the paper's f, if there are as many slots; 0 = 0.25
 	Gamma     float64 // Massive: what a step that does not read a row leaves of its score, γ; 0 = 0.995
 	Delta     int     // Massive: steps between exchanges, Δ; 0 = 64
+	Alpha     float64 // Massive: rows with a score below it may leave, α; 0 = γ^Δ, the paper's Eq. 1
 }
 
 // Validate reports all problems at once.
@@ -42,8 +43,8 @@ func (r Rules) Validate() error {
 	if r.Lookahead < 0 {
 		errs = append(errs, fmt.Errorf("%d steps ahead: want a number that is not negative", r.Lookahead))
 	}
-	if !(r.Share >= 0 && r.Share <= 1) || !(r.Gamma >= 0 && r.Gamma <= 1) {
-		errs = append(errs, fmt.Errorf("share of halo vertices %v and decay %v: want 0 to 1", r.Share, r.Gamma))
+	if !(r.Share >= 0 && r.Share <= 1) || !(r.Gamma >= 0 && r.Gamma <= 1) || !(r.Alpha >= 0 && r.Alpha <= 1) {
+		errs = append(errs, fmt.Errorf("share of halo vertices %v, decay %v and threshold %v: want 0 to 1", r.Share, r.Gamma, r.Alpha))
 	}
 	if r.Delta < 0 || r.Delta > longest {
 		errs = append(errs, fmt.Errorf("%d steps between two rounds of eviction: want at most %d", r.Delta, longest))
