@@ -206,6 +206,17 @@ func TestCountedAxis(t *testing.T) {
 	}
 }
 
+// Bars of a group that stand on each other reach as high as their sum, others as the highest of them.
+func TestStackedBars(t *testing.T) {
+	for stacked, want := range map[bool]float64{false: headroom(3), true: headroom(4)} {
+		p := Panel{Y: "y", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 1}}, {Name: "two", Y: []float64{1, 3}}}, Stacked: stacked}
+		out, err := p.plot([]string{"one", "two"}, panelWidth)
+		if err != nil || out.Y.Max != want {
+			t.Errorf("stacked %v: the axis ends at %v, %v, want %v", stacked, out.Y.Max, err, want)
+		}
+	}
+}
+
 // The legend's entry of a line is that line: equal lines of two names are told apart by dash and mark, and an axis without a name is
 // refused.
 func TestLinesAreToldApart(t *testing.T) {

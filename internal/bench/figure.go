@@ -31,6 +31,7 @@ type Panel struct {
 	Groups      []string // then Series[i].Y[g] is the bar of series i in group g
 	LogX, LogY  bool
 	Points      bool // no lines between the points
+	Stacked     bool // bars of a group stand on each other
 	FromZero    bool // the y axis begins at 0, as it always does with bars
 	Counts      bool // x counts from 0: it begins there and is labelled at whole numbers
 }
@@ -249,7 +250,10 @@ func (p *Panel) visible(s Series) (out plotter.XYs, shown Series) {
 
 // bars draws the series of a group beside each other.
 func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
-	n := len(p.Series)
+	n, below := len(p.Series), (*plotter.BarChart)(nil)
+	if p.Stacked {
+		n = 1
+	}
 	width := 0.75 * wide / vg.Length(max(1, len(p.Groups)*n+len(p.Groups)))
 	for i, s := range p.Series {
 		values := make(plotter.Values, len(p.Groups))
@@ -263,7 +267,10 @@ func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
 			return err
 		}
 		bars.Color, bars.LineStyle.Width = colours[slices.Index(names, s.Name)%len(colours)], 0
-		bars.Offset = width * (vg.Length(i) - vg.Length(n-1)/2)
+		if bars.Offset = width * (vg.Length(i%n) - vg.Length(n-1)/2); p.Stacked && i > 0 {
+			bars.StackOn(below)
+		}
+		below = bars
 		out.Add(bars)
 	}
 	out.NominalX(p.Groups...)
