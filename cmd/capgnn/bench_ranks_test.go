@@ -25,18 +25,18 @@ func TestBenchOverRanks(t *testing.T) {
 				Tables     []struct{ Rows [][]string }
 			}
 		}
-		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Results) != 1 || got.Results[0].Experiment != "massive-ranks" || len(got.Results[0].Tables[0].Rows) != 3 {
+		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Results) != 1 || got.Results[0].Experiment != "massive-ranks" || len(got.Results[0].Tables[0].Rows) != 4 {
 			t.Fatalf("the result is %s (%v)", out, err)
 		}
 		rows := got.Results[0].Tables[0].Rows
-		for i, way := range []string{"distdgl", "massivegnn", "default"} {
+		for i, way := range []string{"distdgl", "massivegnn", "f 0.5, Δ 1", "default"} {
 			row := rows[i]
-			for _, cell := range row[2:12] { // those of meters are empty where there are none
+			for _, cell := range row[2:13] { // those of meters are empty where there are none
 				if x, err := strconv.ParseFloat(cell, 64); err != nil || x < 0 {
 					t.Errorf("%s: %q is no number: %q", way, cell, row)
 				}
 			}
-			if row[1] != way || row[2] == "0.000" || row[9] == "0.00" {
+			if row[1] != way || row[2] == "0.000" || row[9] == "0.00" || row[10] == "0.00" {
 				t.Errorf("%s: %q", way, row)
 			}
 		}

@@ -36,14 +36,14 @@ func (b *Bench) ofSeeds(at func(seed uint64) setting) []*bench.Line {
 // epochs behind the first), series by epoch.
 //
 // Where the devices are simulated, CPU devices without access to each other's memory take their places: parts, caches, bytes
-// and what is computed are the same, times are not meant.
+// and what is computed are the same, times are not meant. Steps on samples without scores are simulated.
 func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
 	t, l, err := b.begin(ctx, s)
 	if t == nil {
 		return l, err
 	}
 	specs := t.Specs
-	if specs[0].Simulated() {
+	if specs[0].Simulated() && (s.EvalEvery > 0 || !t.Config.Sampled()) {
 		t.Config.Peer = runfolder.SwitchOff // simulated devices do not reach each other's memory
 		specs = make([]devices.Spec, len(t.Specs))
 		for i := range specs {
@@ -71,8 +71,16 @@ func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
 func trainCached(ctx context.Context, t *training.Run, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
 	if t.Config.Sampled() {
 		t.Devices = devices
+		p, err := t.PlanSampled(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range p.Host.Uses[1:] { // the first is of the program and the data set
+			l.Values["host_bytes"] += float64(u.Bound)
+		}
 		result, err := t.TrainSamples(ctx, func(e minibatch.EpochStats) {
 			addEpoch(l, pipeline.EpochStats{Epoch: e.Epoch, Loss: e.Loss, Train: e.Train, Eval: e.Eval, Metrics: e.Metrics})
+			addSteps(l, &e, t.Specs[0].Simulated())
 		})
 		if err == nil && result.Stopped == training.StoppedBySignal {
 			err = context.Canceled
@@ -122,6 +130,9 @@ func addEpoch(l *bench.Line, e pipeline.EpochStats) {
 	}
 	if e.Eval {
 		add("eval_epoch", float64(e.Epoch+1))
+		if e.Metrics.Train != nil {
+			add("train", *e.Metrics.Train)
+		}
 		if e.Metrics.Val != nil {
 			add("val", *e.Metrics.Val)
 		}
@@ -146,7 +157,7 @@ func addResult(l *bench.Line, r *pipeline.Result) {
 			set(name, *x)
 		}
 	}
-	l.Text["metric"] = r.MetricName
+	l.Text["metric"], l.Text["weights"] = r.MetricName, r.WeightsSHA
 	set("epochs", float64(r.Epochs))
 	set("final_loss", r.FinalLoss)
 	set("best_epoch", float64(r.BestEpoch+1))
