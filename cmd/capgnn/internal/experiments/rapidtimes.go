@@ -49,7 +49,7 @@ func (h *hottest) times() ([]bench.Table, []bench.Figure) {
 			curves.Series = append(curves.Series, overEpochs(rapidWays[way], scaled(l.Series["train"], 100)))
 		}
 		memory := bench.Panel{Title: title, X: "n_hot, %", Y: "memory of a part, MiB", FromZero: true, Series: []bench.Series{{Name: "METIS"}, {Name: "rapid"}}}
-		for _, share := range h.sizes {
+		for _, share := range h.sizes[:len(h.sizes)*max(0, 1-i%len(h.timed))] { // of the first batch
 			lines := []*bench.Line{all[0][0], h.runs.of("sim", data, batch, fmt.Sprintf("sampling=rapidgnn row-cache=%g%%", 100*share))}
 			for way, l := range lines {
 				memory.Series[way].X, memory.Series[way].Y = append(memory.Series[way].X, 100*share), append(memory.Series[way].Y, hostMiB(l))
@@ -57,8 +57,10 @@ func (h *hottest) times() ([]bench.Table, []bench.Figure) {
 			took, memory := lines[1].Value("epoch_s"), hostMiB(lines[1])
 			size.Add(append(named[:2:2], shareText(share), inMS(took), ratio(took, lines[0].Value("epoch_s")), fmt.Sprintf("%.1f", memory), ratio(memory, hostMiB(lines[0])), millions(behind(lines[1], "rows")))...)
 		}
-		for i, p := range []bench.Panel{took, stagePanel(title, rapidWays, all[1]), memory, curves} {
-			figures[i].Panels = append(figures[i].Panels, p)
+		for f, p := range []bench.Panel{took, stagePanel(title, rapidWays, all[1]), memory, curves} {
+			if f != 2 || i%len(h.timed) == 0 {
+				figures[f].Panels = append(figures[f].Panels, p)
+			}
 		}
 	}
 	for k := range tables {

@@ -27,10 +27,10 @@ const timedText = "Times: two parts, 2 layers of 64, GraphSAGE unless it is said
 
 // of is the line of a timed run with so many roots a part and step; more are further options of train. Links of CPU devices, which compute more slowly, have a tenth of the papers' rate.
 func (x *timedRuns) of(kind, data string, roots int, more string) *bench.Line {
-	s := setting{Dataset: data, Devices: strings.Repeat(",sim:rtx3090,link=1192MiB/s,latency=50us", 2)[1:], Parts: partsEqual, Seed: x.opt.Seeds[0], Epochs: x.epochs(6, 3),
+	s := setting{Dataset: data, Devices: strings.Repeat(",sim:rtx3090,link=1192MiB/s,latency=50us", 2)[1:], Parts: partsEqual, Seed: x.opt.Seeds[0], Epochs: min(x.epochs(6, 3), 3),
 		More: fmt.Sprintf("model=sage layers=%d hidden=64 fanout=%s batch-size=%d %s", len(fanouts), drawing{fanout: fanouts}.text(), 2*roots, more)}
 	if kind == "real" {
-		s.Devices = strings.Repeat(",cpu:threads=1,link=119.2MiB/s,latency=50us", 2)[1:]
+		s.Devices, s.Epochs = strings.Repeat(",cpu:threads=1,link=119.2MiB/s,latency=50us", 2)[1:], x.epochs(6, 3)
 	}
 	c := x.trained(s)
 	if x.measured {
