@@ -43,11 +43,9 @@ func (p *rankedPlan) training(data string, w rankWay, round, number int) cell {
 			return newLine(), err
 		}
 		l, err := p.trained(dir.Metrics())
-		if err == nil {
-			var r *runfolder.Result
-			if r, err = dir.ReadResult(); r != nil {
-				l.Values["peak_bytes"] = float64(r.PeakBytes.Host)
-			}
+		r, none := dir.ReadResult()
+		if err = errors.Join(err, none); err == nil && r != nil {
+			l.Values["peak_bytes"] = float64(r.PeakBytes.Host)
 		}
 		return l, errors.Join(err, os.RemoveAll(string(dir)))
 	}}

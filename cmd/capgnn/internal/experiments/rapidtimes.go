@@ -48,20 +48,19 @@ func (h *hottest) times() ([]bench.Table, []bench.Figure) {
 			score.Add(append(row, fmt.Sprintf("%.8s", l.Text["weights"])+same)...)
 			curves.Series = append(curves.Series, overEpochs(rapidWays[way], scaled(l.Series["train"], 100)))
 		}
+		figures[0].Panels, figures[1].Panels = append(figures[0].Panels, took), append(figures[1].Panels, stagePanel(title, rapidWays, all[1]))
+		if figures[3].Panels = append(figures[3].Panels, curves); i%len(h.timed) > 0 {
+			continue // memory is that of the first batch
+		}
 		memory := bench.Panel{Title: title, X: "n_hot, %", Y: "memory of a part, MiB", FromZero: true, Series: []bench.Series{{Name: "METIS"}, {Name: "rapid"}}}
-		for _, share := range h.sizes[:len(h.sizes)*max(0, 1-i%len(h.timed))] { // of the first batch
+		for _, share := range h.sizes {
 			lines := []*bench.Line{all[0][0], h.runs.of("sim", data, batch, fmt.Sprintf("sampling=rapidgnn row-cache=%g%%", 100*share))}
 			for way, l := range lines {
 				memory.Series[way].X, memory.Series[way].Y = append(memory.Series[way].X, 100*share), append(memory.Series[way].Y, hostMiB(l))
 			}
-			took, memory := lines[1].Value("epoch_s"), hostMiB(lines[1])
-			size.Add(append(named[:2:2], shareText(share), inMS(took), ratio(took, lines[0].Value("epoch_s")), fmt.Sprintf("%.1f", memory), ratio(memory, hostMiB(lines[0])), millions(behind(lines[1], "rows")))...)
+			size.Add(append(named[:2:2], shareText(share), inMS(lines[1].Value("epoch_s")), ratio(lines[1].Value("epoch_s"), lines[0].Value("epoch_s")), fmt.Sprintf("%.1f", hostMiB(lines[1])), ratio(hostMiB(lines[1]), hostMiB(lines[0])), millions(behind(lines[1], "rows")))...)
 		}
-		for f, p := range []bench.Panel{took, stagePanel(title, rapidWays, all[1]), memory, curves} {
-			if f != 2 || i%len(h.timed) == 0 {
-				figures[f].Panels = append(figures[f].Panels, p)
-			}
-		}
+		figures[2].Panels = append(figures[2].Panels, memory)
 	}
 	for k := range tables {
 		tables[k].Rows = append(tables[k].Rows, []string{"paper, products", "1–3K", "", "", "", "", "1.74–2.11", "5.47–5.76"}, []string{"paper, Reddit", "1–3K", "", "", "", "", "2.21–2.45", "4.80–5.18"})
