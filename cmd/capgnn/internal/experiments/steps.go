@@ -53,8 +53,7 @@ func addSteps(l *bench.Line, e *minibatch.EpochStats, simulated bool) {
 			l.Series[stages[i]] = append(l.Series[stages[i]], d.Seconds()/float64(max(1, len(e.Parts))))
 		}
 	}
-	l.Series["wait"] = append(l.Series["wait"], t.Wait.Seconds()/float64(max(1, len(e.Parts))))
-	l.Series["rows"] = append(l.Series["rows"], float64(e.Rows.Fetched+e.Rows.Prefilled))
+	l.Series["wait"], l.Series["rows"] = append(l.Series["wait"], t.Wait.Seconds()/float64(max(1, len(e.Parts)))), append(l.Series["rows"], float64(e.Rows.Fetched+e.Rows.Prefilled))
 }
 
 // behind returns the sum over series of their means behind the first epoch.
