@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -21,6 +20,7 @@ type refModel struct {
 	x   ref.Matrix
 	// weight is what the loss of every vertex is multiplied by; nil: 1 for training vertices, 0 for the others.
 	weight []float64
+	masks  map[[2]int][]bool // of layers and epochs: what dropout keeps, row by row
 }
 
 // effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
@@ -77,7 +77,7 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 }
 
 func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID, rescale bool) *refModel {
-	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols)}
+	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols), masks: map[[2]int][]bool{}}
 	for v := range p.Vertices() {
 		row := make([]float32, p.Features.Cols)
 		p.Features.Fill(row, graph.NodeID(v))
@@ -105,36 +105,55 @@ func sum(a ref.CSR, h ref.Matrix) ref.Matrix {
 	return y
 }
 
-// loss returns the training loss with dropout of an epoch; weight returns a tensor by name.
-func (r *refModel) loss(w *refWeights, epoch int) float64 {
-	h := r.x
-	if slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind) {
+// loss returns the training loss with dropout of an epoch.
+func (r *refModel) loss(w *refWeights, epoch int) float64 { return r.lossBehind(w, epoch, nil) }
+
+// lossBehind is loss, of which the inputs of the first layers are known. Models of example have none.
+func (r *refModel) lossBehind(w *refWeights, epoch int, known []ref.Matrix) float64 {
+	if r.byFormula() {
 		return r.score(r.example(w, epoch))
 	}
-	if r.m.DropFeatures {
-		h = r.dropped(h, r.keepFeature(epoch))
+	in := r.inputs(w, epoch, known)
+	if !r.m.Jumping {
+		return r.score(r.conv(w, r.m.Layers-1, in[r.m.Layers-1]))
 	}
-	var made []ref.Matrix // by layers
-	for l := range r.m.Layers {
-		z := r.conv(w, l, h)
-		if l == r.m.Layers-1 && !r.m.Jumping {
-			return r.score(z)
-		}
+	x := beside(in[1:])
+	return r.score(ref.Linear{X: x, W: ref.Matrix{Rows: r.m.Out, Cols: x.Cols, V: w.at("lin.weight")}, Bias: w.at("lin.bias")}.Run())
+}
+
+// byFormula says that example computes the model.
+func (r *refModel) byFormula() bool {
+	return slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind)
+}
+
+// inputs returns what every layer reads, behind those that are known, and with jumping knowledge also what the last one returns.
+func (r *refModel) inputs(w *refWeights, epoch int, known []ref.Matrix) []ref.Matrix {
+	in := slices.Clone(known)
+	switch {
+	case len(in) > 0:
+	case r.m.DropFeatures:
+		in = append(in, r.dropped(r.x, r.keepFeature(epoch)))
+	default:
+		in = append(in, r.x)
+	}
+	last := r.m.Layers
+	if r.m.Jumping {
+		last++
+	}
+	for l := len(in) - 1; len(in) < last; l++ {
 		e := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(l, epoch)}
 		if !r.m.NoNorm {
 			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
 		}
-		_, out, _ := e.Forward(z)
+		_, out, _ := e.Forward(r.conv(w, l, in[l]))
 		if r.m.Residual && l > 0 {
-			for i, x := range h.V {
+			for i, x := range in[l].V {
 				out.V[i] += x
 			}
 		}
-		h = out
-		made = append(made, h)
+		in = append(in, out)
 	}
-	x := beside(made)
-	return r.score(ref.Linear{X: x, W: ref.Matrix{Rows: r.m.Out, Cols: x.Cols, V: w.at("lin.weight")}, Bias: w.at("lin.bias")}.Run())
+	return in
 }
 
 // beside returns the columns of matrices side by side.
@@ -159,10 +178,10 @@ func (r *refModel) keep(l, epoch int) func(i, j int) bool {
 	if r.m.Dropout == 0 {
 		return nil
 	}
-	return func(i, j int) bool {
+	return r.once(l, epoch, func(i, j int) bool {
 		words := gpu.Philox([4]uint32{uint32(j / 4), uint32(i), uint32(l), uint32(epoch)}, gpu.SeedKey(r.m.Seed))
 		return words[j%4] >= gpu.DropoutThreshold(r.m.Dropout)
-	}
+	})
 }
 
 // keepFeature says which features dropout keeps: as layer 65, but of sparse ones each has a counter of its own.
@@ -170,10 +189,25 @@ func (r *refModel) keepFeature(epoch int) func(i, j int) bool {
 	if !r.p.Features.Sparse() || r.m.Dropout == 0 {
 		return r.keep(65, epoch)
 	}
-	return func(i, j int) bool {
+	return r.once(65, epoch, func(i, j int) bool {
 		words := gpu.Philox([4]uint32{0, uint32(i*r.x.Cols + j), 65, uint32(epoch)}, gpu.SeedKey(r.m.Seed))
 		return words[0] >= gpu.DropoutThreshold(r.m.Dropout)
+	})
+}
+
+// once is keep, asked once for every element: differences want the same masks thousands of times.
+func (r *refModel) once(l, epoch int, keep func(i, j int) bool) func(i, j int) bool {
+	cols := max(r.x.Cols, r.m.Hidden, r.m.Out)
+	mask, ok := r.masks[[2]int{l, epoch}]
+	if !ok {
+		for i := range r.x.Rows {
+			for j := range cols {
+				mask = append(mask, keep(i, j))
+			}
+		}
+		r.masks[[2]int{l, epoch}] = mask
 	}
+	return func(i, j int) bool { return mask[i*cols:][:cols][j] }
 }
 
 // dropped is what dropout leaves of x.
@@ -248,8 +282,9 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 	case gnn.GIN:
 		s := ref.AddScaled(sum(r.adj[l], h), h, w.at("convs.%d.eps", l)[0])
 		y := ref.Linear{X: s, W: mat("convs.%d.nn.lins.0.weight", out, in), Bias: w.at("convs.%d.nn.lins.0.bias", l)}.Run()
+		act := r.act()
 		for i, x := range y.V {
-			y.V[i], _ = r.act().At(x)
+			y.V[i], _ = act.At(x)
 		}
 		return ref.Linear{X: y, W: mat("convs.%d.nn.lins.1.weight", out, out), Bias: w.at("convs.%d.nn.lins.1.bias", l)}.Run()
 	}
@@ -317,45 +352,4 @@ func (r *refModel) scoreOf(logits ref.Matrix, counts func(v int) bool) float64 {
 	}
 	loss, _ := ref.SoftmaxLoss(logits, labels, scale)
 	return loss
-}
-
-// refWeights are parameters in float64, in the layout of gnn.Weights.
-type refWeights struct {
-	layout *gnn.Weights
-	flat   []float64
-}
-
-func newRefWeights(w *gnn.Weights) *refWeights {
-	r := &refWeights{w, make([]float64, len(w.Flat))}
-	for i, x := range w.Flat {
-		r.flat[i] = float64(x)
-	}
-	return r
-}
-
-func (w *refWeights) at(name string, layer ...any) []float64 {
-	t := w.layout.Tensor(fmt.Sprintf(name, layer...))
-	return w.flat[t.Off:][:len(t.Data)]
-}
-
-// gradient returns the derivative of the loss by every parameter, in the layout of the weights. With loss and weights of
-// about 1, the step leaves an error of some 1e-9 per element.
-func (r *refModel) gradient(w *refWeights, epoch int) []float64 {
-	return r.differences(w, epoch, 1e-6)
-}
-
-// differences is gradient by another step.
-func (r *refModel) differences(w *refWeights, epoch int, step float64) []float64 {
-	grad := make([]float64, len(w.flat))
-	for _, t := range w.layout.Tensors {
-		for i := t.Off; i < t.Off+len(t.Data); i++ {
-			x := w.flat[i]
-			w.flat[i] = x + step
-			up := r.loss(w, epoch)
-			w.flat[i] = x - step
-			grad[i] = (up - r.loss(w, epoch)) / (2 * step)
-			w.flat[i] = x
-		}
-	}
-	return grad
 }
