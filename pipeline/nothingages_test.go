@@ -112,7 +112,10 @@ func (k youngCase) run(t *testing.T, c halo.Options) *Result {
 func TestNothingAges(t *testing.T) {
 	exact := map[youngCase]string{}
 	every := 53 // case; neither number divides a number of choices
-	if long.Wanted() {
+	switch {
+	case testing.Short():
+		every = 211
+	case long.Wanted():
 		every = 5
 	}
 	for i, k := range youngCases() {

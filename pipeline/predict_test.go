@@ -74,14 +74,14 @@ func TestPredictGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cases {
+	for i, c := range cases {
 		p, m, init := goldenProblem(t, &c)
 		o := PredictOptions{Model: m, Weights: weightsOf(t, m, init)}
 		for _, parts := range []int{1, 2, 3} {
 			o.Devices, o.Part = cpus(t, parts), scatterParts(p.Vertices(), parts)
 			near(t, c.Name, predicted(t, unlabelled(p), o), c.Logits.Data)
 		}
-		for name, s := range savingsOff() {
+		for name, s := range savingsOf(i) {
 			o.Savings = s
 			near(t, c.Name+" "+name, predicted(t, unlabelled(p), o), c.Logits.Data)
 		}
