@@ -77,8 +77,8 @@ func draw(t *testing.T, k int) drawn {
 // What devices take is within the plan's bounds, in small runs too, where it is of many small blocks. A buffer that grows was larger than any step that was sampled to see.
 func TestPlanBoundsDrawnRuns(t *testing.T) {
 	runs := 200
-	if testing.Short() {
-		runs = 30
+	if testing.Short() || !long.Wanted() {
+		runs = 40
 	}
 	for k := range runs {
 		d := draw(t, 1000+k)
