@@ -161,6 +161,9 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	if err := t.sample(epoch*t.roots.steps + from); err != nil {
 		return err
 	}
+	if err := t.each((*worker).take); err != nil {
+		return err
+	}
 	m := meter{t}
 	before := m.usages()
 	start, cpu := m.now(), hostmem.ProcessorTime()

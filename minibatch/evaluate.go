@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
@@ -31,7 +32,7 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 // evaluation returns the options of evaluation.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse && !o.Model.DropsFeatures(),
-		Precomputed: o.readsSums(p), Fanout: o.EvalFanout,
+		Precomputed: o.readsSums(p), Fanout: o.EvalFanout, Shares: true,
 		Choice: gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
 }
 
@@ -43,6 +44,11 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	}
 	if ctx.Err() != nil { // all ranks see it here, or none does
 		return learn.Metrics{}, ctx.Err()
+	}
+	for _, w := range t.workers {
+		if w.dev.Info().Kind == gpu.CPU {
+			w.give()
+		}
 	}
 	own := make([]learn.Evidence, len(t.workers))
 	both, done := context.WithCancel(t.hub.Context())

@@ -26,7 +26,7 @@ func (x *sizing) host(r *roots, exact layered.Bound) (all []Use, mapped gpu.Byte
 		heap = append(heap, Use{Name: "messages between ranks", Bound: n})
 	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
-	tables := Use{Name: "tables of rows", Bound: exact.Tables}
+	tables := Use{Name: "tables of rows", Bound: exact.Sums + max(0, exact.Tables-x.left)}
 	if r.isolation != nil && x.d.sums && x.o.several() { // ÂX of the whole graph
 		tables.Bound += 4 * gpu.Bytes(x.p.Vertices()) * gpu.Bytes(x.p.Features.Cols)
 	}

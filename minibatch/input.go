@@ -8,7 +8,8 @@ import (
 
 // input is a unit on the device. A worker has two: one is filled while the other is computed from.
 type input struct {
-	buf    gpu.Buffer
+	buf    gpu.Buffer // nil: evaluation has its room
+	size   gpu.Bytes
 	read   gpu.Event // the unit that was in it has been computed; nil: there was none
 	step   int       // of the unit that is in it, as all that follows
 	roots  int

@@ -82,7 +82,8 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 			m.Parts = append(m.Parts, PartMemory{Home: home[part], Share: d.share(part)})
 			continue
 		}
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
+		uses := x.part(part, r.steps)
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Uses: append(uses, x.evaluation(exact, part, uses)), Share: d.share(part)})
 		if kept := d.residents[part]; kept != nil {
 			m.Parts[part].Resident = kept.rows
 		}
@@ -160,6 +161,7 @@ type sizing struct {
 	d        *design
 	weights  *gnn.Weights
 	division *reduce.Division
+	left     gpu.Bytes // for tables, of what CPU devices have for steps
 }
 
 func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
@@ -231,13 +233,19 @@ func (x *sizing) part(part, steps int) []Use {
 	return uses
 }
 
-// evaluation returns what exact evaluation takes of the device of a part. A vertex that takes more of it than chunks may is named.
-func (x *sizing) evaluation(exact layered.Bound, part int) Use {
-	name := "evaluation"
+// evaluation returns what exact evaluation takes of the device of a part; on a CPU beyond the inputs and activations of a step, whose room it has. What it leaves of that is for tables. A vertex
+// that takes more of the device than chunks may is named.
+func (x *sizing) evaluation(exact layered.Bound, part int, uses []Use) Use {
+	name, bound := "evaluation", exact.Devices[part]
 	if v := exact.Hubs[part]; v >= 0 {
 		name = fmt.Sprintf("evaluation of vertex %d from %d in-neighbours", v, len(x.p.Graph.Row(v)))
 	}
-	return Use{Name: name, Bound: exact.Devices[part]}
+	if x.o.Devices[part].Info().Kind == gpu.CPU {
+		room, weights := Bound(uses[:2]), blockOf(4*gpu.Bytes(len(x.weights.Flat)))
+		x.left += max(0, room+weights-bound)
+		bound = max(weights, bound-room)
+	}
+	return Use{Name: name, Bound: bound}
 }
 
 // layout returns the layouts of a part's input, with slack and without.

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -79,10 +80,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	var l layout
 	w.stage.lay(&l, &e)
 	for i := range w.inputs {
-		var err error
-		if w.inputs[i].buf, err = w.dev.Alloc(l.size, "input"); err != nil {
-			return err
-		}
+		w.inputs[i].size = l.size
 	}
 	n := len(t.weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
@@ -100,9 +98,6 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(true, gpu.Info{})
 	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
-	if err := w.ws.Alloc(w.dev); err != nil {
-		return err
-	}
 	if err := t.keep(w); err != nil {
 		return err
 	}
@@ -136,7 +131,7 @@ func (t placer) evaluator(ctx context.Context) error {
 				w.stage.tables[0].data = t.p.Features.Dense
 			}
 		}
-		return t.each((*worker).load)
+		return cmp.Or(t.each((*worker).take), t.each((*worker).load))
 	}
 	var err error
 	o := t.design.evaluation(t.p, &t.o)
@@ -155,7 +150,7 @@ func (t placer) evaluator(ctx context.Context) error {
 			w.stage.tables[0].data, w.stage.tables[0].place = sums, places
 		}
 	}
-	if err := t.each((*worker).load); err != nil {
+	if err := cmp.Or(t.each((*worker).take), t.each((*worker).load)); err != nil {
 		return err
 	}
 	for _, w := range t.workers {

@@ -267,7 +267,8 @@ func (w *worker) widen(n *input, d *draft) error {
 	if err != nil {
 		return err
 	}
-	w.stage.grown("input", have, n.buf.Size())
+	n.size = n.buf.Size()
+	w.stage.grown("input", have, n.size)
 	return nil
 }
 

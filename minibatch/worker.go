@@ -61,6 +61,35 @@ func (w *worker) alloc(size gpu.Bytes, name string) gpu.Buffer {
 	return b
 }
 
+// take allocates the room of steps, inputs and activations, if the worker has not got it.
+func (w *worker) take() (err error) {
+	if w.inputs[0].buf != nil {
+		return nil
+	}
+	for i := range w.inputs {
+		if n := &w.inputs[i]; err == nil {
+			n.buf, err = w.dev.Alloc(n.size, "input")
+		}
+	}
+	if err == nil {
+		err = w.ws.Alloc(w.dev)
+	}
+	return err
+}
+
+// give frees the room of steps. The device is done with them.
+func (w *worker) give() {
+	if w.ws != nil {
+		w.ws.Free()
+	}
+	for i := range w.inputs {
+		if n := &w.inputs[i]; n.buf != nil {
+			n.buf.Free()
+			n.buf = nil
+		}
+	}
+}
+
 // locking returns what replaces memory by page-locked memory of its size, where there is a driver that gives it: a GPU's queue is parked while it copies to other memory.
 func (w *worker) locking(o hostmem.LockOptions) func(mem []byte) []byte {
 	return func(mem []byte) []byte {
@@ -162,14 +191,7 @@ func (w *worker) close(all bool) bool {
 	if w.fetcher != nil {
 		w.fetcher.close()
 	}
-	if w.ws != nil {
-		w.ws.Free()
-	}
-	for i := range w.inputs {
-		if b := w.inputs[i].buf; b != nil {
-			b.Free()
-		}
-	}
+	w.give()
 	for _, b := range w.bufs {
 		b.Free()
 	}

@@ -43,7 +43,7 @@ func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, gpu.Bytes, error)
 		if err != nil {
 			return nil, 0, err
 		}
-		heap, tables = append(heap, HostUse{"blocks of evaluation", exact.Heap}), exact.Tables
+		heap, tables = append(heap, HostUse{"blocks of evaluation", exact.Heap}), exact.Tables+exact.Sums
 	}
 	garbage := HostUse{Name: "not yet collected"}
 	for _, u := range heap {

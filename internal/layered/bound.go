@@ -7,10 +7,11 @@ import (
 
 // Bound is what an Evaluator takes.
 type Bound struct {
-	Devices []gpu.Bytes // of the device of each part
+	Devices []gpu.Bytes // of the device of each part, weights among it
 	Hubs    []int       // by part: the vertex whose in-neighbours take more than Options.ChunkBytes, -1 without
 	Scratch []gpu.Bytes // of the process, by part: what its device takes of it while it computes
-	Tables  gpu.Bytes   // of the process: tables that Options let lie in memory
+	Tables  gpu.Bytes   // of the process: tables of layers that Options let lie in memory
+	Sums    gpu.Bytes   // the same: ÂX
 	Heap    gpu.Bytes   // of the process's heap: the blocks of chunks, and rows on their way from a device
 }
 
@@ -23,7 +24,14 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	if err != nil {
 		return Bound{}, err
 	}
-	b := Bound{Tables: e.tablesInMemory(o.Tables != nil), Heap: e.places.bytes() + e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
+	all := o.Tables != nil
+	b := Bound{Tables: e.inMemory(all, e.tableBytes(0)) + e.inMemory(all, e.tableBytes(1)), Heap: e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
+	if o.Precomputed {
+		b.Sums = e.inMemory(all, e.sumBytes())
+	}
+	for _, x := range e.places {
+		b.Heap += x.bytes()
+	}
 	for i := range parts {
 		d := &parts[i]
 		b.Devices, b.Hubs, b.Scratch = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex), append(b.Scratch, 0)
@@ -41,18 +49,12 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	return b, nil
 }
 
-// tablesInMemory adds up the tables that do not go to files for want of room; all where the caller makes them.
-func (e *Evaluator) tablesInMemory(all bool) (n gpu.Bytes) {
-	sizes := []int64{e.tableBytes(0), e.tableBytes(1)}
-	if e.o.Precomputed {
-		sizes = append(sizes, e.sumBytes())
+// inMemory is the size of a table that does not go to a file for want of room; none does where the caller makes them (all).
+func (e *Evaluator) inMemory(all bool, size int64) gpu.Bytes {
+	if all || within(hostRoom(e.o.Devices), size) {
+		return gpu.Bytes(size)
 	}
-	for _, size := range sizes {
-		if all || within(hostRoom(e.o.Devices), size) {
-			n += gpu.Bytes(size)
-		}
-	}
-	return n
+	return 0
 }
 
 // grown is the most that a list of so many bytes takes which was appended to element by element.
@@ -64,13 +66,20 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
 		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
-		reads, writes := e.places, e.places
-		if t.given {
+		var reads, writes *places
+		switch {
+		case t.given:
 			reads = e.sums
-		} else if t.layer < 0 {
-			writes = e.sums
+		case t.layer > 0:
+			reads = e.places[t.layer-1]
 		}
-		if ids = max(ids, 4*sources); reads.row != nil && (t.given || t.layer > 0) {
+		switch {
+		case t.layer < 0:
+			writes = e.sums
+		case t.layer < len(e.places):
+			writes = e.places[t.layer]
+		}
+		if ids = max(ids, 4*sources); reads != nil && reads.row != nil {
 			at = max(at, 4*sources)
 		}
 		if t.given && t.some {
@@ -97,7 +106,7 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 		if t.dense && !direct {
 			dense = max(dense, 4*sources*gpu.Bytes(t.in))
 		}
-		if last := i == len(e.tasks)-1; last || len(d.rows[i]) > 0 && !writes.joined(d.rows[i]) {
+		if writes == nil || len(d.rows[i]) > 0 && !writes.joined(d.rows[i]) {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}

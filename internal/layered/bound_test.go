@@ -42,19 +42,22 @@ func TestBoundsOfTheProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			logits(t, e, w)
-			heap := e.need.taken + gpu.Bytes(len(e.need.level))
+			heap := e.need.taken + gpu.Bytes(len(e.need.level)+4*cap(e.sums.row))
+			for _, x := range e.places {
+				heap += 4 * gpu.Bytes(cap(x.row))
+			}
 			for _, x := range e.workers {
 				heap += x.part.bytes() + gpu.Bytes(len(x.indexer.words))*gpu.Bytes(unsafe.Sizeof(word{}))
 				for i := range x.slots {
 					s := &x.slots[i]
-					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.numbers)+cap(s.ratios)+cap(s.weights)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
+					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.room)+cap(s.numbers)+cap(s.ratios)+cap(s.weights)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
 				}
 			}
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
-			if b.Tables != tables || b.Heap < heap || heap < b.Heap/2 {
-				t.Errorf("%s, %d parts: tables take %d, announced %d; the heap has %d, announced %d", kind, parts, tables, b.Tables, heap, b.Heap)
+			if b.Tables+b.Sums != tables || b.Heap < heap || heap < b.Heap/2 {
+				t.Errorf("%s, %d parts: tables take %d, announced %d; the heap has %d, announced %d", kind, parts, tables, b.Tables+b.Sums, heap, b.Heap)
 			}
 			o.Tables, o.Devices = nil, nil
 			for range parts {
@@ -66,7 +69,7 @@ func TestBoundsOfTheProcess(t *testing.T) {
 				o.Devices = append(o.Devices, d)
 			}
 			o.ChunkBytes = 2000
-			if b, err := Bounds(p, o); err != nil || b.Tables >= tables {
+			if b, err := Bounds(p, o); err != nil || b.Tables+b.Sums >= tables {
 				t.Errorf("%s: %d bytes of tables announced where they go to files, %v", kind, b.Tables, err)
 			}
 		}

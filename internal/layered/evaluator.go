@@ -24,7 +24,7 @@ type Evaluator struct {
 	need    *needed
 	scaling gnn.Scaling
 	workers []*worker
-	places  *places   // of the rows of layers
+	places  []*places // of the rows of layers but the last
 	sums    *places   // of those of ÂX
 	ax      Memory    // ÂX of own vertices; nil: not made yet
 	tables  [2]Memory // rows of layers; layers take turns
@@ -54,9 +54,13 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 			inner[i] = nil
 		}
 	}
-	e.places, e.sums = placesOf(p, 0, inner, e.need), placesOf(p, -1, inner, e.need)
-	if slices.Contains(o.Devices, nil) {
-		e.places.withOthers(p, o.Part, inner)
+	e.sums = placesOf(p, -1, inner, e.need)
+	for l := range o.Model.Layers - 1 {
+		x := placesOf(p, l, inner, e.need)
+		if slices.Contains(o.Devices, nil) {
+			x.withOthers(p, l, o.Part, inner, e.need)
+		}
+		e.places = append(e.places, x)
 	}
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
 		parts[i] = divideAll(e.need, e.tasks, e.need.rows(e.tasks, inner[i]), o.chunkBytes(i), o.pieceBytes(i), params)
@@ -89,7 +93,41 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
 			return nil, errors.Join(err, e.Close())
 		}
 	}
-	return e, nil
+	return e, e.give()
+}
+
+// take has all parts take what chunks need.
+func (e *Evaluator) take() error {
+	for _, w := range e.workers {
+		if err := w.take(); err != nil {
+			return errors.Join(err, e.give())
+		}
+	}
+	return nil
+}
+
+// give gives back what calls alone need, if the evaluator shares its room.
+func (e *Evaluator) give() error {
+	if !e.o.Shares || e.broken != nil {
+		return nil
+	}
+	for _, w := range e.workers {
+		if w.dev != nil && w.dev.Info().Kind == gpu.CPU {
+			w.give()
+		}
+	}
+	return e.closeTables()
+}
+
+// closeTables gives the tables of layers back.
+func (e *Evaluator) closeTables() error {
+	var errs []error
+	for i, m := range e.tables {
+		if m != nil {
+			errs, e.tables[i] = append(errs, m.Close()), nil
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // hubOf begins something that all parts do.
@@ -139,7 +177,7 @@ func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() err
 
 // Aggregated returns ÂX, a row for every vertex of this process's parts: see Places. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
 // Options.Precomputed.
-func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
+func (e *Evaluator) Aggregated(ctx context.Context) (ax []float32, err error) {
 	if !e.o.Precomputed {
 		return nil, errors.New("aggregated features are not precomputed")
 	}
@@ -147,6 +185,10 @@ func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
 		return nil, err
 	}
 	if e.ax == nil {
+		if err := e.take(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, e.give()) }()
 		mem, err := e.o.Tables("aggregated features", e.sumBytes())
 		if err != nil {
 			return nil, err
@@ -177,7 +219,7 @@ func (e *Evaluator) usable(ctx context.Context) error {
 // Logits computes the logits of every vertex of this process's parts, or of those that are wanted, with these weights and hands them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted
 // once, in an order that is the same in every call; both slices are only lent. emit runs on the caller's goroutine; its error ends the evaluation.
 // Equal weights give equal bits. ctx is checked for every chunk.
-func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) error {
+func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) (err error) {
 	if int64(len(w.Flat)) != gnn.FlatLen(e.o.Model) {
 		return errors.New("the weights are of another model")
 	}
@@ -193,6 +235,10 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 	if err := e.usable(ctx); err != nil {
 		return err
 	}
+	if err := e.take(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.give()) }()
 	h := e.hubOf(ctx)
 	defer h.Fail(errDone)
 	for i := first; i < len(e.tasks); i++ {
@@ -215,7 +261,7 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 		}
 		err = e.each(h, func(w *worker) error {
 			upload(w)
-			return w.run(t, i, in, w.toTable(table.mem, table.Row, e.places))
+			return w.run(t, i, in, w.toTable(table.mem, table.Row, table.places))
 		}, nil)
 		if err == nil && e.o.Complete != nil {
 			err = e.o.Complete(h, t.layer, table)
@@ -238,19 +284,18 @@ func (e *Evaluator) table(t *task) (*Table, error) {
 		}
 		*m = mem
 	}
-	row := t.out * t.outType.Size()
-	return &Table{Row: row, layer: t.layer, mem: (*m).Bytes()[:int64(e.places.rows)*int64(row)], places: e.places}, nil
+	row, x := t.out*t.outType.Size(), e.places[t.layer]
+	return &Table{Row: row, mem: (*m).Bytes()[:int64(x.rows)*int64(row)], places: x}, nil
 }
 
 // tableBytes is the size of the table that even layers write (0), or odd ones (1).
-func (e *Evaluator) tableBytes(turn int) int64 {
-	wide := int64(0)
+func (e *Evaluator) tableBytes(turn int) (n int64) {
 	for i := range e.tasks {
 		if t := &e.tasks[i]; t.layer >= 0 && t.layer%2 == turn && t.layer < e.o.Model.Layers-1 {
-			wide = max(wide, int64(t.out)*int64(t.outType.Size()))
+			n = max(n, int64(t.out)*int64(t.outType.Size())*int64(e.places[t.layer].rows))
 		}
 	}
-	return wide * int64(e.places.rows)
+	return n
 }
 
 // sumBytes is the size of ÂX.
@@ -264,11 +309,9 @@ func (e *Evaluator) Close() error {
 	}
 	e.workers = nil
 	if e.broken == nil { // else devices may still read and write tables
-		for _, m := range []*Memory{&e.ax, &e.tables[0], &e.tables[1]} {
-			if *m != nil {
-				errs = append(errs, (*m).Close())
-				*m = nil
-			}
+		errs = append(errs, e.closeTables())
+		if e.ax != nil {
+			errs, e.ax = append(errs, e.ax.Close()), nil
 		}
 	}
 	e.broken = cmp.Or(e.broken, error(errClosed))

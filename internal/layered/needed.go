@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -120,14 +119,6 @@ func (x *needed) of(l int) (rows, edges float64) { return float64(x.count[l]), f
 
 // has reports whether a layer computes the row of a vertex.
 func (x *needed) has(l int, v graph.NodeID) bool { return x.level == nil || int(x.level[v]) >= l }
-
-// compare orders vertices by how many layers compute their rows.
-func (x *needed) compare(u, v graph.NodeID) int {
-	if x.level == nil {
-		return 0
-	}
-	return cmp.Compare(x.level[u], x.level[v])
-}
 
 // rows returns the vertices of a part that each task computes. Lists of as many are one.
 func (x *needed) rows(tasks []task, inner []graph.NodeID) [][]graph.NodeID {

@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"cmp"
 	"slices"
 
 	"capgnn/gpu"
@@ -14,21 +13,19 @@ import (
 type places struct {
 	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
 	rows   int
-	others [][]graph.NodeID // by part: its vertices that are read here, those that more layers compute first, then ascending; their rows follow those of the parts before
-	need   *needed
+	others [][]graph.NodeID // by part: its vertices that are read here, ascending; their rows follow those of the parts before
 }
 
-// placesOf returns the places of the vertices of parts, of those alone that layer 0 computes if layer is 0, of all if it is -1 (ÂX). inner are those of every part, nil for parts
-// of other processes.
+// placesOf returns the places of the vertices of parts that a layer computes, of all if it is -1 (ÂX). inner are those of every part, nil for parts of other processes.
 func placesOf(p *learn.Problem, layer int, inner [][]graph.NodeID, need *needed) *places {
 	n, own := p.Vertices(), 0
 	for _, list := range inner {
 		own += len(list)
 	}
-	if own == n && (layer < 0 || need.count[0] == n) {
-		return &places{rows: n, need: need}
+	if own == n && (layer < 0 || need.count[layer] == n) {
+		return &places{rows: n}
 	}
-	x := &places{row: slices.Repeat([]int32{-1}, n), need: need}
+	x := &places{row: slices.Repeat([]int32{-1}, n)}
 	for _, list := range inner {
 		for _, v := range list {
 			if need.has(layer, v) {
@@ -40,17 +37,16 @@ func placesOf(p *learn.Problem, layer int, inner [][]graph.NodeID, need *needed)
 	return x
 }
 
-// withOthers adds places of the vertices of other processes' parts.
-func (x *places) withOthers(p *learn.Problem, part []int32, inner [][]graph.NodeID) {
-	need := x.need
+// withOthers adds places of the vertices of other processes' parts that the next layer reads.
+func (x *places) withOthers(p *learn.Problem, layer int, part []int32, inner [][]graph.NodeID, need *needed) {
 	x.others = make([][]graph.NodeID, len(inner))
 	for _, list := range inner {
 		for _, v := range list {
-			if !need.has(1, v) { // it reads no table
+			if !need.has(layer+1, v) {
 				continue
 			}
 			for _, u := range p.Graph.Row(int(v)) {
-				if x.row[u] == -1 && need.has(0, u) {
+				if x.row[u] == -1 && need.has(layer, u) {
 					x.row[u] = 0 // until its turn comes
 					x.others[part[u]] = append(x.others[part[u]], u)
 				}
@@ -58,7 +54,7 @@ func (x *places) withOthers(p *learn.Problem, part []int32, inner [][]graph.Node
 		}
 	}
 	for _, list := range x.others {
-		slices.SortFunc(list, func(a, b graph.NodeID) int { return cmp.Or(need.compare(b, a), cmp.Compare(a, b)) })
+		slices.Sort(list)
 		for _, v := range list {
 			x.row[v] = int32(x.rows)
 			x.rows++
@@ -102,9 +98,8 @@ func (x *places) bytes() gpu.Bytes {
 
 // Table is the rows of a layer that this process has: of the vertices of its parts, and room for those of others that they read.
 type Table struct {
-	Row   int // bytes of a row
-	layer int // that computes them
-	mem   []byte
+	Row int // bytes of a row
+	mem []byte
 	*places
 }
 
@@ -116,9 +111,6 @@ func (t *Table) Of(v graph.NodeID) []byte {
 // Others returns the vertices of a part of another process whose rows are read here, and the memory of these rows.
 func (t *Table) Others(part int) ([]graph.NodeID, []byte) {
 	list := t.others[part]
-	if n := slices.IndexFunc(list, func(v graph.NodeID) bool { return !t.need.has(t.layer, v) }); n >= 0 {
-		list = list[:n]
-	}
 	if len(list) == 0 {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func together(t *testing.T, d *drawn, first int) {
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
 	}
-	both := [2]process{}
+	both, need := [2]process{}, neededOf(d.p, &d.o)
 	meeting := meeting{round: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range both {
@@ -100,7 +100,7 @@ func together(t *testing.T, d *drawn, first int) {
 			for part := range o.Devices {
 				ids, mem := table.Others(part)
 				for k, v := range ids {
-					if !other.table.need.has(layer, v) {
+					if !need.has(layer, v) {
 						t.Errorf("%s: layer %d does not compute vertex %d, which is asked for", d.names, layer, v)
 					}
 					copy(mem[k*table.Row:], other.table.Of(v))
@@ -127,8 +127,8 @@ func together(t *testing.T, d *drawn, first int) {
 			}); err != nil {
 				t.Error(err)
 			}
-			if most := placedBytes(d, &o, mine); x.tables != bound.Tables || x.tables != most {
-				t.Errorf("%s: tables take %d bytes, %d are announced, %d needed", d.names, x.tables, bound.Tables, most)
+			if most := placedBytes(d, &o, mine); x.tables != bound.Tables+bound.Sums || x.tables != most {
+				t.Errorf("%s: tables take %d bytes, %d are announced, %d needed", d.names, x.tables, bound.Tables+bound.Sums, most)
 			}
 			if err := e.Close(); err != nil {
 				t.Error(err)
@@ -152,30 +152,35 @@ func together(t *testing.T, d *drawn, first int) {
 
 // placedBytes counts the rows of tables by looking at every edge.
 func placedBytes(d *drawn, o *Options, mine graph.Range) (n gpu.Bytes) {
-	own, reads, need := 0, map[graph.NodeID]bool{}, neededOf(d.p, o)
-	for v, part := range o.Part {
+	need, own := neededOf(d.p, o), 0
+	for _, part := range o.Part {
 		if mine.Has(int(part)) {
 			own++
-			if need.has(0, graph.NodeID(v)) {
-				reads[graph.NodeID(v)] = true
-			}
-			if !need.has(1, graph.NodeID(v)) {
-				continue
-			}
-			for _, u := range d.p.Graph.Row(v) {
-				reads[u] = true
-			}
 		}
 	}
 	if o.Precomputed {
 		n = 4 * gpu.Bytes(own) * gpu.Bytes(o.Model.In)
 	}
-	plan, tasks := planTasks(d.p, o, need, o.ChunkBytes)
-	wide := [2]int{}
+	_, tasks := planTasks(d.p, o, need, o.ChunkBytes)
+	most := [2]int{}
 	for i := range tasks {
-		if t := &tasks[i]; t.layer >= 0 && t.layer < len(plan.Layers)-1 {
-			wide[t.layer%2] = max(wide[t.layer%2], t.out*t.outType.Size())
+		t := &tasks[i]
+		if t.layer < 0 || t.layer == o.Model.Layers-1 {
+			continue
 		}
+		rows := map[graph.NodeID]bool{}
+		for v, part := range o.Part {
+			if v := graph.NodeID(v); mine.Has(int(part)) && need.has(t.layer, v) {
+				rows[v] = true
+			}
+			if !mine.Has(int(part)) || !need.has(t.layer+1, graph.NodeID(v)) {
+				continue
+			}
+			for _, u := range d.p.Graph.Row(v) {
+				rows[u] = true
+			}
+		}
+		most[t.layer%2] = max(most[t.layer%2], len(rows)*t.out*t.outType.Size())
 	}
-	return n + gpu.Bytes(len(reads)*(wide[0]+wide[1]))
+	return n + gpu.Bytes(most[0]+most[1])
 }

@@ -22,7 +22,7 @@ type worker struct {
 	compute gpu.Queue
 	copies  gpu.Queue // uploads inputs
 
-	bufs    []gpu.Buffer
+	bufs    []gpu.Buffer // none: a call has to take them
 	ws      *gnn.Workspace
 	passes  []*gnn.Pass // by task, nil for ÂX
 	weights gpu.Buffer
@@ -70,7 +70,7 @@ type rows struct {
 	placed bool // x
 }
 
-// newWorker places a part on its device. It returns a worker to be closed, whatever the error.
+// newWorker puts a part on its device. It returns a worker to be closed, whatever the error.
 func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 	w := &worker{e: e, index: index, dev: e.o.Devices[index], part: part, slots: make([]slot, part.slots)}
 	if len(part.inner) == 0 {
@@ -85,8 +85,28 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 	_, writes := w.copies.(gpu.HostWriter)
 	w.direct = writes && direct(w.dev)
 	w.indexer = newIndexer(e.p.Vertices())
-	flat := gnn.FlatLen(e.o.Model)
+	weights := gnn.NewWeights(e.o.Model)
 	var err error
+	if w.weights, err = w.dev.Alloc(4*gpu.Bytes(len(weights.Flat)), "weights"); err != nil {
+		return w, err
+	}
+	params := gnn.Bind(e.o.Model, weights, gpu.Vec{Buf: w.weights, Len: len(weights.Flat)})
+	w.ws = gnn.NewWorkspace(true, gpu.Info{})
+	for i := range e.tasks {
+		var pass *gnn.Pass
+		if t := &e.tasks[i]; t.layer >= 0 {
+			pass = t.over(part.divisions[i].most, w.ws, params)
+		}
+		w.passes = append(w.passes, pass)
+	}
+	return w, w.take()
+}
+
+// take allocates what chunks need, if the worker has not got it.
+func (w *worker) take() (err error) {
+	if w.compute == nil || len(w.bufs) > 0 {
+		return nil
+	}
 	alloc := func(n gpu.Bytes, name string) gpu.Buffer {
 		if err != nil || n == 0 {
 			return nil
@@ -97,32 +117,32 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 		}
 		return b
 	}
-	w.weights = alloc(4*gpu.Bytes(flat), "weights")
 	for i := range w.slots {
-		for k, n := range part.input {
+		for k, n := range w.part.input {
 			w.slots[i].dev[k] = alloc(n, inputNames[k])
 		}
 	}
-	if e.o.Precomputed {
-		w.sums = alloc(4*gpu.Bytes(part.divisions[0].most.rows)*gpu.Bytes(e.o.Model.In), "aggregated features")
+	if w.e.o.Precomputed {
+		w.sums = alloc(4*gpu.Bytes(w.part.divisions[0].most.rows)*gpu.Bytes(w.e.o.Model.In), "aggregated features")
+	}
+	if err == nil {
+		err = w.ws.Alloc(w.dev)
 	}
 	if err != nil {
-		return w, err
+		w.give()
 	}
-	params := gnn.Bind(e.o.Model, gnn.NewWeights(e.o.Model), gpu.Vec{Buf: w.weights, Len: int(flat)})
-	ws := gnn.NewWorkspace(true, gpu.Info{})
-	for i := range e.tasks {
-		var pass *gnn.Pass
-		if t := &e.tasks[i]; t.layer >= 0 {
-			pass = t.over(part.divisions[i].most, ws, params)
-		}
-		w.passes = append(w.passes, pass)
+	return err
+}
+
+// give frees what take allocated. The device is done with it.
+func (w *worker) give() {
+	if w.ws != nil {
+		w.ws.Free()
 	}
-	if err := ws.Alloc(w.dev); err != nil {
-		return w, err
+	for _, b := range w.bufs {
+		b.Free()
 	}
-	w.ws = ws
-	return w, nil
+	w.bufs = nil
 }
 
 // target is where the rows of a chunk go.
@@ -230,7 +250,7 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	if t.given {
 		s.at = w.e.sums.of(s.ids, &s.room)
 	} else if t.layer > 0 {
-		s.at = w.e.places.of(s.ids, &s.room)
+		s.at = w.e.places[t.layer-1].of(s.ids, &s.room)
 	}
 	if t.given && t.some {
 		s.numbers = numbered(s.numbers, own, w.part.inner)
@@ -451,12 +471,9 @@ func (w *worker) close(broken bool) error {
 	}
 	w.copies.Sync() // a fault has been reported by whom it stopped
 	w.compute.Sync()
-	if w.ws != nil {
-		w.ws.Free()
+	w.give()
+	if w.weights != nil {
+		w.weights.Free()
 	}
-	for _, b := range w.bufs {
-		b.Free()
-	}
-	w.bufs = nil
 	return nil
 }
