@@ -27,6 +27,7 @@ type design struct {
 	work      []Counts   // the same by part
 	units     [][]extent // by part and unit, the largest
 	roots     *roots
+	vertices  int         // of the graph
 	memory    int64       // of the host, by sampler; 0: not known
 	chunk     gpu.Bytes   // of evaluation, by part
 	reads     int         // columns of sparse features, for input
@@ -50,7 +51,7 @@ const (
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
-	d := design{roots: r, sparse: o.sparse(p), reads: p.Features.Cols, scored: p.Scored()}
+	d := design{roots: r, vertices: p.Vertices(), sparse: o.sparse(p), reads: p.Features.Cols, scored: p.Scored()}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind.ScalesRows() {
@@ -201,6 +202,15 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 func (d *design) share(part int) Share {
 	work, all := &d.work[part], &d.epoch
 	return Share{float64(work.Roots) / float64(max(1, all.Roots)), float64(work.Rows.Read) / float64(max(1, all.Rows.Read))}
+}
+
+// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is no more than it takes to
+// have the next one when it is due: each takes as much memory as the graph in full batch, and cores that compute hide nothing.
+func (d *design) ring(o *Options, part int) (inputs, slots int) {
+	if o.Devices[part].Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) && 2*d.seen[part].ids > d.vertices {
+		return 1, 2
+	}
+	return 2, o.Sampling.Prefetch + 1
 }
 
 // sampler returns a new sampler.

@@ -57,12 +57,12 @@ const leastGarbage = 8 << 20
 // ahead returns what steps that are sampled ahead take: of the heap, and beside it, as they are uploaded.
 func (x *sizing) ahead() (heap, staged Use) {
 	heap.Name, staged.Name = "steps sampled ahead", "staged steps"
-	slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
 	for part, dev := range x.o.Devices {
 		if dev == nil {
 			continue
 		}
-		g := x.d.stageOf(x.p, x.o, part)
+		_, n := x.d.ring(x.o, part)
+		g, slots := x.d.stageOf(x.p, x.o, part), gpu.Bytes(n)
 		for unit := range x.d.units[part] {
 			seen := &x.d.units[part][unit]
 			ample := seen.ample(x.p.Vertices(), x.d.roots.units > 1)

@@ -6,7 +6,7 @@ import (
 	"capgnn/hostmem"
 )
 
-// input is a unit on the device. A worker has two: one is filled while the other is computed from.
+// input is a unit on the device.
 type input struct {
 	buf    gpu.Buffer // nil: evaluation has its room
 	size   gpu.Bytes

@@ -218,7 +218,8 @@ func (x *sizing) part(part, steps int) []Use {
 	x.division.NewOwner(into(&owner), nil, x.o.Optimizer, part-x.o.own().Lo)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
 	units := gpu.Bytes(x.d.roots.units)
-	uses := []Use{{"inputs", 2 * blockOf(ample.size), 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
+	inputs, _ := x.d.ring(x.o, part)
+	uses := []Use{{"inputs", gpu.Bytes(inputs) * blockOf(ample.size), gpu.Bytes(inputs) * (ample.size - seen.size)}, {"activations", activations, activations - least},
 		{"weights, gradients and optimiser", 2*n + owner + blockOf(8*units*gpu.Bytes(min(steps, longest))), 0}}
 	x.o.Criterion.On(into(&weighed), nil, nil, x.p.Classes, x.o.lossRows(x.d.roots.total))
 	if weighed > 0 {

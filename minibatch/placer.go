@@ -79,9 +79,8 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	e := d.extents[w.index]
 	var l layout
 	w.stage.lay(&l, &e)
-	for i := range w.inputs {
-		w.inputs[i].size = l.size
-	}
+	inputs, slots := d.ring(o, w.index)
+	w.inputs = slices.Repeat([]input{{size: l.size}}, inputs)
 	n := len(t.weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
@@ -101,7 +100,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	if err := t.keep(w); err != nil {
 		return err
 	}
-	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, t.roots.units, w.stage.fill)
+	w.feed = newFeed(w.index, slots, t.roots.units, w.stage.fill)
 	for _, s := range w.feed.slots {
 		for u := range s.units {
 			e := d.units[w.index][u].ample(t.p.Vertices(), len(s.units) > 1)

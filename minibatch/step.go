@@ -170,7 +170,7 @@ func left(units []draft) []draft {
 
 // fetch enqueues the way of a unit to one of the inputs, when the unit that was there has been computed.
 func (w *worker) fetch(d *draft) (n *input, awaited bool) {
-	n = &w.inputs[w.turn%2]
+	n = &w.inputs[w.turn%len(w.inputs)]
 	w.turn++
 	if n.read != nil {
 		stop(w.waits.Await(n.read))

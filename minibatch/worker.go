@@ -35,7 +35,7 @@ type worker struct {
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
 	pass          *gnn.Pass
-	inputs        [2]input
+	inputs        []input             // one is filled while another is computed from, where there are two
 	loss          gpu.Array[float64]  // of the steps of a stretch
 	lossHost      []byte              // the same
 	weighing      *criterion.Weighing // of the loss; nil: it weighs nothing
