@@ -204,11 +204,11 @@ func (d *design) share(part int) Share {
 	return Share{float64(work.Roots) / float64(max(1, all.Roots)), float64(work.Rows.Read) / float64(max(1, all.Rows.Read))}
 }
 
-// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is no more than it takes to
-// have the next one when it is due: each takes as much memory as the graph in full batch, and cores that compute hide nothing.
+// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is one each: a step takes about as
+// much memory as the graph in full batch, and while one is computed the next one is sampled all the same.
 func (d *design) ring(o *Options, part int) (inputs, slots int) {
 	if o.Devices[part].Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) && 2*d.seen[part].ids > d.vertices {
-		return 1, 2
+		return 1, 1
 	}
 	return 2, o.Sampling.Prefetch + 1
 }

@@ -97,6 +97,11 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(true, gpu.Info{})
 	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
+	if w.dev.Info().Kind != gpu.CPU { // rows that are kept have what is left
+		if err := w.take(); err != nil {
+			return err
+		}
+	}
 	if err := t.keep(w); err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@
 //
 // Logits equal those of a forward pass over the whole graph, without dropout, to rounding. Where those of some vertices are wanted (Options.Rows), a layer computes the rows that
 // these need, from the last layer backwards, and no others. A layer reads the table of the layer before it and writes its own,
-// so two tables exist at a time, shared by all parts of the process. They lie in memory if there is room and CPU devices may use as much, else in files that
+// so two tables exist at a time, shared by all parts of the process, each with the rows that a layer computes and the next one reads. With Options.Shares
+// they exist during a call alone, as does what a call takes of a CPU device. They lie in memory if there is room and CPU devices may use as much, else in files that
 // vanish with the process (in TMPDIR). Layer 0 reads the features, dense or sparse, or ÂX, which is computed once, in the same way; rows of ÂX, and of the
 // features beside them, may lie on the devices (Keep).
 //
