@@ -276,7 +276,7 @@ func TestPredictOnOtherDevices(t *testing.T) {
 		s.train(small("--run-dir", name, "--epochs", "2", "--batch-size", batch, "--devices", "cpu:threads=1,cpu:threads=1,cpu:threads=1")...)
 		s.predict("--run", name)
 		logits := s.floats(name+"/logits.npy", 60, 2)
-		for _, devices := range []string{"cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1,cpu:threads=1"} {
+		for _, devices := range []string{"cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1,cpu:threads=1", "sim:a40,sim:rtx3090"} {
 			s.predict("--run", name, "--devices", devices, "--out", "other.npy")
 			for i, x := range s.floats("other.npy", 60, 2) {
 				if math.Abs(float64(x-logits[i])) > 1e-5 {

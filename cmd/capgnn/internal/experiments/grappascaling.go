@@ -50,9 +50,11 @@ func (p scaledPlan) at(data string, model int, way string, n int) setting {
 func (p scaledPlan) cells() (cells []cell) {
 	for _, data := range p.datasets {
 		for m := range scaledModels {
-			for _, way := range scaledWays {
+			for i, way := range scaledWays {
 				for _, n := range p.devices {
-					cells = append(cells, p.simulation(p.at(data, m, way, n)))
+					if i == 0 || n > 1 {
+						cells = append(cells, p.simulation(p.at(data, m, way, n)))
+					}
 				}
 			}
 		}

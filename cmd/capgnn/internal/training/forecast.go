@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -116,7 +117,7 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 	over, err := overMachines(machines, lines, opened)
 	var s *pipeline.Simulation
 	if err == nil {
-		s, err = pipeline.Simulate(ctx, t.Data.Problem, opt, over)
+		s, err = pipeline.Simulate(ctx, labelled(t.Data.Problem), opt, over)
 	}
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(runfolder.ExplainCache(err))
@@ -132,6 +133,16 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 		}
 	}
 	return o, nil
+}
+
+// labelled returns a problem that can be trained on: that of a prediction has no labels, and each vertex gets one.
+func labelled(p *learn.Problem) *learn.Problem {
+	if p.Labels != nil || p.Targets != nil || p.Shards != nil {
+		return p
+	}
+	x := *p
+	x.Labels, x.Train = make([]int32, p.Vertices()), slices.Repeat([]bool{true}, p.Vertices())
+	return &x
 }
 
 // newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
