@@ -243,7 +243,9 @@ func (x *sizing) evaluation(exact layered.Bound, part int, uses []Use) Use {
 	}
 	if x.o.Devices[part].Info().Kind == gpu.CPU {
 		room, weights := Bound(uses[:2]), blockOf(4*gpu.Bytes(len(x.weights.Flat)))
-		x.left += max(0, room+weights-bound)
+		if !x.o.several() { // else tables stay: other processes read them
+			x.left += max(0, room+weights-bound)
+		}
 		bound = max(weights, bound-room)
 	}
 	return Use{Name: name, Bound: bound}

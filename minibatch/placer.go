@@ -1,7 +1,6 @@
 package minibatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -127,6 +126,14 @@ func (t placer) fetcher(w *worker) (err error) {
 	return err
 }
 
+// takeAndLoad has workers take the room of steps, and load what stays on their devices.
+func (t placer) takeAndLoad() error {
+	if err := t.each((*worker).take); err != nil {
+		return err
+	}
+	return t.each((*worker).load)
+}
+
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.
 func (t placer) evaluator(ctx context.Context) error {
 	if t.simulated {
@@ -135,7 +142,7 @@ func (t placer) evaluator(ctx context.Context) error {
 				w.stage.tables[0].data = t.p.Features.Dense
 			}
 		}
-		return cmp.Or(t.each((*worker).take), t.each((*worker).load))
+		return t.takeAndLoad()
 	}
 	var err error
 	o := t.design.evaluation(t.p, &t.o)
@@ -154,7 +161,7 @@ func (t placer) evaluator(ctx context.Context) error {
 			w.stage.tables[0].data, w.stage.tables[0].place = sums, places
 		}
 	}
-	if err := cmp.Or(t.each((*worker).take), t.each((*worker).load)); err != nil {
+	if err := t.takeAndLoad(); err != nil {
 		return err
 	}
 	for _, w := range t.workers {

@@ -60,12 +60,18 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	newestCheckpointGone(t, s.path("all/seed-5"))
+	if err := os.Remove(s.path("all/seed-4/report.html")); err != nil { // it was killed as it wrote it
+		t.Fatal(err)
+	}
 	s.must("report", "all")
 	page, err = os.ReadFile(s.path("all/report.html"))
 	if err != nil || !strings.Contains(string(page), "2 seeds") || !strings.Contains(string(page), ", from 1 of 3 seeds: the others have no score") {
 		t.Errorf("report of one finished run of three: %v", err)
 	}
 	again := summary("--resume", "all")
+	if _, err := os.Stat(s.path("all/seed-4/report.html")); err != nil {
+		t.Errorf("resumed: no report of a finished run: %v", err)
+	}
 	if *again.Val.Mean != *first.Val.Mean || *again.Loss.Mean != *first.Loss.Mean {
 		t.Errorf("resumed: validation %v, loss %v, want %v, %v", *again.Val.Mean, *again.Loss.Mean, *first.Val.Mean, *first.Loss.Mean)
 	}
@@ -134,5 +140,17 @@ func TestFoldersAtLinks(t *testing.T) {
 	}
 	for _, args := range stores {
 		s.fails(term.ExitUsage, []string{"linked is a link: put a folder in its place"}, append(args, "linked")...)
+	}
+}
+
+// Folders that a refused run has made go with it, those above it too.
+func TestRefusedRunsLeaveNoFolders(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, more := range [][]string{{"--parts", "100"}, {"--parts", "100", "--seeds", "1-2"}} {
+		s.fails(term.ExitUsage, []string{"100"}, append([]string{"train", "--quiet", "--run-dir", "a/b/c"}, append(small(), more...)...)...)
+		if _, err := os.Stat(s.path("a")); err == nil {
+			t.Errorf("%q: the folder above the run's stays", more)
+		}
 	}
 }

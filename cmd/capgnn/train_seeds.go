@@ -104,16 +104,20 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := !term.Exists(t.RunPath)
+	var made []string
+	if path := c.String("run-dir"); path != "" {
+		made = runfolder.Missing(path)
+	}
 	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Overwrite, t.Config.Dataset, t.Config.Model); err != nil {
 		return nil, err
+	}
+	if made == nil && c.String("run-dir") == "" {
+		made = []string{string(s.dir)}
 	}
 	s.undo = func() {
 		s.dir.Remove()
 		s.lock.Release()
-		if made { // not empty: then it stays
-			_ = os.Remove(string(s.dir))
-		}
+		runfolder.RemoveEmpty(made)
 	}
 	if s.lock, err = lockSeeds(s.dir); err != nil {
 		return nil, err
@@ -212,7 +216,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		}
 		if t.Config.Epochs < s.epochs {
 			t.Lengthen(s.epochs)
-		} else if r, err := d.ReadResult(); r != nil || err != nil {
+		} else if r, err := t.Finished(); r != nil || err != nil {
 			return r, err
 		}
 	} else {

@@ -116,6 +116,9 @@ func (e *Evaluator) give() error {
 			w.give()
 		}
 	}
+	if e.o.Complete != nil { // other processes may still read them
+		return nil
+	}
 	return e.closeTables()
 }
 

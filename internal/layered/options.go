@@ -41,8 +41,8 @@ type Options struct {
 	// Complete is called when the rows of the vertices of this process's parts are in a table of a layer, and returns when those of the others are that its own read; nil: all
 	// parts are of this process. Processes have equal ChunkBytes.
 	Complete func(h *meet.Hub, layer int, t *Table) error
-	// Shares has others use the memory of CPU devices, and that of the tables of layers, between calls: it is taken by a call, and given back when that returns. New takes
-	// it, too, to see that it is there.
+	// Shares has others use the memory of CPU devices, and that of the tables of layers, between calls: it is taken by a call, and given back when that returns (tables: if
+	// all parts are of this process). New takes it, too, to see that it is there.
 	Shares bool
 	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
 	WaitDeadline time.Duration

@@ -216,6 +216,9 @@ func (c *Config) checkParts(p *problems) {
 	p.oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
 	p.oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
 	p.oneOf("objective", c.Objective, Names(rapa.Objectives)...)
+	if c.Objective == string(rapa.Volume) && c.Partitioner != string(rapa.Multilevel) {
+		p.add("--objective %s: --partitioner %s does not know it, %s does", c.Objective, c.Partitioner, rapa.Multilevel)
+	}
 	c.checkMachines(p)
 	p.oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
 	p.oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)

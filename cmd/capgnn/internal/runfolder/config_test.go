@@ -142,6 +142,7 @@ func TestValidate(t *testing.T) {
 		"--standardize":        func(c *Config) { c.Standardize = "all" },
 		"--self-loops":         func(c *Config) { c.SelfLoops = "yes" },
 		"--partitioner":        func(c *Config) { c.Partitioner = "metis" },
+		"--objective volume":   func(c *Config) { c.Partitioner, c.Objective = "random", "volume" },
 		"--epochs":             func(c *Config) { c.Epochs = -1 },
 		"--parts":              func(c *Config) { c.Parts = 1 << 20 },
 		"--patience":           func(c *Config) { c.Patience, c.EvalEvery = 2, 0 },

@@ -65,6 +65,23 @@ func (d Dir) Trace() string { return filepath.Join(string(d), "trace.json") }
 // HoldsRun reports whether the folder already holds a run.
 func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
 
+// Missing returns which of a folder and those above it are not there, the deepest first.
+func Missing(path string) (all []string) {
+	for path = filepath.Clean(path); !term.Exists(path); path = filepath.Dir(path) {
+		all = append(all, path)
+	}
+	return all
+}
+
+// RemoveEmpty removes folders, the deepest first, up to one that is not empty.
+func RemoveEmpty(folders []string) {
+	for _, path := range folders {
+		if os.Remove(path) != nil {
+			return
+		}
+	}
+}
+
 // NoRun says why the folder holds no run, and which runs are in it.
 func (d Dir) NoRun() string {
 	list, err := os.ReadDir(string(d))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -31,6 +32,7 @@ func (t *Run) LockRunDir() error {
 	if err := t.Dir.Free(t.Overwrite); err != nil { // before its lock is written
 		return err
 	}
+	t.above = runfolder.Missing(filepath.Dir(t.RunPath))
 	t.madeDir = !term.Exists(t.RunPath)
 	if err := t.lockDir("--run-dir"); err != nil {
 		return err
@@ -138,6 +140,6 @@ func (t *Run) UnlockRunDir() {
 	}
 	if t.madeDir && gone == nil && !t.Dir.HoldsRun() {
 		// Not empty or not there: then it stays as it is.
-		_ = os.Remove(string(t.Dir))
+		runfolder.RemoveEmpty(append([]string{string(t.Dir)}, t.above...))
 	}
 }

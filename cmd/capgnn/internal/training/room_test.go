@@ -103,7 +103,7 @@ func TestMoreIsEnough(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	more := regexp.MustCompile(`give it ([0-9.]+) ([KM])iB more`)
 	for _, mode := range []map[string]string{{"batch-size": "64"}, {}} {
-		for _, has := range []float64{400, 900, 1400, 2000} {
+		for _, has := range []float64{300, 500, 700, 900} {
 			with := func(kib float64) map[string]string {
 				all := maps.Clone(mode)
 				all["hidden"], all["devices"] = "16", fmt.Sprintf("cpu:threads=1,mem=%.0fKiB", kib)

@@ -72,6 +72,7 @@ type Run struct {
 	unforecast bool                     // nothing is known of links, so that adaptive staleness leaves all rows fresh
 	Dir        runfolder.Dir            // set beforehand when resuming
 	madeDir    bool                     // by this run
+	above      []string                 // folders above that one which this run has made, too
 	lock       *lockfile.Lock
 	folder     *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
 	written    bool                // the folder holds the run
