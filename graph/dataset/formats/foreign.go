@@ -233,6 +233,9 @@ func kindOf(head []byte, end string) (kind foreign, found bool) {
 	if len(head) > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 {
 		return pickled(head), true
 	}
+	if isLGL(head) {
+		return lgl, true
+	}
 	text := uncommented(head)
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	for _, k := range byText {
@@ -247,6 +250,38 @@ func kindOf(head []byte, end string) (kind foreign, found bool) {
 		kind.do = ": write its edges as lines `from,to,weight`"
 	}
 	return kind.between(first), found && len(first) > 0 && first[0] > ' ' && first[0] < 0x7f
+}
+
+// lgl is what igraph writes for LGL: `# NAME` of a vertex, then a line of each neighbour, perhaps with a weight.
+var lgl = foreign{"an LGL graph", storeOf(`igraph.Graph.Read_Lgl(IN, directed=False).to_networkx(vertex_attr_hashable="name")`) +
+	" (of an edge list, delete the lines that begin with #)"}
+
+// isLGL reports whether the first bytes of a file are an LGL graph: they begin with `# NAME`, and have several such lines and no other
+// comments, whose names are all numbers or are also names of neighbours. Edges may have a comment above them, and sections.
+func isLGL(head []byte) bool {
+	lines := strings.Split(string(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), "\n")
+	if len(head) == headBytes {
+		lines = lines[:len(lines)-1] // which may be cut
+	}
+	var sources []string
+	below := map[string]bool{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case words[0] == "#" && len(words) == 2:
+			sources = append(sources, words[1])
+		case len(sources) == 0, len(words) > 2, strings.ContainsAny(words[0], "#%"):
+			return false
+		default:
+			below[words[0]] = true
+		}
+	}
+	numbers, named := true, false
+	for _, source := range sources {
+		numbers, named = numbers && fields.Digits(source), named || below[source]
+	}
+	return len(sources) > 1 && len(below) > 0 && (numbers || named)
 }
 
 // isBinary reports whether one byte of thirty-two is a control character that text does not have. A single one is for the readers of

@@ -76,6 +76,8 @@ func TestForeign(t *testing.T) {
 		{"web.h5", "\x89HDF\r\n\x1a\n", "an HDF5 file", "h5py.File(PATH)"},
 		{"web.mat", "MATLAB 7.3 MAT-file", "an HDF5 file", "h5py.File(PATH)"},
 		{"web.db", "SQLite format 3\x00", "an SQLite database", "sqlite3.connect(PATH)"},
+		{"web.txt", "# 0\n1 2\n2 2\n3 4\n# 1\n2 1\n", "an LGL graph", `capgnn.to_store(igraph.Graph.Read_Lgl(PATH, directed=False).to_networkx(vertex_attr_hashable="name"), "web")`},
+		{"web.edges", "# a\r\nb 1.5\r\nc\r\n# b\r\nc 1\r\n# d\r\n", "an LGL graph", "Read_Lgl(PATH"},
 		{"web.xlsx", zipped(t, "[Content_Types].xml", "xl/workbook.xml"), "an Excel sheet", "pandas.read_excel(PATH)"},
 		{"web.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel sheet", "pandas.read_excel(PATH)"},
 		{"web.ods", zipped(t, "mimetype", "content.xml"), "an OpenDocument sheet", "pandas.read_excel(PATH"},
@@ -130,6 +132,15 @@ func TestEdgeListEndings(t *testing.T) {
 			if d.Graph.Rows() != 3 || d.Graph.Edges() != 2 || d.Format != formatEdges || path != dir && d.Name != "web" || path == dir && len(d.Files) != 1 {
 				t.Errorf("%s: %d vertices, %d edges, %s, name %s, files %v", name, d.Graph.Rows(), d.Graph.Edges(), d.Format, d.Name, d.Files)
 			}
+		}
+	}
+}
+
+// Edges below comments of one word are no LGL graph.
+func TestCommentsOfEdges(t *testing.T) {
+	for _, text := range []string{"# 3\n0 1\n1 2\n", "# train\n0 1\n# test\n1 2\n", "# 1\n# of friends\n0 1\n", "# 0\n1 2 1\n# 1\n2 1 1\n", "0 1\n# 0\n1 2\n# 1\n"} {
+		if kind, found := kindOf([]byte(text), ".txt"); found {
+			t.Errorf("%q: is %s", text, kind.what)
 		}
 	}
 }
