@@ -27,7 +27,7 @@ type table struct {
 	float      []float32          // rows × cols: logits, embeddings
 	class      []int64            // rows: one label per vertex
 	flags      []uint8            // rows × cols: 0 or 1, several labels per vertex
-	names      []string           // of the classes, which .csv files have beside numbers of labels, and above probabilities; nil: not known
+	names      []string           // of the classes, which .csv files have beside numbers of labels, and above probabilities and several labels; nil: not known
 	id         func(v int) string // original id of a vertex, in .csv files; nil: its number
 	sets       *runfolder.Sets    // in which vertices are, in .csv files; nil: not known
 	only       string             // the set of which .csv files have the vertices; "": all
@@ -191,8 +191,8 @@ func (t *table) header() string {
 		switch {
 		case t.class != nil:
 			line += "," + t.column
-		case t.column == probability && len(t.names) == t.cols:
-			line += "," + csvField(probability+t.names[c])
+		case (t.column == probability || t.flags != nil) && len(t.names) == t.cols:
+			line += "," + csvField(t.column+t.names[c])
 		default:
 			line += "," + t.column + strconv.Itoa(c)
 		}

@@ -58,6 +58,10 @@ func TestLabels(t *testing.T) {
 	if got := text(t, several); got != "vertex,label_0,label_1,label_2\n0,0,1,1\n1,1,0,0\n" {
 		t.Errorf("several: %q", got)
 	}
+	several.names = []string{"blue", "da,rk", "red"}
+	if got := text(t, several); got != "vertex,label_blue,\"label_da,rk\",label_red\n0,0,1,1\n1,1,0,0\n" {
+		t.Errorf("several with names: %q", got)
+	}
 }
 
 // Numbers in text read back as they were; an .npy has the shape and type of its rows.
