@@ -74,6 +74,9 @@ func TestLikeCategories(t *testing.T) {
 	try(t, []reading{
 		{name: "case of letters", nodes: "id,city\na,Rom\nb,ROM\n", change: city, notes: []string{`column "city": values "ROM" and "Rom" differ in the case of letters only; if`}},
 		{name: "no width", nodes: "id,city\na,Rom\nb,Rom\u200b\n", change: city, notes: []string{`column "city": values "Rom" and "Rom\u200b" look the same`}},
+		{name: "no-break space", nodes: "id,city\na,La Paz\nb,La\u00a0Paz\n", change: city, notes: []string{`column "city": values "La Paz" and "La\u00a0Paz" differ in blanks or dashes only`}},
+		{name: "two blanks", nodes: "id,city\na,La  Paz\nb,La Paz\n", change: city, notes: []string{`column "city": values "La Paz" and "La Paz" differ in blanks or dashes only`}},
+		{name: "dashes", nodes: "id,city\na,U-Bahn\nb,U\u2010Bahn\n", change: city, notes: []string{`column "city": values "U-Bahn" and "U‐Bahn" differ in blanks or dashes only`}},
 		{name: "numbers", nodes: "id,city\na,1\nb,1.0\n", change: city, notes: []string{`column "city": values "1" and "1.0" are nearly the same`}},
 		{name: "different", nodes: "id,city\na,1\nb,10\n", change: city},
 	})

@@ -50,6 +50,8 @@ func Alike(names []string, differ func(a, b string) bool) string {
 		how = "differ in the case of letters only"
 	case Visible(a) == Visible(b):
 		how = "look the same (Unicode NFC and NFD, or invisible characters)"
+	case evened(Visible(a)) == evened(Visible(b)):
+		how = "differ in blanks or dashes only"
 	}
 	return fmt.Sprintf("%.40q and %.40q %s%s; if they mean the same, write one of them", a, b, how, AndMore(pairs))
 }
@@ -64,7 +66,18 @@ func Visible(id string) string {
 	}, norm.NFC.String(id))
 }
 
-// LikeKey is the same for ids that may be meant as the same: for 1 and 1.0, 007 and 7, Anna and anna, 'a' and a.
+// evened is a text with one plain blank for blanks of any kind and number, such as U+00A0, and '-' for each dash, such as U+2010.
+func evened(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Pd, r) || r == '\u2212' {
+			return '-'
+		}
+		return r
+	}, text)), " ")
+}
+
+// LikeKey is the same for ids that may be meant as the same: for 1 and 1.0, 007 and 7, Anna and anna, 'a' and a, and for kinds of
+// blanks and dashes.
 func LikeKey(id string) string {
 	if Digits(id) && (id[0] != '0' || len(id) == 1) && len(id) < 16 {
 		return id
@@ -78,7 +91,7 @@ func LikeKey(id string) string {
 	if plain && letters {
 		return id
 	}
-	key := strings.Trim(strings.ToLower(Visible(id)), "'\"` ")
+	key := strings.Trim(evened(strings.ToLower(Visible(id))), "'\"` ")
 	if x, whole := Whole(key); whole {
 		return strconv.FormatInt(x, 10)
 	}
