@@ -27,6 +27,7 @@ func TestDoubtfulClassNames(t *testing.T) {
 func TestAlikeClassNames(t *testing.T) {
 	for _, c := range []struct{ labels, note string }{
 		{"Red\nred\ngreen\n", `labels: classes "Red" and "red" differ in the case of letters only; if they mean the same, write one of them`},
+		{"x-y\nx\u2010y\nz\n", `labels: classes "x-y" and "x‐y" differ in blanks or dashes only; if they mean the same, write one of them`},
 		{"cafe\u0301\ncaf\u00e9\nbar\n", `labels: 2 classes are numbered by their names: "bar", "café"`},
 		{":A:B\n:A\n:B\n", "labels: fields such as :A:B are classes of their own; several classes of a vertex are columns of 0 and 1, which `capgnn data tables --label-sep ':'` makes"},
 		{"A\nlabel\nB\n", `line 3 is the line of the name, "label", again: delete it`},
@@ -104,6 +105,8 @@ func TestTitlesOfNames(t *testing.T) {
 		want         []string
 	}{
 		{"column\nage\n", "id\nn1\nn2\n", nil}, {"age\nsize\n", "user\nn1\nn2\n", []string{column}}, {"Feature\nage\n", "n1\nn2\nn3\n", []string{id}},
+		{"age\n", "id\nn1\nn2\nn3\n", []string{`columns.csv has 0 names below its first line, which is taken as the header (if it names something, put the line column above it), want 1: left alone`,
+			`ids.csv has 3 names below its first line, which is taken as the header, want 2: left alone`}},
 	} {
 		d, err := Load(datatest.PutText(t, map[string]string{"edges.csv": "0,1\n", "features.csv": "1.5\n2.5\n", "columns.csv": c.columns, "ids.csv": c.ids}), dataset.Options{})
 		if err != nil {

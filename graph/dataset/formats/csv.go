@@ -56,6 +56,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	if opt.Compact && n >= 0 {
 		return nil, fmt.Errorf("%s: --compact would renumber vertices, and features and labels go by the old numbers: drop it", dir)
 	}
+	byRow := false // edges go by numbers of rows
 	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
 		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.vertexNames}
 		if l.says = filepath.Base(f.features); f.features == "" || suffix(listEnds...)(f.features) {
@@ -68,6 +69,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 			return err
 		}
 		noteDirected(d, opt)
+		byRow = l.words == nil
 		return nil
 	})
 	if err != nil {
@@ -75,6 +77,9 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	}
 	if err := errors.Join(f.readMasks(d), fields.ReadNames(d, dir)); err != nil {
 		return nil, err
+	}
+	if byRow {
+		noteOtherNumbers(d)
 	}
 	noteClasses(d, 0)
 	noteAnswers(d)

@@ -95,6 +95,11 @@ func TestEdgeColumns(t *testing.T) {
 		{"another name", folder("source,target\nCid,Dan\n"), nil, `edges.csv: byte 18: line 2: "Dan" is no vertex of ids.csv`, nil, false},
 		{"numbers beside names", folder("source,target\n2,0\n"), nil, "n3 2>0" + named, nil, false},
 		{"names beside features", map[string]string{"edges.csv": "source,target\nCid,Ann\n", "features.csv": "x\n5\n"}, nil, "edges.csv: byte 14: line 2: found 'C', want a vertex id (a number from 0 on; names become numbers with data tables)", nil, false},
+		{"ids without a header", map[string]string{"edges.csv": "source,target\np0,p1\n", "features.csv": "1\n2\n", "ids.csv": "p0\np1\n"}, nil, `edges.csv: it has names for vertices, and ids.csv has 1 name below its first line, which is taken as the header (if it names something, put the line id above it), want 2`, nil, false},
+		{"other ids in rows", map[string]string{"edges.csv": "source,target\n0,1\n", "features.csv": "x\n5\n6\n7\n", "ids.csv": "id\n2\n0\n1\n"}, nil, `n3 0>1 x1[5 6 7] columns[x] ids["2" "0" "1"]`,
+			[]string{"edges: their numbers are read as rows, from 0 on, and not as the ids in ids.csv, where row 0 has id \"2\"; if they are these ids, put a letter before each in both files"}, false},
+		{"ids that edges have not", map[string]string{"edges.csv": "source,target\n0,1\n", "features.csv": "x\n5\n6\n7\n", "ids.csv": "id\n2\n0\n7\n"}, nil, `n3 0>1 x1[5 6 7] columns[x] ids["2" "0" "7"]`, nil, false},
+		{"ids as rows", map[string]string{"edges.csv": "source,target\n0,1\n", "features.csv": "x\n5\n6\n7\n", "ids.csv": "id\n0\n1\n2\n"}, nil, `n3 0>1 x1[5 6 7] columns[x] ids["0" "1" "2"]`, nil, false},
 		{"names given twice", map[string]string{"edges.csv": "source,target\nAnn,Ann\n", "ids.csv": "name\nAnn\nAnn\n"}, nil, `edges.csv: ids.csv: vertices 0 and 1 are both called "Ann"`, nil, false},
 		{"names and a mask", map[string]string{"edges.csv": "source,target\nAnn,Bob\n", "train.csv": "0\n"}, nil, "edges.csv names vertices, and train.csv counts them", nil, false},
 	})

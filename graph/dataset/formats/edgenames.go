@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
@@ -59,6 +60,36 @@ func givenNames(names []string) (*idNames, error) {
 		w.of[name] = int32(v)
 	}
 	return w, nil
+}
+
+// noteOtherNumbers says that edges go by numbers of rows where they may mean the ids of vertices: these are whole numbers, not those of
+// the rows, and each vertex of an edge is one of them.
+func noteOtherNumbers(d *dataset.Dataset) {
+	n, other := d.Graph.Rows(), -1
+	isID := make([]bool, n)
+	for v, name := range d.VertexNames {
+		x, whole := fields.Whole(name)
+		if !whole {
+			return
+		}
+		if x >= 0 && x < int64(n) {
+			isID[x] = true
+		}
+		if x != int64(v) && other < 0 {
+			other = v
+		}
+	}
+	if other < 0 || d.Graph.Edges() == 0 {
+		return
+	}
+	for v := range n {
+		row := d.Graph.Row(v)
+		if len(row) > 0 && !isID[v] || slices.ContainsFunc(row, func(u graph.NodeID) bool { return !isID[u] }) {
+			return
+		}
+	}
+	d.Note("edges: their numbers are read as rows, from 0 on, and not as the ids in %s, where row %d has id %.40q; if they are these ids, put a letter before each in both files",
+		fields.IDsFile, other, d.VertexNames[other])
 }
 
 // plan finds out by its first lines what the columns of a text hold, and whether ids are names.
@@ -216,6 +247,9 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 			}
 		}
 		return nil
+	}
+	if given != nil {
+		return l.t.Whole("it has names for vertices, and %s", fields.OtherNumber(fields.IDsFile, len(given), l.n, "id"))
 	}
 	if l.n >= 0 {
 		l.head = l.head || maybe

@@ -71,7 +71,7 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		switch {
 		case names == nil:
 		case len(names) != f.want:
-			d.Note("%s has %d names, want %d: left alone", filepath.Join(dir, f.file), len(names), f.want)
+			d.Note("%s: left alone", OtherNumber(filepath.Join(dir, f.file), len(names), f.want, strings.TrimSuffix(f.file, "s.csv")))
 		default:
 			usual := f.file == ColumnsFile && (*f.into != nil || slices.Contains(columnTitles, NameKey(title))) ||
 				f.file == IDsFile && (IsID(title) || SaysID(title) || !alikeButDigits(title, names[0]))
@@ -82,6 +82,18 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 		}
 	}
 	return nil
+}
+
+// OtherNumber says that a file of names has another number of them than it should. One fewer may be for want of a header, one.
+func OtherNumber(where string, has, want int, one string) string {
+	header, s := "", "s"
+	if has == 1 {
+		s = ""
+	}
+	if has == want-1 {
+		header = fmt.Sprintf(" (if it names something, put the line %s above it)", one)
+	}
+	return fmt.Sprintf("%s has %d name%s below its first line, which is taken as the header%s, want %d", where, has, s, header, want)
 }
 
 // columnTitles are what the column of the names of columns is called.
