@@ -92,7 +92,7 @@ func TestTablesFaults(t *testing.T) {
 	}{
 		{nodes: "", edges: edges, want: "is empty"},
 		{nodes: "id,x,team\n", edges: edges, want: "no lines after the line of column names"},
-		{nodes: nodes, edges: "", want: "its first line names one column; name two at least"},
+		{nodes: nodes, edges: "", want: "its first line is empty; it names columns, such as source,target"},
 		{nodes: nodes, edges: "a,b\n", want: "its first line is an edge"},
 		{nodes: nodes, edges: edges + "a,c\n", want: `line 3: "c" is not an id in nodes.csv: correct it, or skip such edges with --skip-unknown`},
 		{nodes: nodes, edges: edges + "a\n", want: "line 3: 1 field, want two ids"},

@@ -142,6 +142,9 @@ type EdgeColumns struct {
 // EdgesByName finds the columns of a table of edges by their names, else by their places, if the names do not say something else.
 func EdgesByName(head []string) (EdgeColumns, error) {
 	c := EdgeColumns{To: 1, Weight: -1, Third: -1, Kind: -1}
+	if len(head) == 0 || len(head) == 1 && head[0] == "" {
+		return c, fmt.Errorf("its first line is empty; it names columns, such as source,target")
+	}
 	if len(head) < 2 {
 		return c, fmt.Errorf("its first line names one column; name two at least, such as source,target")
 	}
