@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"strconv"
 	"strings"
 
 	"capgnn/graph/dataset/internal/fields"
@@ -37,13 +38,43 @@ func (a *answer) see(field, class string) {
 	}
 }
 
+// tells reports whether the class is told by what is read of a column, too: sets, numbers, true and false, however they are written.
+func (a *answer) tells(col *column) bool {
+	read := map[string]string{} // the class by what is read
+	for field, class := range a.class {
+		as := field
+		x, isNumber := number(field)
+		yes, isTruth := fields.Truth(field)
+		switch {
+		case col.role == roleSplit:
+			set, _ := setOf(field)
+			as = strconv.Itoa(set)
+		case col.role == roleFeature && col.kind == cellTruth && isTruth:
+			as = strconv.FormatBool(yes)
+		case col.role == roleFeature && isNumber:
+			as = strconv.FormatFloat(x, 'g', -1, 32)
+		}
+		if other, known := read[as]; known && other != class {
+			return false
+		}
+		read[as] = class
+	}
+	return true
+}
+
 // answers notes columns that tell the class: with few values, of at least two vertices each.
 func (s *survey) answers(in *tableIn) {
 	const chance = 10 // lines below which a column may do so by chance
 	for i := range s.c.all {
 		col := &s.c.all[i]
-		if a := &col.answer; col.role != roleNone && a.several && !a.no && a.lines >= chance && 2*len(a.class) <= a.lines {
-			in.note("column %q alone tells the class of every vertex: if it is the class in other words, leave it out with --drop", col.name)
+		a := &col.answer
+		if col.role == roleNone || !a.several || a.no || a.lines < chance || 2*len(a.class) > a.lines || !a.tells(col) {
+			continue
 		}
+		if col.role == roleSplit {
+			in.note("column %q alone tells the class of every vertex, and the set of each: the sets are of different classes, so choose another split", col.name)
+			continue
+		}
+		in.note("column %q alone tells the class of every vertex: if it is the class in other words, leave it out with --drop", col.name)
 	}
 }

@@ -144,11 +144,23 @@ func TestAnswer(t *testing.T) {
 		fmt.Fprintf(&same, "v%d,%d,%d,c%d\n", v, v%3, v, v%3%2)
 		fmt.Fprintf(&almost, "v%d,%d,%d,c%d\n", v, v%3, v, max(v, 1)%3%2)
 	}
+	spelled := func(name, classes string, fields ...string) string {
+		text := "id,y,x," + name + "\n"
+		for v := range 24 {
+			text += fmt.Sprintf("v%d,%c,%d,%s\n", v, classes[v%4], v, fields[v%4])
+		}
+		return text
+	}
 	label := func(s *Tables) { s.Label = "y" }
 	links := "source,target\nv1,v2\n"
 	try(t, []reading{
 		{name: "same", nodes: same.String(), links: links, change: label, notes: []string{`column "club_id" alone tells the class of every vertex`}},
 		{name: "a category", nodes: same.String(), links: links, change: func(s *Tables) { s.Label, s.Categorical = "y", []string{"club_id"} }, notes: []string{`column "club_id" alone tells`}},
+		{name: "yes and no", nodes: spelled("old", "abab", "Yes", "1", "No", "false"), links: links, change: label},
+		{name: "numbers", nodes: spelled("old", "abab", "1", "1.0", "2", "2.0"), links: links, change: label},
+		{name: "spelled sets", nodes: spelled("split", "abab", "Train", "TRAIN", "Val", "val"), links: links, change: label, notes: []string{`column "split" is read as the split, not as a feature`}},
+		{name: "sets", nodes: spelled("split", "aaab", "Train", "TRAIN", "train", "val"), links: links, change: label,
+			notes: []string{`column "split" is read as the split, not as a feature`, `column "split" alone tells the class of every vertex, and the set of each: the sets are of different classes`}},
 		{name: "almost", nodes: almost.String(), links: links, change: label},
 		{name: "few", nodes: "id,x,y\na,1,p\nb,2,q\n", change: label},
 	})
