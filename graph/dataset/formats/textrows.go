@@ -176,8 +176,12 @@ func (r *rowText) order(d *dataset.Dataset, what string, n int) ([]int64, error)
 	if r.title == "" {
 		title = "the column without a name"
 	}
-	if inOrder(r.ids, 0) || r.index && inOrder(r.ids, 1) {
-		d.Note("%s: %s numbers the rows and is left out", what, title)
+	if first := inOrder(r.ids, 0); first || r.index && inOrder(r.ids, 1) {
+		from := ""
+		if !first {
+			from = " (from 1, as R does; edges count from 0: if their ids are these numbers, subtract 1)"
+		}
+		d.Note("%s: %s numbers the rows and is left out%s", what, title, from)
 		return nil, nil
 	}
 	if r.implied {
