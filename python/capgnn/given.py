@@ -215,9 +215,11 @@ def to_numpy(array: Any, key: str) -> np.ndarray:
             raise ValueError(f"{key}: {str(e).splitlines()[0]}") from e
     if np.ma.is_masked(array):
         raise ValueError(f"{key}: it has masked values: fill them")
-    named = zip(array.columns, array.dtypes) if hasattr(array, "columns") else ()  # of a DataFrame
+    named = list(zip(array.columns, array.dtypes)) if hasattr(array, "columns") else []  # of a DataFrame
     other = next(((f"column {name!r}: ", kind) for name, kind in named if getattr(kind, "kind", "f") not in "biuf"), None)
     array = np.asarray(array)
+    if array.dtype.kind == "O" and named and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for _, kind in named):
+        array = array.astype(float)  # bool beside numbers, as of pandas.get_dummies
     if array.dtype.kind not in "biuf":
         of, kind = other or ("", array.dtype)
         cure = {"O": ": give numbers, such as with astype(float)", "M": ": give numbers, such as days since one of them",

@@ -501,6 +501,15 @@ class NothingLostTest(Folder):
             capgnn.to_store(self.graph(train_idx=[0, 1] * 6), self.path("t"))
 
     @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_truth_beside_numbers(self):
+        import pandas as pd
+        frame = pd.DataFrame({"age": [1.5, 2.5], "red": [True, False], "n": [3, 4]})
+        got = capgnn.given.to_numpy(frame, "x")
+        self.assertEqual((got.dtype, got.tolist()), (np.float64, [[1.5, 1, 3], [2.5, 0, 4]]))
+        with self.assertRaisesRegex(ValueError, "column 'name': object is not"):
+            capgnn.given.to_numpy(frame.assign(name=np.array(["a", "b"], object)).astype({"name": object}), "x")
+
+    @unittest.skipUnless(has("pandas"), "no pandas")
     def test_index_of_pandas(self):
         import pandas as pd
         with self.assertWarnsRegex(UserWarning, "y: its index is not 0, 1"):
