@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,6 +111,9 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	if wrong == nil && (known || len(names) > 2) {
 		l.ends = [2]string{names[found.From], names[found.To]}
 	}
+	if isMatrix(head) {
+		return fault(errors.New("looks like an adjacency matrix, whose columns are called as its vertices are: write a line for each edge (networkx.to_pandas_edgelist)"))
+	}
 	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {
@@ -163,6 +167,22 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 		columns = nil
 	}
 	return l.takeNames(d, names, maybe, columns)
+}
+
+// isMatrix reports whether first lines are those of an adjacency matrix with names: the second one begins with the name
+// of the first column behind an index, or all names differ in their digits only, as those of vertices do.
+func isMatrix(head [][]string) bool {
+	names := head[0]
+	isText := func(f string) bool { _, ok := fields.Number(f); return !ok }
+	if len(names) > 2 && len(head) > 1 && len(head[1]) == len(names) && head[1][0] == names[1] &&
+		!slices.ContainsFunc(names[1:], func(name string) bool { return !isName(name) }) && !slices.ContainsFunc(head[1][1:], isText) {
+		return true
+	}
+	if names[0] == "" {
+		names = names[1:]
+	}
+	return len(names) > 2 && isName(names[0]) &&
+		!slices.ContainsFunc(names[1:], func(name string) bool { return !fields.AlikeButDigits(name, names[0]) })
 }
 
 // namesRow reports whether the first field of a line below names of so many columns may be one more, the name of the row: 1, or text.

@@ -74,7 +74,7 @@ func ReadNames(d *dataset.Dataset, dir string) error {
 			d.Note("%s: left alone", OtherNumber(filepath.Join(dir, f.file), len(names), f.want, strings.TrimSuffix(f.file, "s.csv")))
 		default:
 			usual := f.file == ColumnsFile && (*f.into != nil || slices.Contains(columnTitles, NameKey(title))) ||
-				f.file == IDsFile && (IsID(title) || SaysID(title) || !alikeButDigits(title, names[0]))
+				f.file == IDsFile && (IsID(title) || SaysID(title) || !AlikeButDigits(title, names[0]))
 			noteTitle(d, filepath.Join(dir, f.file), title, strings.TrimSuffix(f.file, "s.csv"), usual)
 			if *f.into, err = inOrderOf(*f.into, names, filepath.Join(dir, f.file), "features"); err != nil {
 				return err
@@ -99,8 +99,8 @@ func OtherNumber(where string, has, want int, one string) string {
 // columnTitles are what the column of the names of columns is called.
 var columnTitles = []string{"column", "columns", "name", "names", "columnname", "feature", "features", "featurename", "attribute", "attributes", "variable"}
 
-// alikeButDigits reports whether two texts differ in digits only, as ids do.
-func alikeButDigits(a, b string) bool {
+// AlikeButDigits reports whether two texts differ in digits only, as ids do.
+func AlikeButDigits(a, b string) bool {
 	without := func(text string) string {
 		return strings.Map(func(r rune) rune {
 			if unicode.IsDigit(r) {
