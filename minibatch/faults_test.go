@@ -160,7 +160,7 @@ func TestEndsEarly(t *testing.T) {
 // A part that does not fit its device says so, and takes nothing.
 func TestDoesNotFit(t *testing.T) {
 	p, m := task{}.make(t, gnn.SAGE)
-	for _, budget := range []gpu.Bytes{1 << 10, 40 << 10, 200 << 10} {
+	for _, budget := range []gpu.Bytes{1 << 10, 40 << 10, 150 << 10} {
 		d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: budget})
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 		least                  float64 // of the bound
 		chunks                 int     // of isolated parts; 0: they are not
 	}{
-		"wide features": {gnn.SAGE, 20000, 128, 32, 1, []int{10, 5, sample.All}, 0.8, 0},
+		"wide features": {gnn.SAGE, 40000, 128, 32, 1, []int{10, 5, sample.All}, 0.8, 0},
 		"wide layers":   {gnn.GCN, 40000, 16, 128, 1, []int{5, 5, 5}, 0.8, 0},
 		"first layers":  {gnn.APPNP, 10000, 250, 512, 1, []int{5, 5}, 0.8, 0},
 		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0, 0},

@@ -241,7 +241,7 @@ func TestPredictWrongUsage(t *testing.T) {
 	}{
 		{"--run", nil},
 		{"nowhere", []string{"--run", "nowhere"}},
-		{"no config.yaml", []string{"--run", "."}},
+		{"no run there: the folder has runs in it", []string{"--run", "."}},
 		{"--what", []string{"--run", "run", "--what", "colours"}},
 		{"--what embeddings", []string{"--run", "run", "--layer", "0"}},
 		{"0 to 0", []string{"--run", "run", "--what", "embeddings", "--layer", "1"}},

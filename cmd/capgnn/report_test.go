@@ -229,7 +229,7 @@ func TestReportOfUnfinishedAndSeveralRuns(t *testing.T) {
 		t.Error("no comparison.html")
 	}
 	s.fails(term.ExitUsage, []string{"name a run folder"}, "report")
-	s.fails(term.ExitUsage, []string{"nowhere", "config.yaml"}, "report", "nowhere")
+	s.fails(term.ExitUsage, []string{"nowhere", "no such folder"}, "report", "nowhere")
 	s.fails(term.ExitUsage, []string{"--out"}, "report", "a", "--out", "nowhere/x.html")
 	s.fails(term.ExitUsage, []string{"--out"}, "report", "a", "--out", "")
 	s.fails(term.ExitUsage, []string{"-nonsense", "capgnn report --help"}, "report", "a", "--nonsense")

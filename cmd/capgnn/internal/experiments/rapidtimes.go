@@ -66,6 +66,6 @@ func (h *hottest) times() ([]bench.Table, []bench.Figure) {
 		tables[k].Rows = append(tables[k].Rows, []string{"paper, products", "1–3K", "", "", "", "", "1.74–2.11", "5.47–5.76"}, []string{"paper, Reddit", "1–3K", "", "", "", "", "2.21–2.45", "4.80–5.18"})
 	}
 	split.Add("paper, mean", "1–3K", "rapid", "", "", "", "", "", "0.48")
-	size.Add("paper", "1–3K", "1–8 %", "", "± 5 %", "", "1.92")
+	size.Add("paper", "1–3K", "1–8 %", "", "± 5 %", "", "1.92", "")
 	return append(tables, split, size, score), figures
 }
