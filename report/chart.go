@@ -1,6 +1,7 @@
 package report
 
 import (
+	"capgnn/internal/axis"
 	"fmt"
 	"math"
 	"slices"
@@ -23,7 +24,7 @@ const largest = 1e30
 type chart struct {
 	ID, Title, Note string
 	XName           string
-	X, Y            axis
+	X, Y            axis.Axis
 	Curves          []curve
 	Marks           []mark
 	Flat            bool // every curve has one value, which the legend says: there is nothing to draw
@@ -51,30 +52,30 @@ type mark struct {
 
 // chartData is what the script needs to show numbers: curves as they are in the files, and where x lies.
 type chartData struct {
-	Lo      float64  `json:"lo"`
-	Hi      float64  `json:"hi"`
-	From    float64  `json:"from"`
-	To      float64  `json:"to"`
-	XName   string   `json:"xname"`
-	XKind   quantity `json:"xkind"`
-	Kind    quantity `json:"kind"`
-	YLo     float64  `json:"ylo"`
-	YHi     float64  `json:"yhi"`
-	YFrom   float64  `json:"yfrom"`
-	YTo     float64  `json:"yto"`
-	Log     bool     `json:"log"`
-	Stacked bool     `json:"stacked"`
-	Ticks   []tick   `json:"ticks"` // of the vertical axis
-	Other   *scale   `json:"other"` // that the page offers in place of the one drawn; null: none
-	Series  []points `json:"series"`
+	Lo      float64     `json:"lo"`
+	Hi      float64     `json:"hi"`
+	From    float64     `json:"from"`
+	To      float64     `json:"to"`
+	XName   string      `json:"xname"`
+	XKind   quantity    `json:"xkind"`
+	Kind    quantity    `json:"kind"`
+	YLo     float64     `json:"ylo"`
+	YHi     float64     `json:"yhi"`
+	YFrom   float64     `json:"yfrom"`
+	YTo     float64     `json:"yto"`
+	Log     bool        `json:"log"`
+	Stacked bool        `json:"stacked"`
+	Ticks   []axis.Tick `json:"ticks"` // of the vertical axis
+	Other   *scale      `json:"other"` // that the page offers in place of the one drawn; null: none
+	Series  []points    `json:"series"`
 }
 
 // scale is a vertical axis as the script wants it.
 type scale struct {
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	Log   bool    `json:"log"`
-	Ticks []tick  `json:"ticks"`
+	Lo    float64     `json:"lo"`
+	Hi    float64     `json:"hi"`
+	Log   bool        `json:"log"`
+	Ticks []axis.Tick `json:"ticks"`
 }
 
 // points are the numbers of one curve. Y is NaN where there is none.
@@ -190,8 +191,8 @@ func (d drawing) draw(series ...points) *chart {
 		line.Text = written(d.kind, x)
 		c.Curves = append(c.Curves, line)
 	}
-	c.Data = chartData{Lo: c.X.lo, Hi: c.X.hi, From: c.X.from, To: c.X.to, XName: d.xName, XKind: d.xKind, Kind: d.kind,
-		YLo: c.Y.lo, YHi: c.Y.hi, YFrom: c.Y.from, YTo: c.Y.to, Log: c.Y.log, Stacked: d.stacked, Ticks: c.Y.Ticks, Other: other, Series: kept}
+	c.Data = chartData{Lo: c.X.Lo, Hi: c.X.Hi, From: c.X.From, To: c.X.To, XName: d.xName, XKind: d.xKind, Kind: d.kind,
+		YLo: c.Y.Lo, YHi: c.Y.Hi, YFrom: c.Y.From, YTo: c.Y.To, Log: c.Y.Log, Stacked: d.stacked, Ticks: c.Y.Ticks, Other: other, Series: kept}
 	return c
 }
 
@@ -208,7 +209,7 @@ func (d drawing) band(mean, deviation points) *chart {
 	}
 	shade := curve{Name: deviation.Name, Text: written(d.kind, deviation.last()), Band: true, Path: path(c.X, c.Y, high)}
 	for i := range slices.Backward(low.X) {
-		shade.Path += fmt.Sprintf("L%.2f %.2f", c.X.at(low.X[i]), c.Y.at(low.Y[i]))
+		shade.Path += fmt.Sprintf("L%.2f %.2f", c.X.Place(low.X[i]), c.Y.Place(low.Y[i]))
 	}
 	shade.Path += "Z"
 	c.Curves, c.Data.Series = []curve{c.Curves[0], shade}, []points{mean, deviation}
@@ -240,7 +241,7 @@ func flatNote(note string, series []points) string {
 }
 
 // axes returns the axes that hold all series, and the other scale that the page offers.
-func (d drawing) axes(series []points) (x, y axis, other *scale) {
+func (d drawing) axes(series []points) (x, y axis.Axis, other *scale) {
 	xlo, xhi := math.Inf(1), math.Inf(-1)
 	ylo, yhi := math.Inf(1), math.Inf(-1)
 	sums := map[float64]float64{}
@@ -255,36 +256,36 @@ func (d drawing) axes(series []points) (x, y axis, other *scale) {
 			ylo, yhi = min(ylo, v), max(yhi, v)
 		}
 	}
-	x = linearAxis(xlo, xhi, d.xKind, 6, false)
+	x = axis.Linear(xlo, xhi, d.xKind, 6, false)
 	switch {
 	case d.log && ylo > 1/largest && yhi/ylo > 100:
-		y, other = logAxis(ylo, yhi, d.kind), offered(linearAxis(0, yhi, d.kind, 4, true))
+		y, other = axis.Log(ylo, yhi, d.kind), offered(axis.Linear(0, yhi, d.kind, 4, true))
 	case d.zero || d.stacked:
-		y = linearAxis(min(0, ylo), max(yhi, 1e-9), d.kind, 4, true)
+		y = axis.Linear(min(0, ylo), max(yhi, 1e-9), d.kind, 4, true)
 	default:
-		y = linearAxis(ylo, yhi, d.kind, 4, true)
+		y = axis.Linear(ylo, yhi, d.kind, 4, true)
 	}
-	if d.smooth && !y.log && ylo > 1/largest && d.kind != score {
-		other = offered(logAxis(ylo, yhi, d.kind))
+	if d.smooth && !y.Log && ylo > 1/largest && d.kind != score {
+		other = offered(axis.Log(ylo, yhi, d.kind))
 	}
-	return x.place(marginLeft, chartWidth-marginRight), y.place(chartHeight-marginBelow, marginTop), other
+	return x.Between(marginLeft, chartWidth-marginRight), y.Between(chartHeight-marginBelow, marginTop), other
 }
 
 // offered returns an axis as the page offers it.
-func offered(a axis) *scale {
-	a = a.place(chartHeight-marginBelow, marginTop)
-	return &scale{Lo: a.lo, Hi: a.hi, Log: a.log, Ticks: a.Ticks}
+func offered(a axis.Axis) *scale {
+	a = a.Between(chartHeight-marginBelow, marginTop)
+	return &scale{Lo: a.Lo, Hi: a.Hi, Log: a.Log, Ticks: a.Ticks}
 }
 
 // path returns the line through the points; a single point is a dot.
-func path(x, y axis, p points) string {
+func path(x, y axis.Axis, p points) string {
 	var b strings.Builder
 	for i := range p.X {
 		verb := "L"
 		if i == 0 {
 			verb = "M"
 		}
-		fmt.Fprintf(&b, "%s%.2f %.2f", verb, x.at(p.X[i]), y.at(p.Y[i]))
+		fmt.Fprintf(&b, "%s%.2f %.2f", verb, x.Place(p.X[i]), y.Place(p.Y[i]))
 	}
 	if len(p.X) == 1 {
 		b.WriteString("h.01")
@@ -293,17 +294,17 @@ func path(x, y axis, p points) string {
 }
 
 // area returns the outline of what p adds to base, which it then adds.
-func area(x, y axis, p points, base []float64) string {
+func area(x, y axis.Axis, p points, base []float64) string {
 	var b strings.Builder
 	for i := range p.X {
 		verb := "L"
 		if i == 0 {
 			verb = "M"
 		}
-		fmt.Fprintf(&b, "%s%.2f %.2f", verb, x.at(p.X[i]), y.at(base[i]+p.Y[i]))
+		fmt.Fprintf(&b, "%s%.2f %.2f", verb, x.Place(p.X[i]), y.Place(base[i]+p.Y[i]))
 	}
 	for i := len(p.X) - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "L%.2f %.2f", x.at(p.X[i]), y.at(base[i]))
+		fmt.Fprintf(&b, "L%.2f %.2f", x.Place(p.X[i]), y.Place(base[i]))
 		base[i] += p.Y[i]
 	}
 	return b.String() + "Z"

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"capgnn/internal/axis"
 	"math"
 	"regexp"
 	"slices"
@@ -77,7 +78,7 @@ func checkPaths(t *testing.T, id string, d chartData, paths []string) {
 		t.Fatalf("%s: %d lines of %d series", id, len(paths), len(d.Series))
 	}
 	base := make([]float64, len(d.Series[0].X))
-	y := axis{lo: d.YLo, hi: d.YHi, from: d.YFrom, to: d.YTo, log: d.Log}
+	y := axis.Axis{Lo: d.YLo, Hi: d.YHi, From: d.YFrom, To: d.YTo, Log: d.Log}
 	for k, s := range d.Series {
 		at := pointPattern.FindAllStringSubmatch(paths[k], -1)
 		if len(at) < len(s.X) {
@@ -92,8 +93,8 @@ func checkPaths(t *testing.T, id string, d chartData, paths []string) {
 				v = base[i]
 			}
 			x := d.Lo + (px-d.From)/(d.To-d.From)*(d.Hi-d.Lo)
-			if math.Abs(x-s.X[i]) > 0.01/(d.To-d.From)*(d.Hi-d.Lo) || math.Abs(py-y.at(v)) > 0.01 {
-				t.Fatalf("%s, %s: point %d is drawn at (%v, %v), want x %v and %v", id, s.Name, i, px, py, s.X[i], y.at(v))
+			if math.Abs(x-s.X[i]) > 0.01/(d.To-d.From)*(d.Hi-d.Lo) || math.Abs(py-y.Place(v)) > 0.01 {
+				t.Fatalf("%s, %s: point %d is drawn at (%v, %v), want x %v and %v", id, s.Name, i, px, py, s.X[i], y.Place(v))
 			}
 			if py < marginTop-0.01 || py > chartHeight-marginBelow+0.01 {
 				t.Fatalf("%s, %s: point %d lies outside the picture, at %v", id, s.Name, i, py)
@@ -167,12 +168,12 @@ func TestLogAxis(t *testing.T) {
 		want   string
 	}{{0.31, 1.9, "0.2 0.5 1 2"}, {1, 1, "1 2"}, {0.011, 99, "0.01 0.1 1 10 100"}, {2, 50, "2 5 10 20 50"}, {1e-7, 1, "1e-07 1e-05 0.001 0.1"}} {
 		var texts []string
-		a := logAxis(c.lo, c.hi, plain).place(0, 100)
+		a := axis.Log(c.lo, c.hi, plain).Between(0, 100)
 		for _, k := range a.Ticks {
 			texts = append(texts, k.Text)
 		}
-		if got := strings.Join(texts, " "); got != c.want || a.at(c.lo) < -1e-9 || a.at(c.hi) > 100+1e-9 {
-			t.Errorf("from %v to %v: %s, at %v to %v, want %s", c.lo, c.hi, got, a.at(c.lo), a.at(c.hi), c.want)
+		if got := strings.Join(texts, " "); got != c.want || a.Place(c.lo) < -1e-9 || a.Place(c.hi) > 100+1e-9 {
+			t.Errorf("from %v to %v: %s, at %v to %v, want %s", c.lo, c.hi, got, a.Place(c.lo), a.Place(c.hi), c.want)
 		}
 	}
 }

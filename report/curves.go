@@ -85,7 +85,7 @@ func (r *Run) scoreChart() *chart {
 	best := float64(*r.Result.BestEpoch)
 	for i, p := range series {
 		if k := slices.Index(p.X, best); k >= 0 && i > 0 {
-			c.Marks = append(c.Marks, mark{c.X.at(best), c.Y.at(p.Y[k]), d.colours[i],
+			c.Marks = append(c.Marks, mark{c.X.Place(best), c.Y.Place(p.Y[k]), d.colours[i],
 				fmt.Sprintf("%s %s at epoch %d, the best in validation", p.Name, written(score, p.Y[k]), *r.Result.BestEpoch)})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"capgnn/internal/axis"
 	"capgnn/internal/number"
 )
 
@@ -65,7 +66,7 @@ func (r *Run) classBars() *bars {
 // histogram is a picture of standing bars, on a logarithmic axis.
 type histogram struct {
 	ID, Title, Note, XName string
-	Y                      axis
+	Y                      axis.Axis
 	Bins                   []bin
 	Data                   []float64
 }
@@ -97,7 +98,7 @@ func degreeHistogram(counts []float64) *histogram {
 	}
 	const bottom = chartHeight - marginBelow
 	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, the least of each bar", Note: "how many vertices have how many in-neighbours; both axes are logarithmic; a vertex with a loop in the data set is its own neighbour", Data: counts}
-	h.Y = logAxis(1, max(most, 10), plain).place(bottom, marginTop)
+	h.Y = axis.Log(1, max(most, 10), plain).Between(bottom, marginTop)
 	wide := float64(chartWidth-marginLeft-marginRight) / float64(n)
 	longest := fmt.Sprintf("%.0f", math.Exp2(float64(max(n-2, 0))))
 	every := int(math.Ceil((float64(len(longest)) + 1) * histogramLetter / wide))
@@ -111,7 +112,7 @@ func degreeHistogram(counts []float64) *histogram {
 		}
 		b := bin{X: marginLeft + wide*float64(k) + wide*0.08, Width: wide * 0.84, Text: fmt.Sprintf("degree %s: %s", text, written(count, x))}
 		if x >= 1 {
-			b.Height = max(leastBar, bottom-h.Y.at(x))
+			b.Height = max(leastBar, bottom-h.Y.Place(x))
 		}
 		if b.Y = bottom - b.Height; k%every == 0 {
 			b.Below = fmt.Sprintf("%.0f", lo)

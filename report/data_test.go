@@ -41,7 +41,7 @@ func TestDegreeHistogram(t *testing.T) {
 		end := 0.0
 		for k, b := range h.Bins {
 			switch x := counts[k]; {
-			case x == 0 && b.Height != 0, x == 1 && b.Height != leastBar, x > 1.5 && math.Abs(b.Y-h.Y.at(x)) > leastBar, math.Abs(b.Y+b.Height-(chartHeight-marginBelow)) > 1e-9, b.Y < marginTop-1e-9, b.X+b.Width > chartWidth-marginRight+1e-9:
+			case x == 0 && b.Height != 0, x == 1 && b.Height != leastBar, x > 1.5 && math.Abs(b.Y-h.Y.Place(x)) > leastBar, math.Abs(b.Y+b.Height-(chartHeight-marginBelow)) > 1e-9, b.Y < marginTop-1e-9, b.X+b.Width > chartWidth-marginRight+1e-9:
 				t.Errorf("%v: bar %d is %+v", counts, k, b)
 			}
 			if half := float64(len(b.Below)) * 6 / 2; b.Below != "" {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"capgnn/internal/axis"
 	"cmp"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 // scatter is a picture of points in groups, with one unit of length on both axes.
 type scatter struct {
 	ID, Title, Note, XName, YName string
-	X, Y                          axis
+	X, Y                          axis.Axis
 	Groups                        []scatterGroup // as they are drawn: the largest first, so that no small one is hidden
 	Legend                        []scatterGroup // by number
 	Height                        float64        // of the picture, which is chartWidth wide
@@ -142,19 +143,19 @@ func (s *scatter) scale(x, y []float64) {
 	}
 	s.Height = scatterTop + high + marginBelow
 	lo, hi := span(x, wide)
-	s.X = linearAxis(lo, hi, plain, 6, false).place(marginLeft, chartWidth-marginRight)
+	s.X = axis.Linear(lo, hi, plain, 6, false).Between(marginLeft, chartWidth-marginRight)
 	lo, hi = span(y, high)
-	s.Y = linearAxis(lo, hi, plain, max(2, int(math.Round(high/60))), false).place(scatterTop+high, scatterTop)
+	s.Y = axis.Linear(lo, hi, plain, max(2, int(math.Round(high/60))), false).Between(scatterTop+high, scatterTop)
 }
 
 // Below returns where a text stands that is so far below the plot.
-func (s *scatter) Below(far float64) float64 { return s.Y.from + far }
+func (s *scatter) Below(far float64) float64 { return s.Y.From + far }
 
 // marks returns shapes at some of the points.
 func (s *scatter) marks(some []int, x, y []float64, shape string) string {
 	var b strings.Builder
 	for _, i := range some {
-		fmt.Fprintf(&b, "M%.1f %.1f%s", s.X.at(x[i]), s.Y.at(y[i]), shape)
+		fmt.Fprintf(&b, "M%.1f %.1f%s", s.X.Place(x[i]), s.Y.Place(y[i]), shape)
 	}
 	return b.String()
 }

@@ -47,7 +47,7 @@ func TestScatter(t *testing.T) {
 					t.Fatal(err, pieces[k])
 				}
 				c := r.Components
-				if math.Abs(px-s.X.at(c.X[i])) > 0.06 || math.Abs(py-s.Y.at(c.Y[i])) > 0.06 || px < marginLeft || px > chartWidth-marginRight || py < scatterTop || py > s.Y.from {
+				if math.Abs(px-s.X.Place(c.X[i])) > 0.06 || math.Abs(py-s.Y.Place(c.Y[i])) > 0.06 || px < marginLeft || px > chartWidth-marginRight || py < scatterTop || py > s.Y.From {
 					t.Errorf("point %d is at %v, %v", i, px, py)
 				}
 				if g.number >= 0 && c.Class[i] != g.number {
@@ -59,7 +59,7 @@ func TestScatter(t *testing.T) {
 		if drawn != len(r.Components.X) {
 			t.Errorf("%d classes: %d of %d points", classes, drawn, len(r.Components.X))
 		}
-		if a, b := (s.X.to-s.X.from)/(s.X.hi-s.X.lo), (s.Y.from-s.Y.to)/(s.Y.hi-s.Y.lo); math.Abs(a-b) > 1e-9*a {
+		if a, b := (s.X.To-s.X.From)/(s.X.Hi-s.X.Lo), (s.Y.From-s.Y.To)/(s.Y.Hi-s.Y.Lo); math.Abs(a-b) > 1e-9*a {
 			t.Errorf("a unit is %v and %v long", a, b)
 		}
 		if want := min(classes, 56); len(s.Legend) < want || len(s.Legend) > want+1 {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
+	"capgnn/internal/axis"
 	"capgnn/internal/number"
 )
 
@@ -98,7 +98,7 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 type timeline struct {
 	ID, Title, Note string
 	Lanes           []timelineLane
-	Ticks           []tick // places in percent
+	Ticks           []axis.Tick // places in percent
 	Legend          []lanePiece
 	Data            []laneTimes
 }
@@ -185,7 +185,7 @@ func (t *Trace) draw() *timeline {
 			out.Legend = append(out.Legend, lanePiece{Text: what.name, Colour: what.colour, Waits: what.key == waitKind})
 		}
 	}
-	out.Ticks = linearAxis(0, t.Seconds, seconds, 5, false).place(0, 100).Ticks
+	out.Ticks = axis.Linear(0, t.Seconds, seconds, 5, false).Between(0, 100).Ticks
 	return out
 }
 
@@ -239,6 +239,3 @@ func (lane *TraceLane) paths(all float64) []string {
 	}
 	return out
 }
-
-// Shown returns a place in percent, for the style sheet.
-func (t tick) Shown() string { return fmt.Sprintf("%.2f%%", math.Min(t.At, 100)) }

@@ -37,7 +37,7 @@ func benchCommand() *cli.Command {
 func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Command {
 	sub := &cli.Command{
 		Name: name, Usage: usage, UsageText: "capgnn bench " + name + " --quick --out bench/" + name,
-		Description: "Writes a page (.html), tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
+		Description: "Writes a page (.html), tables (.csv, .md), figures (.svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
 			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices, on the same parts.",
 		Flags: append(benchFlags(), outputFlags()...),
 		OnUsageError: func(c *cli.Context, err error, _ bool) error {

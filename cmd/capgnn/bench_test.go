@@ -18,7 +18,7 @@ import (
 // outputs are the files of an experiment that follow from its lines.
 func outputs(s *sandbox, dir, name string) map[string]string {
 	out := map[string]string{}
-	for _, end := range []string{".md", ".csv", "-1.png", "-1.svg"} {
+	for _, end := range []string{".md", ".csv", "-1.svg"} {
 		data, err := os.ReadFile(s.path(dir + "/" + name + end))
 		if err != nil {
 			s.t.Fatal(err)

@@ -30,7 +30,7 @@ func partitionCommand() *cli.Command {
 		Flags: append(flags,
 			&cli.StringFlag{Name: "out", Usage: "write the plan to `FILE`"},
 			&cli.StringFlag{Name: "shards", Usage: "write a shard of the data set for each of --machines to the new folder `DIR`; parts are equal, or sized by a --profile of each machine (a.json,b.json)"},
-			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.png and NAME.svg"}),
+			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.svg"}),
 		Action: partitionAction,
 	}
 }
@@ -59,10 +59,8 @@ func partitionAction(c *cli.Context) error {
 		return err
 	}
 	if base := c.String("plot"); base != "" && term.Exists(filepath.Dir(base)) { // else it is made
-		for _, file := range plotFiles(base) {
-			if err := term.CheckOut("plot", file); err != nil {
-				return err
-			}
+		if err := term.CheckOut("plot", plotFile(base)); err != nil {
+			return err
 		}
 	}
 	k.KeepStdoutFor(c.String("out"))

@@ -128,7 +128,6 @@ func keepPlan(t *training.Run, r *partitionReport, out, picture string) error {
 	for i, p := range r.Parts {
 		names[i] = fmt.Sprintf("%d %s", p.Part, p.Device)
 	}
-	var err error
-	r.Plots, err = plotTrace(picture, cost, trace, names)
-	return err
+	r.Plot = plotFile(picture)
+	return plotTrace(r.Plot, cost, trace, names)
 }

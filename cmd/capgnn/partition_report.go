@@ -35,7 +35,7 @@ type partitionReport struct {
 	Stop        string            `json:"stop"`       // why adjusting stopped, "" without
 	Plan        string            `json:"plan"`       // file of --out, "" without
 	Shards      string            `json:"shards"`     // folder of --shards, "" without
-	Plots       []string          `json:"plots"`      // files of --plot
+	Plot        string            `json:"plot"`       // file of --plot
 }
 
 // partReport is one part of a partitionReport.
@@ -121,7 +121,7 @@ func (r *partitionReport) table(w io.Writer) error {
 		row("moved", "%s to balance the load, %s after %s", term.Counted(int(r.Moved), "vertex"), r.Stop, term.Counted(len(r.Trace)-1, "step"))
 	}
 	row("time", "%s, %s at most", term.Duration(&r.Seconds), term.Size(r.PeakBytes))
-	for _, f := range append(r.Plots, r.Plan, r.Shards) {
+	for _, f := range []string{r.Plot, r.Plan, r.Shards} {
 		if f != "" {
 			row("written", "%s", f)
 		}

@@ -133,7 +133,7 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 		s.fifo("node")
 	}
 	s.put("target", []byte("mine"))
-	for _, name := range []string{"link", "link.npy", "link.png"} {
+	for _, name := range []string{"link", "link.npy", "link.svg"} {
 		if err := os.Symlink("target", s.path(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 		{"profile", "--devices", "cpu:0,threads=1", "--quiet", "--out", "link"}, {"predict", "--run", "run", "--quiet", "--out", "link.npy"}} {
 		s.fails(term.ExitUsage, []string{"is a link to ", ", which is not replaced"}, args...)
 	}
-	if text, err := os.ReadFile(s.path("target")); err != nil || string(text) != "mine" || term.Exists(s.path("nowhere")) || term.Exists(s.path("link.svg")) {
+	if text, err := os.ReadFile(s.path("target")); err != nil || string(text) != "mine" || term.Exists(s.path("nowhere")) {
 		t.Errorf("a link was written through: %q, %v", text, err)
 	}
 	if err := os.Symlink("self", s.path("self")); err != nil {

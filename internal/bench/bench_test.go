@@ -1,10 +1,15 @@
 package bench
 
 import (
+	"encoding/xml"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -130,7 +135,7 @@ func TestSectionFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		for _, name := range []string{"sample.md", "sample.csv", "sample-1.png", "sample-1.svg", "report.md", "report.html", "sample.html"} {
+		for _, name := range []string{"sample.md", "sample.csv", "sample-1.svg", "report.md", "report.html", "sample.html"} {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || len(data) == 0 {
 				t.Fatalf("%s: %d bytes, %v", name, len(data), err)
@@ -173,7 +178,7 @@ func TestSectionRemove(t *testing.T) {
 	if err := s.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"sample-1.png": true, "sample-2.png": false, "sample-2.svg": false} {
+	for name, want := range map[string]bool{"sample-1.svg": true, "sample-2.svg": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: there %t, want %t", name, err == nil, want)
 		}
@@ -184,35 +189,68 @@ func TestSectionRemove(t *testing.T) {
 func TestCountedAxis(t *testing.T) {
 	for _, last := range []float64{0, 1, 2, 7} {
 		p := Panel{X: "x", Y: "y", Counts: true, FromZero: true, Series: []Series{{Name: "a", X: []float64{0, last}, Y: []float64{3, 3}}}}
-		drawn, err := p.plot([]string{"a"}, panelWidth)
-		if err != nil {
-			t.Fatal(err)
+		x, y := p.axes()
+		if x.Lo != 0 || x.Hi != max(1, last) || y.Lo != 0 || y.Hi <= 3 {
+			t.Errorf("last %g: axes %g to %g, %g to %g", last, x.Lo, x.Hi, y.Lo, y.Hi)
 		}
-		if drawn.X.Min != 0 || drawn.X.Max != max(1, last) || drawn.Y.Min != 0 || drawn.Y.Max <= 3 {
-			t.Errorf("last %g: axes %g to %g, %g to %g", last, drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max)
-		}
-		labels := 0
-		for _, tick := range drawn.X.Tick.Marker.Ticks(drawn.X.Min, drawn.X.Max) {
-			if tick.Value != math.Trunc(tick.Value) {
-				t.Errorf("last %g: a tick at %g", last, tick.Value)
-			}
-			if !tick.IsMinor() {
-				labels++
+		for _, tick := range x.Ticks {
+			if tick.At != math.Trunc(tick.At) {
+				t.Errorf("last %g: a tick at %g", last, tick.At)
 			}
 		}
-		if labels < 2 {
-			t.Errorf("last %g: %d labels", last, labels)
+		if len(x.Ticks) < 2 {
+			t.Errorf("last %g: %d labels", last, len(x.Ticks))
 		}
 	}
 }
 
 // Bars of a group that stand on each other reach as high as their sum, others as the highest of them.
 func TestStackedBars(t *testing.T) {
-	for stacked, want := range map[bool]float64{false: headroom(3), true: headroom(4)} {
-		p := Panel{Y: "y", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 1}}, {Name: "two", Y: []float64{1, 3}}}, Stacked: stacked}
-		out, err := p.plot([]string{"one", "two"}, panelWidth)
-		if err != nil || out.Y.Max != want {
-			t.Errorf("stacked %v: the axis ends at %v, %v, want %v", stacked, out.Y.Max, err, want)
+	for stacked, want := range map[bool][]bar{
+		false: {{0, 0, 0, 1}, {0, 1, 0, 1}, {1, 0, 0, -1}, {1, 1, 0, 3}},
+		true:  {{0, 0, 0, 1}, {0, 1, 1, 2}, {1, 0, 0, -1}, {1, 1, -1, 2}},
+	} {
+		p := Panel{Y: "y", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, -1}}, {Name: "two", Y: []float64{1, 3}}}, Stacked: stacked}
+		_, y := p.axes()
+		if got := p.bars(); !slices.Equal(got, want) || y.Lo > -1 || y.Hi <= want[3].to {
+			t.Errorf("stacked %v: %v on an axis of %g to %g, want %v", stacked, got, y.Lo, y.Hi, want)
+		}
+	}
+}
+
+// Everything of a figure lies inside it, at places that are numbers, whatever the numbers and names are; texts of an axis do not touch.
+func TestFigureHoldsWhatItDraws(t *testing.T) {
+	number := regexp.MustCompile(`-?[0-9.]+`)
+	place := regexp.MustCompile(` (?:points|d|x|cx|y|cy)="([^"]*)"`)
+	for _, panel := range []Panel{
+		{LogX: true, LogY: true, Series: []Series{{Name: "a", X: []float64{1e-9, 3, 1e12}, Y: []float64{1e-30, 1, 1e30}, Err: []float64{1, 2, 3}}}},
+		{Series: []Series{{Name: "<a>&\"", X: []float64{math.NaN(), 1, 2, math.Inf(1)}, Y: []float64{1, 123456.7, 123456.9, 1}, Err: []float64{0, 1, 2, 0}}, {Name: "b"}}},
+		{FromZero: true, Points: true, Series: []Series{{Name: "a", X: []float64{-1e-9, 1e-9}, Y: []float64{1e-12, 1e-12}}}},
+		{Groups: []string{"a long name of a group", "another name that is long", "c"}, Series: []Series{{Name: "a", Y: []float64{-3, math.NaN(), 5}}, {Name: "b", Y: []float64{1}}}},
+		{Groups: []string{}}, {},
+	} {
+		panel.X, panel.Y = "x", "y"
+		f := Figure{Panels: []Panel{panel, panel, panel}, Across: 2}
+		svg, err := f.svg()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || strings.Contains(svg, "<a>") {
+			t.Errorf("%+v: no number, or a name as it is: %s", panel, svg)
+		}
+		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+			t.Errorf("%+v: %v", panel, err)
+		}
+		var size [2]float64
+		if _, err := fmt.Sscanf(regexp.MustCompile(`viewBox="[^"]*"`).FindString(svg), `viewBox="0 0 %g %g"`, &size[0], &size[1]); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range place.FindAllStringSubmatch(svg, -1) {
+			for _, n := range number.FindAllString(m[1], -1) {
+				if v, err := strconv.ParseFloat(n, 64); err != nil || v < -1 || v > max(size[0], size[1]) {
+					t.Errorf("%+v: %s is outside", panel, m[0])
+				}
+			}
 		}
 	}
 }
@@ -222,19 +260,19 @@ func TestStackedBars(t *testing.T) {
 func TestLinesAreToldApart(t *testing.T) {
 	for i := range 12 {
 		for j := range i {
-			a, b := lineOf(i), lineOf(j)
-			if a.Color == b.Color && markOf(i).Shape == markOf(j).Shape || len(a.Dashes) == len(b.Dashes) && a.Width == b.Width && i < 5 {
+			if colourOf(i) == colourOf(j) && i%len(shapes) == j%len(shapes) || dashOf(i) == dashOf(j) && widthOf(i) == widthOf(j) && i < 5 {
 				t.Errorf("names %d and %d look alike", i, j)
 			}
 		}
 	}
 	for i := 1; i < 5; i++ {
-		if lineOf(i).Dashes == nil || lineOf(i).Width >= lineOf(i-1).Width {
+		if dashOf(i) == "" || widthOf(i) >= widthOf(i-1) {
 			t.Errorf("line %d hides what lies below it", i)
 		}
 	}
 	for _, p := range []Panel{{X: "x"}, {Y: "y"}, {Groups: []string{"a"}}} {
-		if _, err := p.plot(nil, panelWidth); err == nil {
+		f := Figure{Panels: []Panel{p}}
+		if _, err := f.svg(); err == nil {
 			t.Errorf("a panel of %q over %q is drawn", p.Y, p.X)
 		}
 	}

@@ -3,18 +3,12 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
+	"unicode/utf8"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
-	"capgnn/internal/atomicfile"
+	"capgnn/internal/axis"
+	"capgnn/internal/number"
 )
 
 // Figure is panels in rows of up to Across; the legend stands below all of them, once for each name.
@@ -44,180 +38,153 @@ type Series struct {
 	Labels []string  // beside the points; nil: none
 }
 
-// Size of a panel and of a row of the legend.
+// Sizes, in pixels.
 const (
-	panelWidth  = 9.5 * vg.Centimeter
-	panelHeight = 7.5 * vg.Centimeter
-	legendRow   = 0.6 * vg.Centimeter
-	letterWidth = 0.22 * vg.Centimeter // of the legend, about
-	barWidth    = 0.5 * vg.Centimeter
-	plotDPI     = 130
+	panelWidth, panelHeight = 360, 284 // of a panel, labels included
+	marginTop, marginRight  = 30, 16   // beside the axes
+	legendRow, legendLine   = 22, 42
+	barWidth                = 19
+	letterWidth             = 6.4 // about
 )
 
-// write draws the figure to base.png and base.svg.
-func (f *Figure) write(base string) error {
-	across := f.Across
-	if across == 0 { // as few rows as four panels beside each other need, as full as they can be
-		needed := max(1, (len(f.Panels)+3)/4)
-		across = (len(f.Panels) + needed - 1) / needed
-	}
-	across = max(1, min(across, len(f.Panels)))
-	names := f.names()
-	rows := (len(f.Panels) + across - 1) / across
-	wide := f.wide()
-	longest := 0
-	for _, name := range names {
-		longest = max(longest, len(name))
-	}
-	perRow := max(1, int(wide*vg.Length(across)/(letterWidth*vg.Length(longest)+2*vg.Centimeter)))
-	legend := vg.Length((len(names)+perRow-1)/perRow) * legendRow
-	if len(names) < 2 {
-		legend = 0
-	}
-	width, height := wide*vg.Length(across), panelHeight*vg.Length(rows)+legend
-	grid, err := f.grid(rows, across, names)
+// Write draws the figure to an SVG file.
+func (f *Figure) Write(path string) error {
+	text, err := f.svg()
 	if err != nil {
 		return err
 	}
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(plotDPI), vgimg.UseBackgroundColor(panelColour))}
-	svg := vgsvg.New(width, height)
-	for end, c := range map[string]vg.CanvasWriterTo{".png": png, ".svg": svg} {
-		all := draw.New(c)
-		drawGrid(draw.Crop(all, 0, 0, legend, 0), grid)
-		if legend > 0 {
-			drawLegend(draw.Crop(all, vg.Centimeter, 0, 0, -(height-legend)), names, perRow, f.Panels[0].Groups != nil)
-		}
-		if err := atomicfile.Write(base+end, func(w io.Writer) error { _, err := c.WriteTo(w); return err }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeText(path, text)
 }
 
-// wide is the width of a panel: more for many bars.
-func (f *Figure) wide() vg.Length {
-	width := panelWidth
-	for _, p := range f.Panels {
-		width = max(width, barWidth*vg.Length(len(p.Groups)*(len(p.Series)+1))+2*vg.Centimeter)
-	}
-	return width
+// layout is where everything of a figure is. All panels have the same margins, so that their axes are in line.
+type layout struct {
+	names       []string
+	across      int
+	wide, high  float64 // of a panel
+	left, below float64 // margins of its axes
+	perRow      int     // entries of the legend in a row
 }
 
-// names returns the names of all series, in the order in which they first occur.
-func (f *Figure) names() []string {
-	var names []string
+func (f *Figure) layout() layout {
+	l := layout{across: f.Across, wide: panelWidth, left: 40, below: 44}
+	if l.across == 0 { // as few rows as four panels beside each other need, as full as they can be
+		needed := max(1, (len(f.Panels)+3)/4)
+		l.across = (len(f.Panels) + needed - 1) / needed
+	}
+	l.across = max(1, min(l.across, len(f.Panels)))
+	longest := 0
 	for _, p := range f.Panels {
+		l.wide = max(l.wide, float64(barWidth*len(p.Groups)*(len(p.Series)+1)+76))
 		for _, s := range p.Series {
-			if !slices.Contains(names, s.Name) {
-				names = append(names, s.Name)
+			if !slices.Contains(l.names, s.Name) {
+				l.names, longest = append(l.names, s.Name), max(longest, utf8.RuneCountInString(s.Name))
 			}
 		}
 	}
-	return names
+	for _, p := range f.Panels {
+		_, y := p.axes()
+		l.left = max(l.left, 34+letterWidth*float64(longestOf(texts(y))))
+		if p.turned(l.wide) {
+			l.below = max(l.below, 34+0.71*letterWidth*float64(longestOf(p.Groups)))
+			l.left = max(l.left, 0.71*letterWidth*float64(longestOf(p.Groups[:1]))-barWidth)
+		}
+	}
+	l.high = panelHeight + l.below - 44
+	l.perRow = max(1, int(l.wide*float64(l.across)/(letterWidth*float64(longest)+legendLine+30)))
+	return l
 }
 
-func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) {
-	grid := make([][]*plot.Plot, rows)
-	for r := range grid {
-		grid[r] = make([]*plot.Plot, across)
+func longestOf(texts []string) (n int) {
+	for _, t := range texts {
+		n = max(n, utf8.RuneCountInString(t))
 	}
+	return n
+}
+
+func texts(a axis.Axis) (out []string) {
+	for _, t := range a.Ticks {
+		out = append(out, t.Text)
+	}
+	return out
+}
+
+func (f *Figure) svg() (string, error) {
+	l := f.layout()
+	rows, legend := (len(f.Panels)+l.across-1)/l.across, 0.0
+	if len(l.names) > 1 {
+		legend = legendRow * float64((len(l.names)+l.perRow-1)/l.perRow)
+	}
+	width, height := l.wide*float64(l.across), l.high*float64(rows)+legend
+	var d drawing
+	d.begin(width, height+8)
 	for i := range f.Panels {
-		p, err := f.Panels[i].plot(names, f.wide())
-		if err != nil {
-			return nil, fmt.Errorf("panel %q: %w", f.Panels[i].Title, err)
+		p := &f.Panels[i]
+		if p.Y == "" || p.X == "" && p.Groups == nil {
+			return "", fmt.Errorf("panel %q: %w", p.Title, errors.New("an axis does not say what it shows, and in which unit"))
 		}
-		grid[i/across][i%across] = p
+		p.draw(&d, l, l.wide*float64(i%l.across), l.high*float64(i/l.across))
 	}
-	return grid, nil
+	if legend > 0 {
+		d.legend(l, width, l.high*float64(rows), f.Panels[0].Groups != nil)
+	}
+	return d.end(), nil
 }
 
-func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
-	if p.Y == "" || p.X == "" && p.Groups == nil {
-		return nil, errors.New("an axis does not say what it shows, and in which unit")
+// axes returns the axes that hold all that the panel shows; of bars the second one alone.
+func (p *Panel) axes() (x, y axis.Axis) {
+	xlo, xhi, ylo, yhi := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	if p.Groups != nil || p.FromZero && !p.LogY {
+		ylo, yhi = 0, 0
 	}
-	out := plot.New()
-	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
-	across, upright := ticksOf(wide, true), ticksOf(wide, false)
-	out.X.Tick.Marker, out.Y.Tick.Marker = across, upright
-	dress(out)
-	if p.Groups != nil {
-		return out, p.bars(out, names, wide)
+	for _, bar := range p.bars() {
+		ylo, yhi = min(ylo, bar.from, bar.to), max(yhi, bar.from, bar.to)
 	}
-	if err := p.lines(out, names); err != nil {
-		return nil, err
-	}
-	if p.Counts {
-		out.X.Min, out.X.Max, across.whole = 0, max(1, out.X.Max), true
-	}
-	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
-		out.X.Scale, across.log = plot.LogScale{}, true
-	}
-	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
-		out.Y.Scale, upright.log = plot.LogScale{}, true
-	}
-	out.X.Tick.Marker, out.Y.Tick.Marker = across, upright
-	return out, nil
-}
-
-// lines draws every series with the colour and mark of its name.
-func (p *Panel) lines(out *plot.Plot, names []string) error {
 	for _, s := range p.Series {
-		points, s := p.visible(s)
-		if len(points) == 0 {
-			continue
+		if p.Groups != nil {
+			break
 		}
-		line, marks, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return err
-		}
-		n := slices.Index(names, s.Name)
-		line.LineStyle, marks.GlyphStyle = lineOf(n), markOf(n)
-		if !p.Points {
-			out.Add(line)
-		}
-		if p.Points || len(points) <= 40 {
-			out.Add(marks)
-		}
-		if err := p.annotate(out, s, points, marks.GlyphStyle); err != nil {
-			return err
+		for s = p.visible(s); len(s.X) > 0; s.X, s.Y = s.X[1:], s.Y[1:] {
+			spread := 0.0
+			if s.Err != nil {
+				spread, s.Err = s.Err[0], s.Err[1:]
+			}
+			xlo, xhi, ylo, yhi = min(xlo, s.X[0]), max(xhi, s.X[0]), min(ylo, p.lower(s.Y[0], spread)), max(yhi, s.Y[0]+spread)
 		}
 	}
-	if p.FromZero && !p.LogY {
-		out.Y.Min, out.Y.Max = 0, headroom(out.Y.Max)
+	if xlo > xhi { // nothing can be drawn
+		xlo, xhi = 1, 2
 	}
-	return nil
+	switch {
+	case ylo > yhi:
+		ylo, yhi = 1, 2
+	case ylo == 0 && yhi == 0:
+		yhi = 1
+	}
+	switch {
+	case p.Counts:
+		x = axis.Linear(0, max(1, xhi), number.Count, 6, false)
+	case p.LogX:
+		x = axis.Log(xlo, xhi, number.Plain)
+	default:
+		x = axis.Linear(xlo, xhi, number.Plain, 6, false)
+	}
+	switch {
+	case p.LogY && p.Groups == nil:
+		y = axis.Log(ylo, yhi, number.Plain)
+	case p.Groups != nil || p.FromZero:
+		y = axis.Linear(ylo, headroom(yhi), number.Plain, 6, true)
+	default:
+		y = axis.Linear(ylo, yhi, number.Plain, 5, true)
+	}
+	return x, y
 }
 
-// annotate draws the errors and the labels of points.
-func (p *Panel) annotate(out *plot.Plot, s Series, points plotter.XYs, mark draw.GlyphStyle) error {
-	if s.Err != nil {
-		spread := make(plotter.YErrors, len(points))
-		for i, e := range s.Err {
-			spread[i].Low, spread[i].High = e, e
-		}
-		bars, err := plotter.NewYErrorBars(struct {
-			plotter.XYs
-			plotter.YErrors
-		}{points, spread})
-		if err != nil {
-			return err
-		}
-		bars.Color, bars.Width = mark.Color, vg.Points(1)
-		out.Add(bars)
+// lower is the end of an error bar that a logarithmic axis may not reach.
+func (p *Panel) lower(y, spread float64) float64 {
+	if p.LogY && spread >= y {
+		return y
 	}
-	if s.Labels == nil {
-		return nil
-	}
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: points, Labels: s.Labels})
-	if err != nil {
-		return err
-	}
-	labels.Offset = vg.Point{X: vg.Points(5), Y: vg.Points(3)}
-	for i := range labels.TextStyle {
-		labels.TextStyle[i].Color, labels.TextStyle[i].Font.Variant = mark.Color, "Sans"
-	}
-	out.Add(labels)
-	return nil
+	return y - spread
 }
 
 // headroom is the end of an axis whose largest value shall not touch it.
@@ -228,14 +195,14 @@ func headroom(largest float64) float64 {
 	return 1.05 * largest
 }
 
-// visible returns the points that can be drawn, and the series of them alone.
-func (p *Panel) visible(s Series) (out plotter.XYs, shown Series) {
+// visible returns the points of a series that can be drawn.
+func (p *Panel) visible(s Series) Series {
+	shown := Series{Name: s.Name}
 	for i := range min(len(s.X), len(s.Y)) {
 		x, y := s.X[i], s.Y[i]
 		if math.IsNaN(x+y) || math.IsInf(x+y, 0) || p.LogX && x <= 0 || p.LogY && y <= 0 {
 			continue
 		}
-		out = append(out, plotter.XY{X: x, Y: y})
 		shown.X, shown.Y = append(shown.X, x), append(shown.Y, y)
 		if s.Err != nil {
 			shown.Err = append(shown.Err, s.Err[i])
@@ -244,55 +211,93 @@ func (p *Panel) visible(s Series) (out plotter.XYs, shown Series) {
 			shown.Labels = append(shown.Labels, s.Labels[i])
 		}
 	}
-	shown.Name = s.Name
-	return out, shown
+	return shown
 }
 
-// bars draws the series of a group beside each other.
-func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
-	n, below := len(p.Series), (*plotter.BarChart)(nil)
+// bar is a bar of a group: beside the others, or on the one before.
+type bar struct {
+	group, series int
+	from, to      float64
+}
+
+func (p *Panel) bars() (out []bar) {
+	for g := range p.Groups {
+		base := 0.0
+		for i, s := range p.Series {
+			if g >= len(s.Y) || math.IsNaN(s.Y[g]) || math.IsInf(s.Y[g], 0) {
+				continue
+			}
+			out = append(out, bar{g, i, base, base + s.Y[g]})
+			if p.Stacked {
+				base += s.Y[g]
+			}
+		}
+	}
+	return out
+}
+
+// turned reports whether the names of the groups are too long to stand beside each other.
+func (p *Panel) turned(wide float64) bool {
+	return letterWidth*float64((longestOf(p.Groups)+1)*len(p.Groups)) > wide-76
+}
+
+// draw draws the panel with its upper left corner at a place.
+func (p *Panel) draw(d *drawing, l layout, left, top float64) {
+	x, y := p.axes()
+	x, y = x.Between(left+l.left, left+l.wide-marginRight), y.Between(top+l.high-l.below, top+marginTop)
+	d.text(left+l.wide/2, top+18, "middle", ink, 13, p.Title)
+	d.grid(x, y, p.Groups == nil)
+	d.turnedText(left+14, (y.From+y.To)/2, -90, "middle", p.Y)
+	d.text((x.From+x.To)/2, top+l.high-8, "middle", soft, 11, p.X)
+	if p.Groups != nil {
+		p.drawBars(d, l, x, y)
+		return
+	}
+	for _, s := range p.Series {
+		p.drawLine(d, slices.Index(l.names, s.Name), p.visible(s), x, y)
+	}
+}
+
+// drawLine draws a series with the colour, dash and mark of its name.
+func (p *Panel) drawLine(d *drawing, n int, s Series, x, y axis.Axis) {
+	var at []point
+	for i := range s.X {
+		at = append(at, point{x.Place(s.X[i]), y.Place(s.Y[i])})
+	}
+	if !p.Points {
+		d.line(n, at)
+	}
+	for i, c := range at {
+		if s.Err != nil {
+			d.whisker(n, c.x, y.Place(p.lower(s.Y[i], s.Err[i])), y.Place(s.Y[i]+s.Err[i]))
+		}
+		if p.Points || len(at) <= 40 {
+			d.mark(n, c)
+		}
+		if s.Labels != nil {
+			d.text(c.x+7, c.y-4, "start", colourOf(n), 11, s.Labels[i])
+		}
+	}
+}
+
+// drawBars draws the groups and their names.
+func (p *Panel) drawBars(d *drawing, l layout, x, y axis.Axis) {
+	n := max(1, len(p.Series))
 	if p.Stacked {
 		n = 1
 	}
-	width := 0.75 * wide / vg.Length(max(1, len(p.Groups)*n+len(p.Groups)))
-	for i, s := range p.Series {
-		values := make(plotter.Values, len(p.Groups))
-		for g := range values {
-			if g < len(s.Y) && !math.IsNaN(s.Y[g]) {
-				values[g] = s.Y[g]
-			}
-		}
-		bars, err := plotter.NewBarChart(values, width)
-		if err != nil {
-			return err
-		}
-		bars.Color, bars.LineStyle.Width = colours[slices.Index(names, s.Name)%len(colours)], 0
-		if bars.Offset = width * (vg.Length(i%n) - vg.Length(n-1)/2); p.Stacked && i > 0 {
-			bars.StackOn(below)
-		}
-		below = bars
-		out.Add(bars)
+	group := (x.To - x.From) / float64(max(1, len(p.Groups)))
+	wide := group / (float64(n) + 1)
+	for _, b := range p.bars() {
+		at := x.From + group*(float64(b.group)+0.5) + wide*(float64(b.series%n)-float64(n)/2)
+		d.rect(at, y.Place(max(b.from, b.to)), wide*0.94, math.Abs(y.Place(b.to)-y.Place(b.from)), slices.Index(l.names, p.Series[b.series].Name))
 	}
-	out.NominalX(p.Groups...)
-	longest := 0
-	for _, g := range p.Groups {
-		longest = max(longest, len(g))
-	}
-	if float64(longest*len(p.Groups)) > 36*float64(wide/panelWidth) {
-		out.X.Tick.Label.Rotation, out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = math.Pi/4, draw.XRight, draw.YTop
-	}
-	out.Y.Min, out.Y.Max = min(0, out.Y.Min), headroom(out.Y.Max)
-	return nil
-}
-
-func drawGrid(c draw.Canvas, grid [][]*plot.Plot) {
-	pad := 3 * vg.Millimeter
-	tiles := draw.Tiles{Rows: len(grid), Cols: len(grid[0]), PadX: 2 * pad, PadY: 2 * pad, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: 2 * pad}
-	for r, row := range plot.Align(grid, tiles, c) {
-		for i, canvas := range row {
-			if grid[r][i] != nil {
-				grid[r][i].Draw(canvas)
-			}
+	turned := p.turned(l.wide)
+	for g, name := range p.Groups {
+		if at := x.From + group*(float64(g)+0.5); turned {
+			d.turnedText(at+4, y.From+14, -45, "end", name)
+		} else {
+			d.text(at, y.From+17, "middle", soft, 11, name)
 		}
 	}
 }

@@ -19,10 +19,10 @@ type Section struct {
 	Figures []Figure
 }
 
-// Write writes NAME.md, NAME.csv and the figures NAME-N.png and NAME-N.svg into a folder.
+// Write writes NAME.md, NAME.csv and the figures NAME-N.svg into a folder.
 func (s *Section) Write(dir string) error {
 	for i := range s.Figures {
-		if err := s.Figures[i].write(filepath.Join(dir, s.figure(i))); err != nil {
+		if err := s.Figures[i].Write(filepath.Join(dir, s.figure(i)+".svg")); err != nil {
 			return fmt.Errorf("figure %s: %w", s.figure(i), err)
 		}
 	}
@@ -43,19 +43,15 @@ func (s *Section) Write(dir string) error {
 // Remove deletes what Write of an earlier version of the section has left behind: figures beyond its last.
 func (s *Section) Remove(dir string) error {
 	for i := len(s.Figures); ; i++ {
-		base := filepath.Join(dir, s.figure(i))
-		if err := os.Remove(base + ".png"); os.IsNotExist(err) {
+		if err := os.Remove(filepath.Join(dir, s.figure(i)+".svg")); os.IsNotExist(err) {
 			return nil
 		} else if err != nil {
-			return err
-		}
-		if err := os.Remove(base + ".svg"); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
 }
 
-// figure is the name of a figure's files without their ends.
+// figure is the name of a figure's file without its end.
 func (s *Section) figure(i int) string { return fmt.Sprintf("%s-%d", s.Name, i+1) }
 
 func (s *Section) markdown(b *strings.Builder) {
@@ -64,7 +60,7 @@ func (s *Section) markdown(b *strings.Builder) {
 		fmt.Fprintf(b, "%s\n\n", p)
 	}
 	for i := range s.Figures {
-		fmt.Fprintf(b, "![%s](%s.png)\n\n", s.Figures[i].Title, s.figure(i))
+		fmt.Fprintf(b, "![%s](%s.svg)\n\n", s.Figures[i].Title, s.figure(i))
 	}
 	for i := range s.Tables {
 		s.Tables[i].markdown(b)

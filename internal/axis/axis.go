@@ -1,4 +1,4 @@
-package report
+package axis
 
 import (
 	"fmt"
@@ -9,37 +9,37 @@ import (
 	"capgnn/internal/number"
 )
 
-// axis maps values to places along one side of a chart.
-type axis struct {
-	lo, hi   float64 // values at the ends, lo < hi
-	from, to float64 // places of the ends
-	log      bool
-	Ticks    []tick
+// Axis maps values to places along one side of a chart.
+type Axis struct {
+	Lo, Hi   float64 // values at the ends, Lo < Hi
+	From, To float64 // places of the ends
+	Log      bool
+	Ticks    []Tick
 }
 
-// tick is a mark on an axis.
-type tick struct {
+// Tick is a mark on an axis.
+type Tick struct {
 	At   float64 `json:"at"`
 	Text string  `json:"text"`
 }
 
-// at returns the place of a value.
-func (a axis) at(x float64) float64 {
-	lo, hi := a.lo, a.hi
-	if a.log {
+// Place returns the place of a value.
+func (a Axis) Place(x float64) float64 {
+	lo, hi := a.Lo, a.Hi
+	if a.Log {
 		x, lo, hi = math.Log10(x), math.Log10(lo), math.Log10(hi)
 	}
-	return a.from + (x-lo)/(hi-lo)*(a.to-a.from)
+	return a.From + (x-lo)/(hi-lo)*(a.To-a.From)
 }
 
 // maxTicks is more than an axis has.
 const maxTicks = 100
 
-// linearAxis returns an axis from lo to hi, widened to whole ticks where round says so, with about n ticks of q.
-func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
+// Linear returns an axis from lo to hi, widened to whole ticks where round says so, with about n ticks of q.
+func Linear(lo, hi float64, q number.Kind, n int, round bool) Axis {
 	if !(hi > lo) {
 		pad := max(math.Abs(hi)/10, 1e-9)
-		if q == count {
+		if q == number.Count {
 			pad = 1
 		}
 		lo, hi = lo-pad, hi+pad
@@ -53,7 +53,7 @@ func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
 	if round {
 		lo, hi = first*step*u.Size, last*step*u.Size
 	}
-	a := axis{lo: lo, hi: hi}
+	a := Axis{Lo: lo, Hi: hi}
 	if !(last-first <= maxTicks) {
 		return a // values so close together that their difference is lost
 	}
@@ -70,16 +70,16 @@ func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
 		if k != 0 {
 			text = strings.TrimRight(text+"\u00a0"+u.Name, "\u00a0")
 		}
-		a.Ticks = append(a.Ticks, tick{k * step * u.Size, text})
+		a.Ticks = append(a.Ticks, Tick{k * step * u.Size, text})
 	}
 	return a
 }
 
 // ticksOf returns the distance of the ticks in the unit, and which multiples of it are the first and the last: those around lo and
 // hi, or, without round, between them.
-func ticksOf(lo, hi float64, q quantity, u number.Unit, n int, round bool) (step, first, last float64) {
+func ticksOf(lo, hi float64, q number.Kind, u number.Unit, n int, round bool) (step, first, last float64) {
 	step = niceStep((hi-lo)/u.Size, n)
-	if q == count {
+	if q == number.Count {
 		step = max(step, 1/u.Size)
 	}
 	lo, hi = lo/u.Size/step, hi/u.Size/step
@@ -109,31 +109,31 @@ func decimalsOf(step float64) int {
 // powerOf returns the power of ten that x has at least one of.
 func powerOf(x float64) int { return int(math.Floor(math.Log10(x) + 1e-9)) }
 
-// logAxis returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of which are
+// Log returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of which are
 // marked within two powers of ten; of more, powers have a mark, of many every other one.
-func logAxis(lo, hi float64, q quantity) axis {
+func Log(lo, hi float64, q number.Kind) Axis {
 	if first, last := logStep(lo, math.Floor), logStep(hi, math.Ceil); last-first <= 6 {
 		if last == first {
 			last++
 		}
-		a := axis{lo: ofLogStep(first), hi: ofLogStep(last), log: true}
+		a := Axis{Lo: ofLogStep(first), Hi: ofLogStep(last), Log: true}
 		for k := first; k <= last; k++ {
-			a.Ticks = append(a.Ticks, tick{ofLogStep(k), logText(ofLogStep(k), q)})
+			a.Ticks = append(a.Ticks, Tick{ofLogStep(k), logText(ofLogStep(k), q)})
 		}
 		return a
 	}
 	first, last := math.Floor(math.Log10(lo)+1e-9), math.Ceil(math.Log10(hi)-1e-9)
-	a := axis{lo: math.Pow(10, first), hi: math.Pow(10, last), log: true}
+	a := Axis{Lo: math.Pow(10, first), Hi: math.Pow(10, last), Log: true}
 	every := math.Ceil((last - first) / 6)
 	for k := first; k <= last; k += every {
-		a.Ticks = append(a.Ticks, tick{math.Pow(10, k), logText(math.Pow(10, k), q)})
+		a.Ticks = append(a.Ticks, Tick{math.Pow(10, k), logText(math.Pow(10, k), q)})
 	}
 	return a
 }
 
 // logText writes a number that has one digit, times with their unit.
-func logText(x float64, q quantity) string {
-	if q != seconds {
+func logText(x float64, q number.Kind) string {
+	if q != number.Seconds {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	u := unitFor(q, x)
@@ -162,11 +162,31 @@ func ofLogStep(step int) float64 {
 	return x
 }
 
-// place gives the axis its places and moves the ticks there.
-func (a axis) place(from, to float64) axis {
-	a.from, a.to = from, to
+// Between returns the axis with its ends at two places, and the ticks moved there.
+func (a Axis) Between(from, to float64) Axis {
+	a.From, a.To = from, to
 	for i, t := range a.Ticks {
-		a.Ticks[i].At = a.at(t.At)
+		a.Ticks[i].At = a.Place(t.At)
 	}
 	return a
+}
+
+// tickUnits are the units of the numbers on an axis: long counts are written with a letter there.
+func tickUnits(q number.Kind) []number.Unit {
+	if q == number.Count {
+		return []number.Unit{{Size: 1}, {Size: 1e3, Name: "k"}, {Size: 1e6, Name: "M"}, {Size: 1e9, Name: "G"}}
+	}
+	return q.Units()
+}
+
+// unitFor returns the largest unit of which x has at least one, else the smallest.
+func unitFor(q number.Kind, x float64) number.Unit {
+	all := tickUnits(q)
+	best := all[0]
+	for _, u := range all {
+		if math.Abs(x) >= u.Size {
+			best = u
+		}
+	}
+	return best
 }
