@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 from typing import IO, Any, Dict, List, Optional
 from weakref import WeakSet
@@ -38,16 +39,19 @@ class ProgramError(RuntimeError):
 
 
 def find_program(program: Optional[str] = None) -> str:
-    """Returns the path of the program: the argument, else $CAPGNN, else capgnn on PATH. Raises FileNotFoundError."""
+    """Returns the path of the program: the argument, else $CAPGNN, else the one that a wheel has installed, else capgnn on PATH.
+
+    raises: FileNotFoundError
+    """
     for name, said in ((program, "program="), (os.environ.get("CAPGNN"), "$CAPGNN: ")):
         if name:
             found = shutil.which(name)
             if found is None:
                 raise FileNotFoundError(f"{said}{name}: no such program")
             return os.path.abspath(found)
-    found = shutil.which("capgnn")
+    found = shutil.which("capgnn", path=sysconfig.get_path("scripts")) or shutil.which("capgnn")
     if found is None:
-        raise FileNotFoundError("capgnn is not on PATH: build it with `go build ./cmd/capgnn`, then set CAPGNN to its path")
+        raise FileNotFoundError("capgnn is not on PATH: install a wheel of a release, or build it with `go build ./cmd/capgnn` and set CAPGNN to its path")
     return os.path.abspath(found)
 
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,19 +27,19 @@ type member struct {
 
 // membersOf reads the files below a folder.
 func membersOf(folder string) (members []member, err error) {
-	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		info, err := os.Stat(path)
+		info, err := os.Stat(file)
 		if err != nil {
 			return err
 		}
-		data, err := regular.ReadFile(path, largest)
+		data, err := regular.ReadFile(file, largest)
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
+		name, err := filepath.Rel(folder, file)
 		m := member{filepath.ToSlash(name), data, 0o644}
 		if info.Mode()&0o111 != 0 {
 			m.mode = 0o755
@@ -81,13 +82,13 @@ func tarball(members []member, folder string, at time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// zipped returns members below a folder as a zip file, all of one time.
+// zipped returns members below a folder, "" for none, as a zip file, all of one time.
 func zipped(members []member, folder string, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
 	for _, m := range members {
-		h := zip.FileHeader{Name: folder + "/" + m.name, Method: zip.Deflate, Modified: at}
+		h := zip.FileHeader{Name: path.Join(folder, m.name), Method: zip.Deflate, Modified: at}
 		h.SetMode(m.mode)
 		w, err := z.CreateHeader(&h)
 		if err != nil {

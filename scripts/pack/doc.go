@@ -1,4 +1,5 @@
-// Command pack makes an archive of each folder that scripts/release fills, and beside it a list of what the program was made of.
+// Command pack makes an archive of each folder that scripts/release fills, beside it a wheel with the Python package and the program,
+// and a list of what the program was made of.
 //
 // Its nouns: a member is a file of an archive; a document is a software bill of materials in SPDX 2.3, read from what the Go tools
 // write into a program.
@@ -11,5 +12,5 @@
 //	pack FOLDER...
 //
 // FOLDER holds capgnn or capgnn.exe, built with -buildvcs=true. It becomes FOLDER.tar.gz, or FOLDER.zip for capgnn.exe, with
-// THIRD-PARTY-LICENSES among its files, and FOLDER.spdx.json.
+// THIRD-PARTY-LICENSES among its files, and FOLDER.spdx.json. The wheel lies in the same folder under the name that pip wants.
 package main

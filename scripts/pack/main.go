@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"capgnn/internal/regular"
@@ -72,6 +73,17 @@ func pack(folder string) error {
 	}
 	if err := os.WriteFile(folder+extension, packed, 0o644); err != nil {
 		return err
+	}
+	license := slices.IndexFunc(members, func(m member) bool { return m.name == "LICENSE" })
+	if license < 0 {
+		return errors.New("LICENSE is missing")
+	}
+	if data, name, err := wheel(info, binary, members[license].data, licenses, committed); err != nil {
+		return fmt.Errorf("wheel: %w", err)
+	} else if name != "" {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(folder), name), data, 0o644); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(folder+".spdx.json", append(text, '\n'), 0o644)
 }
