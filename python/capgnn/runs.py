@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from . import notebook
 from .program import Process, command, find_program
 from .store import MASKS, Path, to_store
 from .tensors import read_weights, write_weights
@@ -32,6 +33,10 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.path!r})"
+
+    def _repr_html_(self) -> str:
+        """Returns the run as notebooks show it."""
+        return notebook.page(self.result if self.finished else None, self.metrics(), self.path)
 
     @property
     def finished(self) -> bool:
@@ -149,13 +154,15 @@ class Training:
         return self._process.running
 
     def result(self) -> Run:
-        """Waits for the end of the program and returns the run. Raises ProgramError if it did not end well, ValueError at once of `seeds=`: call `results`."""
+        """Waits for the end of the program and returns the run; a notebook shows the newest epoch meanwhile. Raises ProgramError if it did not end well, ValueError at once of `seeds=`: call `results`."""
         if self._seeds:
             raise ValueError("several seeds have several runs: call results()")
         return self.results()[0]
 
     def results(self) -> List[Run]:
         """Waits for the end of the program and returns its runs: with `seeds=` one for each seed, else one. Raises ProgramError if it did not end well."""
+        if not self._seeds and not self._process.verbose:
+            notebook.follow(self, lambda: Run(self.path).config["epochs"])
         try:
             self._process.wait()
         finally:

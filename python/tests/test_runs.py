@@ -65,7 +65,7 @@ class CommandTest(Folder):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_no_program(self):
-        with mock.patch.dict(os.environ, {"CAPGNN": "", "PATH": self.folder}):
+        with mock.patch.dict(os.environ, {"CAPGNN": "", "PATH": self.folder}), mock.patch("sysconfig.get_path", return_value=self.folder):
             with self.assertRaisesRegex(FileNotFoundError, "not on PATH"):
                 capgnn.train("cora", run_dir=self.path("run"))
             with self.assertRaisesRegex(FileNotFoundError, "program=nowhere"):
