@@ -16,10 +16,10 @@ import (
 	"capgnn/rapa"
 )
 
-// tables asks for all that docs/bench/jaca.md shows; tests take one graph.
+// tables asks for all that docs/bench/caches.md shows; tests take one graph.
 var tables = flag.Bool("tables", false, "all graphs, numbers of parts and capacities")
 
-// publishedGraphs are the graphs of docs/bench/jaca.md.
+// publishedGraphs are the graphs of docs/bench/caches.md.
 var publishedGraphs = []struct{ name, path string }{
 	{"ppi", "ppi"}, {"coauthor_physics", "coauthor_physics"}, {"tolokers", "heterophilous/tolokers.npz"},
 }

@@ -1,6 +1,6 @@
-"""What levels of communication cost in score and save in bytes: a line per run in a CSV, and Markdown tables of all of them.
+"""What int8 and old rows cost in score and save in bytes: a line per run in a CSV, and Markdown tables of all of them.
 
-    python levels.py --capgnn BINARY --datasets STORE... --levels "" "--comm encoded" [--models gcn sage] [--seeds 1 2 3] [--ranks N] [flags of train]
+    python levels.py --capgnn BINARY --datasets STORE... --levels "" "--halo-dtype int8" [--models gcn sage] [--seeds 1 2 3] [--ranks N] [flags of train]
     python levels.py --table [--log FILE]
 
 STORE is a folder that `capgnn data import` or `capgnn data synth` wrote. A level is a set of flags; the first one is what the others are

@@ -1,6 +1,6 @@
-"""Epochs of levels of communication on two parts behind emulated links: a line per run in a CSV, and a Markdown table of all of them.
+"""Epochs with exact, int8 and old rows on two parts behind emulated links: a line per run in a CSV, and a Markdown table of all of them.
 
-    python linked.py --capgnn BINARY --datasets STORE... [--links 0.125GiB/s 1GiB/s 8GiB/s] [--levels exact encoded stale lean] [--rounds 9] [flags of train]
+    python linked.py --capgnn BINARY --datasets STORE... [--links 0.125GiB/s 1GiB/s 8GiB/s] [--levels exact encoded stale] [--rounds 9] [flags of train]
     python linked.py --table [--log FILE]
 
 Each round runs every level once on every graph and link, and exact without links, where devices read each other's memory; the order of levels moves on by one from
@@ -21,17 +21,16 @@ from runs import trained
 FIELDS = ["dataset", "flags", "link", "level", "round", "epochs_s", "halo_bytes"]
 KEY = FIELDS[:5]
 FREE = "exact, no links"
-LEVELS = ["exact", "encoded", "stale", "lean"]
+ENCODED = ["--halo-dtype", "int8"]
+LEVELS = {"exact": [], "encoded": ENCODED, "stale": [*ENCODED, "--staleness", "8", "--stale-layers", "wide", "--exact-epochs", "1"]}
 PERIOD = 8
 
 
 def run(o, store, cell):
     """Makes one run and returns its line."""
     link = "" if cell["level"] == FREE else f",link={cell['link']}"
-    flags = ["--devices", ",".join([o.device + link] * 2), "--comm", cell["level"].split(",")[0], "--epochs", str(PERIOD + 3), "--eval-every", "0",
+    flags = ["--devices", ",".join([o.device + link] * 2), *LEVELS[cell["level"].split(",")[0]], "--epochs", str(PERIOD + 3), "--eval-every", "0",
              "--checkpoint-every", "0", *cell["flags"].split()]
-    if cell["level"] in LEVELS[2:]:
-        flags += ["--exact-epochs", "1"]
     with trained(o.capgnn, store, *flags) as (_, epochs, _):
         last = epochs[-PERIOD:]
     return {**cell, "epochs_s": " ".join(f"{e['epoch_s']:.5f}" for e in last), "halo_bytes": sum(last[-1]["halo"].values())}
@@ -101,7 +100,7 @@ def main():
     p.add_argument("--capgnn", default="capgnn")
     p.add_argument("--datasets", nargs="+", default=[])
     p.add_argument("--links", nargs="+", default=["0.125GiB/s", "1GiB/s", "8GiB/s"])
-    p.add_argument("--levels", nargs="+", default=LEVELS)
+    p.add_argument("--levels", nargs="+", choices=LEVELS, default=list(LEVELS))
     p.add_argument("--device", default="cpu:threads=1")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--log", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "linked.csv"))

@@ -1,9 +1,9 @@
-"""What pruning costs in accuracy: every score, share and seed, with and without rescaling, as a Markdown table.
+"""What pruning costs in accuracy: every score, share and seed, as a Markdown table.
 
     python prune.py --capgnn BINARY --dataset NAME... --log FILE [--shares 0.1 0.3 0.5] [--seeds 1 2 3 4 5] [flags of train]
 
 Runs that stand in the log are not made again. Each cell: test score (at the best validation epoch, on the whole graph) less that of
-the unpruned run of the same seed, in points, mean and standard error; rescaled / not rescaled.
+the unpruned run of the same seed, in points, mean and standard error.
 """
 import argparse
 import json
@@ -12,15 +12,15 @@ import statistics
 import subprocess
 import tempfile
 
-SCORES = ["influence", "weight", "degree", "random"]
+SCORES = ["influence", "weight"]
 
 
-def score(o, dataset, share, kind, rescale, seed, log):
-    key = f"{dataset} {share} {kind} {rescale} {seed}"
+def score(o, dataset, share, kind, seed, log):
+    key = f"{dataset} {share} {kind} {seed}"
     if key not in log:
         with tempfile.TemporaryDirectory() as scratch:
             command = [o.capgnn, "train", "--dataset", dataset, "--prune", str(share), "--prune-score", kind, "--seed", str(seed),
-                       "--json", "--quiet", "--run-dir", os.path.join(scratch, "run"), *o.flags, *(["--rescale"] if rescale else [])]
+                       "--json", "--quiet", "--run-dir", os.path.join(scratch, "run"), *o.flags]
             out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         log[key] = json.loads(out.strip().splitlines()[-1])["test"]
         with open(o.log, "a") as f:
@@ -46,11 +46,10 @@ def main():
             log = {r["key"]: r["test"] for r in map(json.loads, f)}
     print("| data set | share | " + " | ".join(SCORES) + " |\n|---|---:|" + "---|" * len(SCORES))
     for dataset in o.dataset:
-        whole = [score(o, dataset, 0, SCORES[0], False, seed, log) for seed in o.seeds]
+        whole = [score(o, dataset, 0, SCORES[0], seed, log) for seed in o.seeds]
         print(f"| {os.path.basename(dataset)} | 0 | {spread(whole)[1:]} |" + " |" * (len(SCORES) - 1))
         for share in o.shares:
-            cells = [" / ".join(spread([score(o, dataset, share, kind, rescale, seed, log) - w for seed, w in zip(o.seeds, whole)])
-                                for rescale in (True, False)) for kind in SCORES]
+            cells = [spread([score(o, dataset, share, kind, seed, log) - w for seed, w in zip(o.seeds, whole)]) for kind in SCORES]
             print(f"| | {share:g} | " + " | ".join(cells) + " |", flush=True)
 
 

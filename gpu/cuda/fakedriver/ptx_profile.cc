@@ -1,4 +1,4 @@
-// What kernels have done, for coverage and for the table of docs/bench/gpu-kernels.md.
+// What kernels have done, for coverage, and how they ask for memory.
 #include <unistd.h>
 
 #include <cstdio>

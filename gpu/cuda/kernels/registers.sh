@@ -1,7 +1,7 @@
 #!/bin/sh
-# registers.sh [ARCH...]: a table of what the kernels take, compiled from their PTX by ptxas (or what PTXAS names) for these
+# registers.sh [ARCH...]: a CSV table of what the kernels take, compiled from their PTX by ptxas (or what PTXAS names) for these
 # architectures, or every one from sm_60 to sm_90: registers, bytes of static shared memory, and "spills" behind the registers
-# where a kernel has any. docs/bench/gpu-kernels.md holds its output.
+# where a kernel has any. registers-RELEASE.csv beside it is its output with ptxas of that release; TestRegisters compares them.
 set -eu
 cd "$(dirname "$0")"
 [ $# != 0 ] || set -- 60 61 70 75 80 86 89 90
@@ -26,11 +26,10 @@ done <"$work/jobs" | awk -v archs="$*" '
 	}
 	END {
 		m = split(archs, a, " ")
-		printf "| family | kernel | shared |"; for (i = 1; i <= m; i++) printf " sm_%s |", a[i]
-		printf "\n|---|---|---|"; for (i = 1; i <= m; i++) printf "---|"; print ""
+		printf "family,kernel,shared"; for (i = 1; i <= m; i++) printf ",sm_%s", a[i]; print ""
 		for (k = 1; k <= n; k++) {
-			printf "| %s | %s | %d |", family[names[k]], substr(names[k], 8), shared[names[k]]
-			for (i = 1; i <= m; i++) printf " %s%s |", registers[a[i] " " names[k]], spills[a[i] " " names[k]]
+			printf "%s,%s,%d", family[names[k]], substr(names[k], 8), shared[names[k]]
+			for (i = 1; i <= m; i++) printf ",%s%s", registers[a[i] " " names[k]], spills[a[i] " " names[k]]
 			print ""
 		}
 	}'

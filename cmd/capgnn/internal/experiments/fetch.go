@@ -8,7 +8,7 @@ import (
 	"capgnn/minibatch/rowcache"
 )
 
-// fetchExperiment is docs/bench/sampled.md: rows of other parts by the way to fetch them, at equal slots.
+// fetchExperiment is docs/bench/sampled-papers.md: rows of other parts by the way to fetch them, at equal slots.
 func fetchExperiment() Experiment {
 	return Experiment{Name: "fetch", Usage: "rows of other parts by fetch and row cache, counted: demand, rapid, massive, planned at equal slots",
 		full: []string{"coauthor_physics", "reddit-like:0.1", "products-like:0.4"}, quick: quickGraphs, plan: planFetch}
