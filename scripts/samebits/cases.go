@@ -110,14 +110,16 @@ var leftOut = []rule{
 	{pattern: "*.seconds"},
 	{pattern: "*slowest_part", real: true},
 	{pattern: "*wait_s", real: true},
-	{pattern: "*pairs.*.frames"},    // what keeps a connection alive is sent by time
-	{pattern: "*isolated.switch_s"}, // on the host, whatever the devices
-	{pattern: "*isolated.switch.s"}, // same
-	{pattern: "*sampling.time_s.*"}, // same: sampling, staging
-	{pattern: "*.bound"},            // of the host: begins with what the process has
-	{pattern: "* peak_bytes.host"},  // resident memory of the process
-	{pattern: "* peak_bytes"},       // same
-	{pattern: "*/report.html"},      // axes reach as far as times do, check_cache too
-	{pattern: "*.tfevents"},         // holds times
-	{pattern: "*/checkpoint/*"},     // same; what comes of a resumed run is compared
+	{pattern: "*pairs.*.frames"},                                     // what keeps a connection alive is sent by time
+	{pattern: "ranks sampled: *pairs.*.rows"},                        // rows are asked for ahead, as far as time allows
+	{pattern: "*isolated.switch_s"}, {pattern: "*isolated.switch.s"}, // on the host, whatever the devices
+	{pattern: "sampled simulated: *time_s.*"}, // same: sampling, staging and what waits for them
+	// Memory that begins with what the process has.
+	{pattern: "*host.bound"}, {pattern: "*host.uses.*.bound"},
+	{pattern: "*process.bound"}, {pattern: "*process.uses.*.bound"},
+	{pattern: "* peak_bytes.host"}, // resident memory of the process
+	{pattern: "* peak_bytes"},      // same
+	{pattern: "*/report.html"},     // axes reach as far as times do, check_cache too
+	{pattern: "*.tfevents"},        // holds times
+	{pattern: "*/checkpoint/*"},    // same; what comes of a resumed run is compared
 }
