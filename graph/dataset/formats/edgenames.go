@@ -99,6 +99,10 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	if err != nil || len(head) == 0 {
 		return err
 	}
+	if l.ncol {
+		l.t.Blanks()
+		return l.takeNames(d, nil, false, nil)
+	}
 	names, maybe := head[0], false
 	fault := func(err error) error {
 		l.t.Next()
@@ -298,11 +302,8 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 		d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
 	}
 	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), fields.Quoted(w.names))
-	if i := slices.IndexFunc(w.names, func(name string) bool {
-		_, number := fields.Number(name)
-		return number && strings.ContainsAny(name, "eE")
-	}); i >= 0 {
-		d.Note("ids such as %.40q are names, and not the numbers they stand for: if ids are numbers, write all their digits (R: options(scipen = 99))", w.names[i])
+	if i := slices.IndexFunc(w.names, fields.Rounded); i >= 0 {
+		d.Note("%s", fields.NoteRounded(w.names[i]))
 	}
 	return nil
 }

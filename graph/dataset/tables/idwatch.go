@@ -18,6 +18,8 @@ type idWatch struct {
 	mark        string
 	markLine    int
 
+	rounded string // the first that may have lost digits
+
 	last     string
 	lastLine int
 }
@@ -32,6 +34,9 @@ func (w *idWatch) see(id string, line int, number map[string]int32) {
 		if w.marked++; w.marked == 1 {
 			w.mark, w.markLine = id, line
 		}
+	}
+	if w.rounded == "" && fields.Rounded(id) {
+		w.rounded = id
 	}
 	key := fields.LikeKey(id)
 	other, there := w.odd[key]
@@ -60,6 +65,9 @@ func (w *idWatch) remark(in *tableIn) {
 			look = ", of characters that look the same (Unicode NFC and NFD, or invisible ones)"
 		}
 		in.note("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them", w.pair[0], w.pair[1], look, fields.AndMore(w.pairs))
+	}
+	if w.rounded != "" {
+		in.note("%s", fields.NoteRounded(w.rounded))
 	}
 	if w.marked > 0 && 2*w.marked < w.ids {
 		in.note("line %d: %.40q is an id like others; if that line is a comment, delete it", w.markLine, w.mark)

@@ -14,6 +14,8 @@ func TestLikeIDs(t *testing.T) {
 			notes: []string{"ids 2 and 2.0 are two vertices (and so 2 more); if they mean the same, write one of them"}},
 		{name: "zeros", links: "source,target\n007,7\n", change: alone, notes: []string{"ids 007 and 7 are two vertices; if"}},
 		{name: "both odd", links: "source,target\n007,7.0\n", change: alone, notes: []string{"ids 007 and 7.0 are two vertices; if"}},
+		{name: "rounded", links: "source,target\n1.23457E+12,2\n", change: alone, notes: []string{`ids such as "1.23457E+12" are names, and not the numbers they stand for, of which several may be one now`}},
+		{name: "rounded vertices", nodes: "id\n1e+05\n1e+05\n", links: "source,target\n1,2\n", fault: `the id "1e+05" is there twice; a spreadsheet may have cut its digits: write all of them`},
 		{name: "case of letters", links: "source,target\nAnna,anna\n", change: alone, notes: []string{"ids Anna and anna are two"}},
 		{name: "Unicode", links: "source,target\n\u00c5sa,A\u030asa\n", change: alone, notes: []string{"of characters that look the same"}},
 		{name: "vertices", nodes: "id\na\nA\n", links: "source,target\na,A\n", notes: []string{"ids a and A are two vertices"}},

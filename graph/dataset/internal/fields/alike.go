@@ -2,6 +2,7 @@ package fields
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,6 +18,18 @@ func Digits(field string) bool {
 		}
 	}
 	return field != ""
+}
+
+// rounded is how spreadsheets, R, Java and NumPy write large numbers: 1.23457E+12, 1e+06, 1.0E10.
+var rounded = regexp.MustCompile(`^\d+([.,]\d+[eE]\+?|[eE]\+)\d+$`)
+
+// Rounded reports whether an id is a number that may have been written with fewer digits than it has.
+func Rounded(id string) bool { return rounded.MatchString(id) }
+
+// NoteRounded says what such an id is.
+func NoteRounded(id string) string {
+	return fmt.Sprintf("ids such as %.40q are names, and not the numbers they stand for, of which several may be one now: "+
+		"if ids are numbers, write all their digits (R: options(scipen = 99))", id)
 }
 
 // AndMore says of a number of pairs how many there are beside the first.

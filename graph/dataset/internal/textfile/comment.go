@@ -1,0 +1,39 @@
+package textfile
+
+// Comments are lines that were skipped as comments, and that may be meant as lines of data.
+type Comments struct {
+	Count int
+	Line  int64  // of the first
+	First string // which is this
+}
+
+// Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line that was read, one of
+// them may name columns, and one with a blank behind its mark is none of them.
+func (t *Reader) Comments() Comments {
+	above, below := t.comments[0], t.comments[1]
+	if above.Count < 2 {
+		return below
+	}
+	above.Count += below.Count
+	return above
+}
+
+// comment skips a comment.
+func (t *Reader) comment() {
+	if t.width == 0 {
+		t.skip()
+		return
+	}
+	line, c := t.Line(), &t.comments[0]
+	switch {
+	case t.width > 1 && (delimiter([]byte(line)) != t.delim || len(split([]byte(line))) != t.width):
+		return
+	case t.data:
+		c = &t.comments[1]
+	case len(line) < 2 || line[1] == ' ' || line[1] == '	':
+		return
+	}
+	if c.Count++; c.Count == 1 {
+		c.Line, c.First = t.line, line
+	}
+}
