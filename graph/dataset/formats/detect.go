@@ -159,8 +159,8 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	if dataset.IsEdgeFile(base) {
 		d, err := loadEdgeList(path, opt)
 		if err == nil && format == formatLGL {
-			d.Note("the first line is read as a comment; if the file is an LGL graph of igraph, it names the vertex whose neighbours stand below it, " +
-				"with weights: write its edges as lines `from,to,weight`")
+			d.Note("the first line is read as a comment; if the file is an LGL graph of igraph, " +
+				"it names the vertex whose neighbours stand below it, with weights: write its edges as lines `from,to,weight`")
 		}
 		return d, err
 	}

@@ -213,12 +213,20 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 // graph reads the edges as d's graph. symmetric is the default of the format.
 func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error)) error {
 	l.largest, l.ignore = -1, opt.IgnoreWeights
-	if l.named {
-		if err := l.plan(d); err != nil {
-			return err
+	var err error
+	switch {
+	case l.ncol:
+		if _, _, err = l.t.Head(1); err == nil {
+			l.t.Blanks()
+			err = l.takeNames(d, nil, false, nil)
 		}
+	case l.named:
+		err = l.plan(d)
 	}
-	err := l.read(d, opt, symmetric, vertices)
+	if err != nil {
+		return err
+	}
+	err = l.read(d, opt, symmetric, vertices)
 	if !errors.Is(err, errPadded) {
 		return err
 	}
@@ -229,22 +237,27 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 	return l.read(d, opt, symmetric, vertices)
 }
 
-// read is graph of a text whose columns are known.
-func (l *edgeText) read(d *dataset.Dataset, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error)) error {
-	if l.ids != nil {
-		err := l.each(func(from, to int64, _ float32) error {
-			if err := l.ids.Add(from); err != nil {
+// compact sorts the ids that occur.
+func (l *edgeText) compact() error {
+	err := l.each(func(from, to int64, _ float32) error {
+		for _, id := range []int64{from, to} {
+			if err := l.ids.Add(id); err != nil {
 				return l.t.Fault("%w", err)
 			}
-			if err := l.ids.Add(to); err != nil {
-				return l.t.Fault("%w", err)
-			}
-			return nil
-		})
-		if err == nil {
-			err = l.ids.Finish()
 		}
-		if err != nil {
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.ids.Finish()
+}
+
+// read is graph of a text whose columns are known.
+func (l *edgeText) read(d *dataset.Dataset, opt dataset.Options, symmetric bool,
+	vertices func(c *adjacency.RowCounts) (int, error)) error {
+	if l.ids != nil {
+		if err := l.compact(); err != nil {
 			return err
 		}
 	}
@@ -303,11 +316,18 @@ func (l *edgeText) noteDoubts(d *dataset.Dataset) {
 	if counts := l.first; !l.head && !l.weighed && l.words == nil && l.lines > 1 && counts[1] == l.lines-1 && counts[0] >= l.most && counts[0] <= l.most+1 {
 		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
 	}
+	if names := l.t.Above(); !l.head && len(names) > 1 && isName(names[0]) {
+		if c, err := fields.EdgesByName(names); err == nil && c.Named && (c.From > 0 || c.To != 1) {
+			d.Note("edges: a comment above them names columns, %s, and they are read from the first column to the second: "+
+				"delete its # to have them by name", fields.Quoted(names))
+		}
+	}
 	if v, _ := fields.Whole(l.t.Padded); l.t.Padded != "" && l.words == nil {
 		d.Note("edges: ids are numbers of rows: %s is vertex %d", l.t.Padded, v)
 	}
 	if c := l.t.Comments(); c.Count > 0 {
-		d.Note("lines that begin with # or %% are comments; %d of them look like edges, such as %.60q in line %d; if they are, put their first ids in quotation marks",
+		d.Note("lines that begin with # or %% are comments; %d of them look like edges, such as %.60q in line %d; "+
+			"if they are, put their first ids in quotation marks, or let `capgnn data tables` read the file",
 			c.Count, c.First, c.Line)
 	}
 	if l.both > 0 {
@@ -367,7 +387,8 @@ func noteDirected(d *dataset.Dataset, opt dataset.Options) {
 // loadEdgeList reads a SNAP edge list, or any other lines of two vertex ids: text or gzip, comments after '#' or '%', blanks, a
 // comma or a semicolon between the ids, directed unless Options.Edges says otherwise, neither features nor labels. Ids are kept as given,
 // so the largest one tells the number of vertices, unless Options.Compact numbers the ids that occur in ascending order. Ids that are names become vertices
-// in the order in which they occur; so do numbers, once one begins with a 0, and all ids of igraph's .ncol. The text is read twice, with Options.Compact or names three times.
+// in the order in which they occur; so do numbers, once one begins with a 0, and all ids of igraph's .ncol. The text is read twice,
+// with Options.Compact or names three times.
 //
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt dataset.Options) (*dataset.Dataset, error) {

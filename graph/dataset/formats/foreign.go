@@ -180,7 +180,8 @@ func (k foreign) between(first []byte) foreign {
 const headBytes = 1 << 16
 
 // inspect looks at the first bytes of a file that may be an archive of arrays, an edge list or a matrix. It returns formatMatrix for a
-// MatrixMarket file, formatLGL for an edge list that may be one, and an error for what is known and not read, whatever its name is. What it does not know, readers tell.
+// MatrixMarket file, formatLGL for an edge list that may be an LGL graph, and an error for what is known and not read, whatever
+// its name is. What it does not know, readers tell.
 func inspect(path string) (format string, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -261,8 +262,8 @@ var lgl = foreign{"an LGL graph", storeOf(`igraph.Graph.Read_Lgl(IN, directed=Fa
 	" (of an edge list, delete the lines that begin with #)"}
 
 // isLGL reports whether the first bytes of a file are an LGL graph: they begin with `# NAME`, and have several such lines and no other
-// comments, whose names are all numbers or are also names of neighbours. Edges may have a comment above them, and sections. may says
-// that they could be one: each neighbour is there once and has a number, which its name is if NAME is.
+// comments, whose names are all numbers or are also names of neighbours. Edges may have a comment above them, and sections.
+// may says that they could be one: each neighbour is there once and has a number, which its name is if NAME is.
 func isLGL(head []byte) (is, may bool) {
 	lines := strings.Split(string(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), "\n")
 	if len(head) == headBytes {

@@ -282,7 +282,6 @@ func (c *tableColumns) remark(in *tableIn) {
 				in.note("column %q: values %s", col.name, like)
 			}
 		}
-		col.colons.remark(in, col.name)
 		named := col.role == roleNames || col.role == roleLists
 		if (named || col.role == roleFeature) && col.likeSplit() {
 			in.note("column %q is a feature; if it says who is in which set of the split, give --split-column (train, val, test), or call it train_mask (0, 1)",

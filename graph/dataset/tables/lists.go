@@ -208,7 +208,8 @@ func itemOf(name, text string, quoted bool) (item, error) {
 		return item{name: name, value: 1}, nil
 	}
 	if !quoted && dayTime.MatchString(text) {
-		return item{}, fmt.Errorf("%.40q is a time, and not NAME:VALUE: put times in quotation marks (['12:30:00']), or give the column in --categorical", text)
+		return item{}, fmt.Errorf("%.40q is a time, and not NAME:VALUE: put times in quotation marks (['12:30:00']), "+
+			"or give the column in --categorical", text)
 	}
 	if k < 0 || k == 0 && !quoted {
 		return item{name: name, value: 1, bare: !quoted}, nil
@@ -228,7 +229,7 @@ func itemOf(name, text string, quoted bool) (item, error) {
 }
 
 // dayTime is a time with seconds, or behind a date.
-var dayTime = regexp.MustCompile(`^([0-9./-]+[ T][0-9]{1,2}:[0-9]{2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2})(:[0-9]{2})?([.,][0-9]+)?(Z|[+-][0-9:]+)?$`)
+var dayTime = regexp.MustCompile(`^([0-9./-]+[ T]\d{1,2}:\d{2}|\d{1,2}:\d{2}:\d{2})(:\d{2})?([.,]\d+)?(Z|[+-][0-9:]+)?$`)
 
 // colons is what was seen of items of Lists with a colon that stand in no quotation marks.
 type colons struct {

@@ -79,6 +79,7 @@ func (s *survey) conclude(in *tableIn) error {
 		if err := s.c.all[i].vectorFault(s.t.Nodes); err != nil {
 			return err
 		}
+		s.c.all[i].colons.remark(in, s.c.all[i].name)
 	}
 	if s.classes != nil {
 		s.classes.decimals(&s.d)

@@ -1,5 +1,7 @@
 package textfile
 
+import "strings"
+
 // Comments are lines that were skipped as comments, and that may be meant as lines of data.
 type Comments struct {
 	Count int
@@ -7,8 +9,8 @@ type Comments struct {
 	First string // which is this
 }
 
-// Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line that was read, one of
-// them may name columns, and one with a blank behind its mark is none of them.
+// Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line that
+// was read, one of them may name columns, and one with a blank behind its mark is none of them.
 func (t *Reader) Comments() Comments {
 	above, below := t.comments[0], t.comments[1]
 	if above.Count < 2 {
@@ -18,13 +20,25 @@ func (t *Reader) Comments() Comments {
 	return above
 }
 
+// Above returns the fields of the last comment above the first line that was read, without its mark; nil where they are not
+// as many as those of the last line that Head saw.
+func (t *Reader) Above() []string {
+	if all := split([]byte(strings.TrimLeft(t.above, "#% \t"))); len(all) == t.width {
+		return all
+	}
+	return nil
+}
+
 // comment skips a comment.
 func (t *Reader) comment() {
 	if t.width == 0 {
 		t.skip()
 		return
 	}
-	line, c := t.Line(), &t.comments[0]
+	line, c := strings.TrimRight(t.Line(), " \t\r"), &t.comments[0]
+	if !t.data {
+		t.above = line
+	}
 	switch {
 	case t.width > 1 && (delimiter([]byte(line)) != t.delim || len(split([]byte(line))) != t.width):
 		return
