@@ -50,6 +50,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"numbers of rows", map[string]string{"edges.csv": "00,01\n", "labels.csv": "0\n1\n"}, nil, "n2 0>1 y2[0 1]", []string{"edges: ids are numbers of rows: 00 is vertex 0"}, false},
 		{"ids in comments", edgesOf("a,b\nb,c\n#d,a\n # e,a\n# a line of text\n"), nil, `n3 0>1 1>2 ids["a" "b" "c"]`, []string{`2 of them look like edges, such as "#d,a" in line 3; if they are, put their first ids in quotation marks, or let ` + "`capgnn data tables`" + ` read the file`}, false},
 		{"names in a comment", edgesOf("% a graph\n# target source\n0 1\n"), nil, "n2 0>1", []string{`a comment above them names columns, "target", "source", and they are read from the first column to the second`}, false},
+		{"a number of the line in a comment", edgesOf("#,from,to\n1,5,6\n"), nil, "n6 1>5*6", []string{`a comment above them names columns, "", "from", "to"`}, false},
 		{"names in a comment as they stand", edgesOf("#source,target\r\n0,1\r\n"), nil, "n2 0>1", nil, false},
 		{"like ids", edgesOf("Anna,b\nb,anna\n//x,b\n"), nil, `n4 0>1 3>1 1>2 ids["Anna" "b" "anna" "//x"]`, []string{"ids Anna and anna are two vertices", `"//x" is an id like others; if its line is a comment, delete it`}, false},
 		{"ids in quoted marks", edgesOf("a,b\n\"#d\",a\n"), nil, `n3 2>0 0>1 ids["a" "b" "#d"]`, nil, false},

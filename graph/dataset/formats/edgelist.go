@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"capgnn/graph"
@@ -316,7 +317,7 @@ func (l *edgeText) noteDoubts(d *dataset.Dataset) {
 	if counts := l.first; !l.head && !l.weighed && l.words == nil && l.lines > 1 && counts[1] == l.lines-1 && counts[0] >= l.most && counts[0] <= l.most+1 {
 		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
 	}
-	if names := l.t.Above(); !l.head && len(names) > 1 && isName(names[0]) {
+	if names := l.t.Above(); !l.head && slices.ContainsFunc(names, isName) {
 		if c, err := fields.EdgesByName(names); err == nil && c.Named && (c.From > 0 || c.To != 1) {
 			d.Note("edges: a comment above them names columns, %s, and they are read from the first column to the second: "+
 				"delete its # to have them by name", fields.Quoted(names))

@@ -18,6 +18,7 @@ func TestLikeIDs(t *testing.T) {
 		{name: "rounded vertices", nodes: "id\n1e+05\n1e+05\n", links: "source,target\n1,2\n", fault: `the id "1e+05" is there twice; a spreadsheet may have cut its digits: write all of them`},
 		{name: "case of letters", links: "source,target\nAnna,anna\n", change: alone, notes: []string{"ids Anna and anna are two"}},
 		{name: "Unicode", links: "source,target\n\u00c5sa,A\u030asa\n", change: alone, notes: []string{"of characters that look the same"}},
+		{name: "blanks", links: "source,target\nA\u00a0b,A b\n", change: alone, notes: []string{"are two vertices, which differ in blanks or dashes only; if"}},
 		{name: "vertices", nodes: "id\na\nA\n", links: "source,target\na,A\n", notes: []string{"ids a and A are two vertices"}},
 		{name: "different numbers", links: "source,target\n10,100\n1e3,7\n", change: alone},
 		{name: "comment among edges", links: "source,target\n1,2\n# 3,4\n", change: alone, notes: []string{`line 3: "# 3" is an id like others; if that line is a comment, delete it`}},

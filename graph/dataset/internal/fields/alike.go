@@ -123,8 +123,11 @@ func (l *LikeIDs) Note() string {
 		return ""
 	}
 	look := ""
-	if Visible(l.pair[0]) == Visible(l.pair[1]) {
+	switch a, b := Visible(l.pair[0]), Visible(l.pair[1]); {
+	case a == b:
 		look = ", of characters that look the same (Unicode NFC and NFD, or invisible ones)"
+	case evened(a) == evened(b):
+		look = ", which differ in blanks or dashes only"
 	}
 	return fmt.Sprintf("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them",
 		l.pair[0], l.pair[1], look, AndMore(l.pairs))
