@@ -142,7 +142,7 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 		if line == "" || line[0] == '#' || line[0] == '%' {
 			continue
 		}
-		sure = sure && strings.Trim(line, "0123456789+-.,; \t\r") == ""
+		sure = sure && strings.Trim(line, "0123456789+-.,; \t\r") == "" && !padded.MatchString(line)
 		if count == 0 && numberHeader.MatchString(line) {
 			return nil, nil, false, false
 		}
@@ -166,7 +166,6 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 		var e [2]int64
 		for k := range e {
 			whole, zeros, _ := strings.Cut(all[k], ".")
-			sure = sure && (len(whole) < 2 || whole[0] != '0') // else ids are names
 			v, err := strconv.ParseUint(whole, 10, 62)
 			ok = ok && err == nil && len(whole) <= textfile.MaxDigits && strings.Trim(zeros, "0") == ""
 			e[k] = int64(v)
@@ -182,6 +181,9 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 
 // numberHeader is a header of pandas with an index, whose lines have a field more than the twin knows.
 var numberHeader = regexp.MustCompile(`^[,;][ \t]*0`)
+
+// padded is a number that begins with a 0, as codes do: ids are names then.
+var padded = regexp.MustCompile(`(^|[,; \t\r])0[0-9]`)
 
 var separator = regexp.MustCompile("[ \t\r]*[,;][ \t\r]*|[ \t\r]+")
 
