@@ -96,11 +96,14 @@ type LikeIDs struct {
 	pairs int
 }
 
+// maxOdd bounds what LikeIDs remembers.
+const maxOdd = 1 << 20
+
 // See takes note of a new id; before says which were seen.
 func (l *LikeIDs) See(id string, before func(id string) bool) {
 	key := LikeKey(id)
 	other, there := l.odd[key]
-	if key != id && !there {
+	if key != id && !there && len(l.odd) < maxOdd {
 		if l.odd == nil {
 			l.odd = map[string]string{}
 		}
