@@ -175,10 +175,7 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 		return 0, err
 	}
 	d.Labels, d.Targets, d.Classes = placed(l.labels, 1, order), placed(l.targets, cols, order), cols
-	if c := t.Comments(); c.Count > 0 && l.words != nil {
-		d.Note("labels: lines that begin with # or %% are comments, and no vertices: %d, such as %.60q in line %d; "+
-			"if they are classes, put them in quotation marks", c.Count, c.First, c.Line)
-	}
+	r.noteComments(d, "labels")
 	if l.labels != nil {
 		l.settle(d)
 	} else if len(l.names) == cols {

@@ -10,7 +10,7 @@ type Comments struct {
 }
 
 // Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line that
-// was read, one of them may name columns, and one with a blank behind its mark is none of them.
+// was read one of them may name columns; there, and where lines have one field, one with a blank behind its mark is none of them.
 func (t *Reader) Comments() Comments {
 	above, below := t.comments[0], t.comments[1]
 	if above.Count < 2 {
@@ -36,16 +36,17 @@ func (t *Reader) comment() {
 		return
 	}
 	line, c := strings.TrimRight(t.Line(), " \t\r"), &t.comments[0]
+	remark := len(line) < 2 || line[1] == ' ' || line[1] == '\t'
 	if !t.data {
 		t.above = line
 	}
 	switch {
 	case t.width > 1 && (delimiter([]byte(line)) != t.delim || len(split([]byte(line))) != t.width):
 		return
+	case remark && (t.width == 1 || !t.data):
+		return
 	case t.data:
 		c = &t.comments[1]
-	case len(line) < 2 || line[1] == ' ' || line[1] == '	':
-		return
 	}
 	if c.Count++; c.Count == 1 {
 		c.Line, c.First = t.line, line
