@@ -202,7 +202,7 @@ func (d *Dataset) Masks() []Mask {
 }
 
 // EdgeEnds are the endings of edge lists; each may have .gz behind it.
-var EdgeEnds = []string{".txt", ".csv", ".tsv", ".el", ".edgelist", ".edges", ".edg", ".edge"}
+var EdgeEnds = []string{".txt", ".csv", ".tsv", ".el", ".edgelist", ".edges", ".edg", ".edge", ".ncol"}
 
 // IsEdgeFile reports whether a file of this name may be an edge list.
 func IsEdgeFile(base string) bool {

@@ -269,7 +269,7 @@ func (f *csvFiles) byEdges(rows [2]begin, suspects []int, edges begin) (n int64,
 func (f *csvFiles) largestID() (largest int64, err error) {
 	largest = -1
 	err = textfile.Open(f.edges, f.opt.Watch, func(t *textfile.Reader) error {
-		l := &edgeText{t: t, named: true, n: -1, largest: -1, told: true, ignore: true}
+		l := &edgeText{t: t, n: -1, largest: -1, told: true, ignore: true}
 		if err := l.plan(&dataset.Dataset{}); err == nil && l.words == nil {
 			_ = l.each(func(_, _ int64, _ float32) error { return nil })
 			largest = l.largest

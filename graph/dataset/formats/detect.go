@@ -24,6 +24,7 @@ const (
 	formatEdges         = "edge-list"
 	formatMatrix        = "matrix-market"
 	formatDGL           = "dgl-csv"
+	formatLGL           = "lgl" // or an edge list
 )
 
 // Load reads the data set at path: a native store, a .npz, an edge list, a MatrixMarket matrix, a folder that holds one of these, or a
@@ -156,7 +157,12 @@ func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
 		return loadDGL(filepath.Dir(path), opt)
 	}
 	if dataset.IsEdgeFile(base) {
-		return loadEdgeList(path, opt)
+		d, err := loadEdgeList(path, opt)
+		if err == nil && format == formatLGL {
+			d.Note("the first line is read as a comment; if the file is an LGL graph of igraph, " +
+				"it names the vertex whose neighbours stand below it, with weights: write its edges as lines `from,to,weight`")
+		}
+		return d, err
 	}
 	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
 }

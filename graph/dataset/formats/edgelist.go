@@ -2,8 +2,10 @@ package formats
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"capgnn/graph"
@@ -27,6 +29,7 @@ type edgeText struct {
 	words   *idNames                 // of the vertices; nil: ids are numbers
 	largest int64                    // id; -1 without edges
 	ignore  bool                     // weights that differ from 1
+	ncol    bool                     // ids are names between blanks, and no first line is a header
 	// where the largest id stands
 	largestAt, largestLine int64
 
@@ -130,6 +133,9 @@ func (l *edgeText) line() (from, to int64, weight float32, weighed bool, err err
 // wantID is what an id must be where ids are numbers.
 const wantID = "a vertex id (a number from 0 on; names become numbers with data tables)"
 
+// errPadded ends the reading of ids as numbers, where 007 and 7 would be one vertex.
+var errPadded = errors.New("ids begin with a 0")
+
 // id reads the id of a vertex.
 func (l *edgeText) id() (id int64, err error) {
 	if l.words == nil {
@@ -137,7 +143,11 @@ func (l *edgeText) id() (id int64, err error) {
 		if l.t.AtSeparator() {
 			want = wantID + "; lines without any field are left out by data tables"
 		}
-		if id, err = l.t.ID(want); err == nil {
+		id, err = l.t.ID(want)
+		switch {
+		case err == nil && l.t.Padded != "" && l.named && l.n < 0:
+			err = errPadded
+		case err == nil:
 			err = l.check(id)
 		}
 		return id, err
@@ -183,7 +193,11 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 	case l.n >= 0:
 		return l.n, nil
 	case c.Edges == 0:
-		return 0, l.t.Whole("holds no edges")
+		hint := ""
+		if c := l.t.Comments(); c.Count > 0 {
+			hint = fmt.Sprintf("; lines that begin with # or %% are comments, such as line %d", c.Line)
+		}
+		return 0, l.t.Whole("holds no edges%s", hint)
 	case l.words != nil:
 		return len(l.words.names), nil
 	case l.ids != nil:
@@ -200,25 +214,51 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 // graph reads the edges as d's graph. symmetric is the default of the format.
 func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error)) error {
 	l.largest, l.ignore = -1, opt.IgnoreWeights
-	if l.named {
-		if err := l.plan(d); err != nil {
-			return err
+	var err error
+	switch {
+	case l.ncol:
+		if _, _, err = l.t.Head(1); err == nil {
+			l.t.Blanks()
+			err = l.takeNames(d, nil, false, nil)
 		}
+	case l.named:
+		err = l.plan(d)
 	}
-	if l.ids != nil {
-		err := l.each(func(from, to int64, _ float32) error {
-			if err := l.ids.Add(from); err != nil {
+	if err != nil {
+		return err
+	}
+	err = l.read(d, opt, symmetric, vertices)
+	if !errors.Is(err, errPadded) {
+		return err
+	}
+	if err := l.takeNames(d, nil, false, nil); err != nil {
+		return err
+	}
+	d.Note("ids such as %.40q are names, since they begin with a 0, as codes do", l.t.Padded)
+	return l.read(d, opt, symmetric, vertices)
+}
+
+// compact sorts the ids that occur.
+func (l *edgeText) compact() error {
+	err := l.each(func(from, to int64, _ float32) error {
+		for _, id := range []int64{from, to} {
+			if err := l.ids.Add(id); err != nil {
 				return l.t.Fault("%w", err)
 			}
-			if err := l.ids.Add(to); err != nil {
-				return l.t.Fault("%w", err)
-			}
-			return nil
-		})
-		if err == nil {
-			err = l.ids.Finish()
 		}
-		if err != nil {
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.ids.Finish()
+}
+
+// read is graph of a text whose columns are known.
+func (l *edgeText) read(d *dataset.Dataset, opt dataset.Options, symmetric bool,
+	vertices func(c *adjacency.RowCounts) (int, error)) error {
+	if l.ids != nil {
+		if err := l.compact(); err != nil {
 			return err
 		}
 	}
@@ -277,6 +317,20 @@ func (l *edgeText) noteDoubts(d *dataset.Dataset) {
 	if counts := l.first; !l.head && !l.weighed && l.words == nil && l.lines > 1 && counts[1] == l.lines-1 && counts[0] >= l.most && counts[0] <= l.most+1 {
 		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
 	}
+	if names := l.t.Above(); !l.head && slices.ContainsFunc(names, isName) {
+		if c, err := fields.EdgesByName(names); err == nil && c.Named && (c.From > 0 || c.To != 1) {
+			d.Note("edges: a comment above them names columns, %s, and they are read from the first column to the second: "+
+				"delete its # to have them by name", fields.Quoted(names))
+		}
+	}
+	if v, _ := fields.Whole(l.t.Padded); l.t.Padded != "" && l.words == nil {
+		d.Note("edges: ids are numbers of rows: %s is vertex %d", l.t.Padded, v)
+	}
+	if c := l.t.Comments(); c.Count > 0 {
+		d.Note("lines that begin with # or %% are comments; %d of them look like edges, such as %.60q in line %d; "+
+			"if they are, put their first ids in quotation marks, or let `capgnn data tables` read the file",
+			c.Count, c.First, c.Line)
+	}
 	if l.both > 0 {
 		d.Note("a column says Undirected for %d of %d edges: give --edges symmetric", l.both, l.lines)
 	}
@@ -334,16 +388,18 @@ func noteDirected(d *dataset.Dataset, opt dataset.Options) {
 // loadEdgeList reads a SNAP edge list, or any other lines of two vertex ids: text or gzip, comments after '#' or '%', blanks, a
 // comma or a semicolon between the ids, directed unless Options.Edges says otherwise, neither features nor labels. Ids are kept as given,
 // so the largest one tells the number of vertices, unless Options.Compact numbers the ids that occur in ascending order. Ids that are names become vertices
-// in the order in which they occur. The text is read twice, with Options.Compact or names three times.
+// in the order in which they occur; so do numbers, once one begins with a 0, and all ids of igraph's .ncol. The text is read twice,
+// with Options.Compact or names three times.
 //
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt dataset.Options) (*dataset.Dataset, error) {
 	d := &dataset.Dataset{Name: dataset.BaseName(path), Format: formatEdges}
-	return d, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { return readEdgeList(d, t, opt) })
+	ncol := suffix(".ncol", ".ncol.gz")(path)
+	return d, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { return readEdgeList(d, t, ncol, opt) })
 }
 
-func readEdgeList(d *dataset.Dataset, t *textfile.Reader, opt dataset.Options) error {
-	return readEdges(d, &edgeText{t: t, named: true, n: -1}, opt)
+func readEdgeList(d *dataset.Dataset, t *textfile.Reader, ncol bool, opt dataset.Options) error {
+	return readEdges(d, &edgeText{t: t, named: true, ncol: ncol, n: -1}, opt)
 }
 
 // readEdges reads edges whose ids, or names, say how many vertices there are.

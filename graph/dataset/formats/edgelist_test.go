@@ -142,7 +142,7 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 		if line == "" || line[0] == '#' || line[0] == '%' {
 			continue
 		}
-		sure = sure && strings.Trim(line, "0123456789+-.,; \t\r") == ""
+		sure = sure && strings.Trim(line, "0123456789+-.,; \t\r") == "" && !padded.MatchString(line)
 		if count == 0 && numberHeader.MatchString(line) {
 			return nil, nil, false, false
 		}
@@ -181,6 +181,9 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 
 // numberHeader is a header of pandas with an index, whose lines have a field more than the twin knows.
 var numberHeader = regexp.MustCompile(`^[,;][ \t]*0`)
+
+// padded is a number that begins with a 0, as codes do: ids are names then.
+var padded = regexp.MustCompile(`(^|[,; \t\r])0[0-9]`)
 
 var separator = regexp.MustCompile("[ \t\r]*[,;][ \t\r]*|[ \t\r]+")
 
@@ -347,7 +350,7 @@ func TestEdgeListAllocation(t *testing.T) {
 
 // FuzzEdgeList: what is accepted is what the twin reads, and the other way round.
 func FuzzEdgeList(f *testing.F) {
-	for _, s := range []string{"# c\r\n0\t1\r\n", "a,b\n1,2\n1 , 2\n", "0 1 1.0\n3 4", "0,,1", "9999999999 0", "nan 1", "0 1\n\"a\"", "a b\nb c\n", "u;v;w\n0;1;2\n", "0 1 {}\r1 2 {}", "% c\n0.0;1.;2\n", "x,y\np,q\n"} {
+	for _, s := range []string{"# c\r\n0\t1\r\n", "a,b\n1,2\n1 , 2\n", "0 1 1.0\n3 4", "0,,1", "9999999999 0", "nan 1", "0 1\n\"a\"", "a b\nb c\n", "u;v;w\n0;1;2\n", "0 1 {}\r1 2 {}", "% c\n0.0;1.;2\n", "x,y\np,q\n", "1 2\n#1 2\n007 7\n"} {
 		f.Add([]byte(s), false)
 		f.Add([]byte(datatest.Gzip(f, s)), true)
 	}
@@ -363,7 +366,7 @@ func FuzzEdgeList(f *testing.F) {
 		x, err := textfile.NewReader("c.txt", bytes.NewReader(b), int64(len(b)))
 		var d dataset.Dataset
 		if err == nil {
-			err = readEdgeList(&d, x, dataset.Options{Compact: compact})
+			err = readEdgeList(&d, x, false, dataset.Options{Compact: compact})
 		}
 		if err != nil && (!strings.HasPrefix(err.Error(), "c.txt: ") || strings.Contains(err.Error(), "\n")) {
 			t.Fatalf("no place, or more than one line: %q", err)

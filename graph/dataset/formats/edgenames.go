@@ -298,11 +298,29 @@ func (l *edgeText) takeNames(d *dataset.Dataset, head []string, maybe bool, colu
 		d.VertexNames[v] = strings.ToValidUTF8(name, "\ufffd")
 	}
 	d.Note("%d vertices are named: %s, numbered in the order in which they occur", len(w.names), fields.Quoted(w.names))
-	if i := slices.IndexFunc(w.names, func(name string) bool {
-		_, number := fields.Number(name)
-		return number && strings.ContainsAny(name, "eE")
-	}); i >= 0 {
-		d.Note("ids such as %.40q are names, and not the numbers they stand for: if ids are numbers, write all their digits (R: options(scipen = 99))", w.names[i])
-	}
+	w.noteDoubts(d)
 	return nil
+}
+
+// noteDoubts says which names may not be meant as they stand.
+func (w *idNames) noteDoubts(d *dataset.Dataset) {
+	if i := slices.IndexFunc(w.names, fields.Rounded); i >= 0 {
+		d.Note("%s", fields.NoteRounded(w.names[i]))
+	}
+	var like fields.LikeIDs
+	marked, mark := 0, ""
+	for v, name := range w.names {
+		like.See(name, func(key string) bool { u, there := w.of[key]; return there && int(u) < v })
+		if strings.HasPrefix(name, "//") {
+			if marked++; marked == 1 {
+				mark = name
+			}
+		}
+	}
+	if note := like.Note(); note != "" {
+		d.Note("%s", strings.ToValidUTF8(note, "\ufffd"))
+	}
+	if marked > 0 && 2*marked < len(w.names) {
+		d.Note("%.40q is an id like others; if its line is a comment, delete it", mark)
+	}
 }

@@ -153,6 +153,7 @@ var byEnd = map[string]foreign{
 	".metis":   metis,
 	".adj":     adjacencyList,
 	".adjlist": adjacencyList,
+	".lgl":     lgl,
 }
 
 var (
@@ -179,7 +180,8 @@ func (k foreign) between(first []byte) foreign {
 const headBytes = 1 << 16
 
 // inspect looks at the first bytes of a file that may be an archive of arrays, an edge list or a matrix. It returns formatMatrix for a
-// MatrixMarket file, and an error for what is known and not read, whatever its name is. What it does not know, readers tell.
+// MatrixMarket file, formatLGL for an edge list that may be an LGL graph, and an error for what is known and not read, whatever
+// its name is. What it does not know, readers tell.
 func inspect(path string) (format string, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -200,7 +202,10 @@ func inspect(path string) (format string, err error) {
 	kind, found := kindOf(head, filepath.Ext(strings.TrimSuffix(path, ".gz")))
 	switch {
 	case !found:
-		return "", nil
+		if _, may := isLGL(head); may {
+			format = formatLGL
+		}
+		return format, nil
 	case inGzip && !strings.HasPrefix(kind.do, ": "):
 		call := kind.cure(strings.TrimSuffix(path, ".gz"), ", then in Python: ")
 		return "", fmt.Errorf("%s: is %s in gzip, which is not read: unpack it first%s", path, kind.what, call)
@@ -233,7 +238,7 @@ func kindOf(head []byte, end string) (kind foreign, found bool) {
 	if len(head) > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 {
 		return pickled(head), true
 	}
-	if isLGL(head) {
+	if is, _ := isLGL(head); is {
 		return lgl, true
 	}
 	text := uncommented(head)
@@ -258,13 +263,15 @@ var lgl = foreign{"an LGL graph", storeOf(`igraph.Graph.Read_Lgl(IN, directed=Fa
 
 // isLGL reports whether the first bytes of a file are an LGL graph: they begin with `# NAME`, and have several such lines and no other
 // comments, whose names are all numbers or are also names of neighbours. Edges may have a comment above them, and sections.
-func isLGL(head []byte) bool {
+// may says that they could be one: each neighbour is there once and has a number, which its name is if NAME is.
+func isLGL(head []byte) (is, may bool) {
 	lines := strings.Split(string(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), "\n")
 	if len(head) == headBytes {
 		lines = lines[:len(lines)-1] // which may be cut
 	}
 	var sources []string
-	below := map[string]bool{}
+	below, pairs := map[string]bool{}, map[[2]string]bool{}
+	may = true
 	for _, line := range lines {
 		words := strings.Fields(line)
 		switch {
@@ -272,16 +279,19 @@ func isLGL(head []byte) bool {
 		case words[0] == "#" && len(words) == 2:
 			sources = append(sources, words[1])
 		case len(sources) == 0, len(words) > 2, strings.ContainsAny(words[0], "#%"):
-			return false
+			return false, false
 		default:
-			below[words[0]] = true
+			pair := [2]string{sources[len(sources)-1], words[0]}
+			_, number := fields.Number(words[len(words)-1])
+			may = may && len(words) == 2 && number && fields.Digits(words[0]) == fields.Digits(pair[0]) && !pairs[pair]
+			below[words[0]], pairs[pair] = true, true
 		}
 	}
 	numbers, named := true, false
 	for _, source := range sources {
 		numbers, named = numbers && fields.Digits(source), named || below[source]
 	}
-	return len(sources) > 1 && len(below) > 0 && (numbers || named)
+	return len(sources) > 1 && len(below) > 0 && (numbers || named), may && len(pairs) > 1
 }
 
 // isBinary reports whether one byte of thirty-two is a control character that text does not have. A single one is for the readers of

@@ -77,6 +77,7 @@ func TestForeign(t *testing.T) {
 		{"web.mat", "MATLAB 7.3 MAT-file", "an HDF5 file", "h5py.File(PATH)"},
 		{"web.db", "SQLite format 3\x00", "an SQLite database", "sqlite3.connect(PATH)"},
 		{"web.txt", "# 0\n1 2\n2 2\n3 4\n# 1\n2 1\n", "an LGL graph", `capgnn.to_store(igraph.Graph.Read_Lgl(PATH, directed=False).to_networkx(vertex_attr_hashable="name"), "web")`},
+		{"web.lgl", "# 0\n1\n2\n", "an LGL graph", "Read_Lgl(PATH"},
 		{"web.edges", "# a\r\nb 1.5\r\nc\r\n# b\r\nc 1\r\n# d\r\n", "an LGL graph", "Read_Lgl(PATH"},
 		{"web.xlsx", zipped(t, "[Content_Types].xml", "xl/workbook.xml"), "an Excel sheet", "pandas.read_excel(PATH)"},
 		{"web.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel sheet", "pandas.read_excel(PATH)"},
@@ -119,7 +120,7 @@ func TestForeign(t *testing.T) {
 // Edge lists are told by their endings, and are not taken for something else.
 func TestEdgeListEndings(t *testing.T) {
 	for name, text := range map[string]string{
-		"web.edgelist": "0 1\n1 2\n", "web.edges": "% sym\n0 1\n1 2\n", "web.edg": "0,1\n1,2\n", "web.edge": "0\t1\n1\t2\n", "web.edges.gz": datatest.Gzip(t, "0 1\n1 2\n"),
+		"web.edgelist": "0 1\n1 2\n", "web.edges": "% sym\n0 1\n1 2\n", "web.edg": "0,1\n1,2\n", "web.edge": "0\t1\n1\t2\n", "web.edges.gz": datatest.Gzip(t, "0 1\n1 2\n"), "web.ncol": "7 5,9 2\n5,9 a 1\n",
 		"web.csv": "graph,node\n0,1\n1,2\n", "web.txt": "# <graphml>\n0 1\n1 2\n",
 	} {
 		dir := datatest.PutText(t, map[string]string{name: text})
@@ -141,6 +142,24 @@ func TestCommentsOfEdges(t *testing.T) {
 	for _, text := range []string{"# 3\n0 1\n1 2\n", "# train\n0 1\n# test\n1 2\n", "# 1\n# of friends\n0 1\n", "# 0\n1 2 1\n# 1\n2 1 1\n", "0 1\n# 0\n1 2\n# 1\n"} {
 		if kind, found := kindOf([]byte(text), ".txt"); found {
 			t.Errorf("%q: is %s", text, kind.what)
+		}
+	}
+}
+
+// Comments of published edge lists are none of edges; edges that may be the neighbours of one vertex in an LGL graph are noted.
+func TestNotedComments(t *testing.T) {
+	for text, want := range map[string]string{
+		"# Nodes: 3 Edges: 2\n# FromNodeId\tToNodeId\n0\t1\n1\t2\n": "", "% sym unweighted\n% 2 3 3\n0 1 1\n1 2 1\n": "", "#from to\n0 1\n1 2\n# end of file\n": "",
+		"# edges\n0 1\n1 2\n": "", "# 0\n1 2\n1 3\n": "", "# a\nb c\nc b\n": "",
+		"# 0\n1 2\n2 2\n": "LGL", "# a\nb 0.5\nc 1\n": "LGL", "# a\nb 1\n# c\nd 2\n": "LGL", "0 1\n#0 2\n": "look like edges",
+	} {
+		d, err := Load(filepath.Join(datatest.PutText(t, map[string]string{"web.txt": text}), "web.txt"), dataset.Options{})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, want) || want == "" && (strings.Contains(notes, "comment") || strings.Contains(notes, "LGL")) {
+			t.Errorf("%q: notes %q, want %q", text, notes, want)
 		}
 	}
 }

@@ -105,6 +105,7 @@ func readFeatureRows(d *dataset.Dataset, r *rowText, n int) (rows int, err error
 	if cols == 1 && n < 0 && lines.Inner > 0 {
 		return 0, t.Whole("has empty lines between its rows (%d): fill in missing values, or take these lines out", lines.Inner)
 	}
+	r.noteComments(d, "features")
 	order, err := r.order(d, "features", rows)
 	if err != nil {
 		return 0, err

@@ -175,6 +175,7 @@ func readLabelRows(d *dataset.Dataset, r *rowText, n int, classes []string) (row
 		return 0, err
 	}
 	d.Labels, d.Targets, d.Classes = placed(l.labels, 1, order), placed(l.targets, cols, order), cols
+	r.noteComments(d, "labels")
 	if l.labels != nil {
 		l.settle(d)
 	} else if len(l.names) == cols {

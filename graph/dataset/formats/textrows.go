@@ -100,6 +100,14 @@ func (r *rowText) findID() error {
 	return nil
 }
 
+// noteComments says how many comments may be meant as rows.
+func (r *rowText) noteComments(d *dataset.Dataset, what string) {
+	if c := r.t.Comments(); c.Count > 0 {
+		d.Note("%s: lines that begin with # or %% are comments, and no vertices: %d, such as %.60q in line %d; "+
+			"if they are rows, put their first fields in quotation marks", what, c.Count, c.First, c.Line)
+	}
+}
+
 // number reads a number of so many bits, True or False; what stands for a missing value is NaN.
 func number(t *textfile.Reader, bits int) (float64, error) {
 	v, word, err := t.Cell(bits)

@@ -10,13 +10,13 @@ import (
 // idWatch finds ids that are different texts and may be meant as the same vertex, 1 and 1.0, and those that may be
 // comments.
 type idWatch struct {
-	odd   map[string]string // ids by their keys, where these are other texts
-	pair  [2]string         // the first
-	pairs int
+	like fields.LikeIDs
 
 	ids, marked int // those that begin as comments do
 	mark        string
 	markLine    int
+
+	rounded string // the first that may have lost digits
 
 	last     string
 	lastLine int
@@ -33,33 +33,19 @@ func (w *idWatch) see(id string, line int, number map[string]int32) {
 			w.mark, w.markLine = id, line
 		}
 	}
-	key := fields.LikeKey(id)
-	other, there := w.odd[key]
-	if key != id && !there {
-		if w.odd == nil {
-			w.odd = map[string]string{}
-		}
-		w.odd[key] = id
-		if _, there = number[key]; there {
-			other = key
-		}
+	if w.rounded == "" && fields.Rounded(id) {
+		w.rounded = id
 	}
-	if !there {
-		return
-	}
-	if w.pairs++; w.pairs == 1 {
-		w.pair = [2]string{other, id}
-	}
+	w.like.See(id, func(key string) bool { _, there := number[key]; return there })
 }
 
 // remark notes what was found.
 func (w *idWatch) remark(in *tableIn) {
-	if w.pairs > 0 {
-		look := ""
-		if fields.Visible(w.pair[0]) == fields.Visible(w.pair[1]) {
-			look = ", of characters that look the same (Unicode NFC and NFD, or invisible ones)"
-		}
-		in.note("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them", w.pair[0], w.pair[1], look, fields.AndMore(w.pairs))
+	if note := w.like.Note(); note != "" {
+		in.note("%s", note)
+	}
+	if w.rounded != "" {
+		in.note("%s", fields.NoteRounded(w.rounded))
 	}
 	if w.marked > 0 && 2*w.marked < w.ids {
 		in.note("line %d: %.40q is an id like others; if that line is a comment, delete it", w.markLine, w.mark)

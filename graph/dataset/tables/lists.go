@@ -80,6 +80,7 @@ func (w *columnWatch) learn(field string, list bool, line int) error {
 	all, err := items(field, w.blanks)
 	w.bare.see(field, all, line)
 	for k := 0; k < len(all) && err == nil; k++ {
+		w.colons.see(all[k])
 		err = w.name(all[k].name)
 	}
 	return err
@@ -100,7 +101,8 @@ type item struct {
 	name   string
 	value  float32 // 1 unless it is valued
 	valued bool
-	bare   bool // without quotation marks and value
+	bare   bool   // without quotation marks and value
+	text   string // without quotation marks and with a colon, as it stands
 }
 
 // interval is a range that is open at one end, as pandas.cut writes it.
@@ -205,6 +207,10 @@ func itemOf(name, text string, quoted bool) (item, error) {
 	case text == "":
 		return item{name: name, value: 1}, nil
 	}
+	if !quoted && dayTime.MatchString(text) {
+		return item{}, fmt.Errorf("%.40q is a time, and not NAME:VALUE: put times in quotation marks (['12:30:00']), "+
+			"or give the column in --categorical", text)
+	}
 	if k < 0 || k == 0 && !quoted {
 		return item{name: name, value: 1, bare: !quoted}, nil
 	}
@@ -213,11 +219,45 @@ func itemOf(name, text string, quoted bool) (item, error) {
 		if !quoted {
 			name = strings.TrimSpace(text[:k])
 		}
-		return item{name: name, value: float32(x), valued: true}, nil
+		return item{name: name, value: float32(x), valued: true, text: text}, nil
 	}
 	x, err := strconv.ParseFloat(value, 64)
 	if quoted || err == nil && !check.Finite(float32(x)) || errors.Is(err, strconv.ErrRange) {
 		return item{}, fmt.Errorf("%.20q, behind %.40q, is no finite number", value, strings.TrimSuffix(name, ":"+value))
 	}
-	return item{name: name, value: 1}, nil
+	return item{name: name, value: 1, text: text}, nil
+}
+
+// dayTime is a time with seconds, or behind a date.
+var dayTime = regexp.MustCompile(`^([0-9./-]+[ T]\d{1,2}:\d{2}|\d{1,2}:\d{2}:\d{2})(:\d{2})?([.,]\d+)?(Z|[+-][0-9:]+)?$`)
+
+// colons is what was seen of items of Lists with a colon that stand in no quotation marks.
+type colons struct {
+	valued, named item // the first that is NAME:VALUE, and the first that is a name
+	others        bool // one of the former is no time of a day
+}
+
+func (c *colons) see(i item) {
+	switch {
+	case i.text == "":
+	case !i.valued && c.named.text == "":
+		c.named = i
+	case i.valued:
+		if c.others = c.others || !clock.MatchString(i.text); c.valued.text == "" {
+			c.valued = i
+		}
+	}
+}
+
+// remark notes items that may be names as a whole.
+func (c *colons) remark(in *tableIn, column string) {
+	why := "if it is a time"
+	switch {
+	case c.valued.text == "" || c.others && c.named.text == "":
+		return
+	case c.named.text != "":
+		why = fmt.Sprintf("if it is one name, as %.40q is", c.named.text)
+	}
+	in.note("column %q: %.40q is read as %.40q with the value %g; %s, put such names in quotation marks",
+		column, c.valued.text, c.valued.name, c.valued.value, why)
 }

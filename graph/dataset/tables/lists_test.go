@@ -33,6 +33,12 @@ func TestLists(t *testing.T) {
 		{name: "vectors as categories", nodes: "id,g\na,[67 27.67]\nb,[1 2]\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, fault: `nodes.csv: line 2: column "g" holds "[67 27.67]", numbers where --categorical wants names: leave it out of --categorical, and each number is a feature`},
 		{name: "pairs as categories", nodes: "id,g\na,[0 1]\nb,[1 1]\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, want: features("g=[0 1],g=[1 1]\n1,0\n0,1\n")},
 		{name: "numbers as categories", nodes: "id,g\na,2.5\nb,-1\n", change: func(s *Tables) { s.Categorical = []string{"g"} }, want: features("g=-1,g=2.5\n0,1\n1,0\n")},
+		{name: "times", nodes: "id,g\na,12:30:00|11:00:00\n", change: lists, fault: `line 2: column "g": "12:30:00" is a time, and not NAME:VALUE: put times in quotation marks (['12:30:00']), or give the column in --categorical`},
+		{name: "times behind dates", nodes: "id,g\na,x\nb,2024-01-31T12:30Z\n", change: lists, fault: `line 3: column "g": "2024-01-31T12:30Z" is a time`},
+		{name: "times without seconds", nodes: "id,g\na,12:30\nb,9:45|x\n", change: lists, want: features("g=9,g=12,g=x\n0,30,0\n45,0,1\n"), notes: []string{`column "g": "12:30" is read as "12" with the value 30; if it is a time, put such names in quotation marks`}},
+		{name: "times in quotes", nodes: "id,g\na,'12:30'|'9:45:00'\nb,\n", change: lists, want: features("g=12:30,g=9:45:00\n1,1\n0,0\n")},
+		{name: "names with colons", nodes: "id,g\na,\"0a:1b,0a:22\"\nb,\n", change: lists, want: features("g=0a,g=0a:1b\n22,1\n0,0\n"), notes: []string{`"0a:22" is read as "0a" with the value 22; if it is one name, as "0a:1b" is, put`}},
+		{name: "values like times", nodes: "id,g\na,2:17 3:5\nb,\n", change: lists, want: features("g=2,g=3\n17,5\n0,0\n")},
 		{name: "not a number", nodes: "id,g\na,2:nan\n", change: lists, fault: `column "g": "nan", behind "2", is no finite number`},
 		{name: "beyond float32", nodes: "id,g\na,4:1e39\n", change: lists, fault: `"1e39", behind "4", is no finite number`},
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
 )
 
 // survey is what a first reading of Nodes tells: what its columns hold, so that a second one can write it.
@@ -78,6 +79,7 @@ func (s *survey) conclude(in *tableIn) error {
 		if err := s.c.all[i].vectorFault(s.t.Nodes); err != nil {
 			return err
 		}
+		s.c.all[i].colons.remark(in, s.c.all[i].name)
 	}
 	if s.classes != nil {
 		s.classes.decimals(&s.d)
@@ -156,6 +158,9 @@ func (s *survey) vertex(in *tableIn, id string) error {
 		id, what := strings.Clone(id), ""
 		if name := s.t.otherID(s.c); name != "" {
 			what = fmt.Sprintf("; column %q has nothing twice: --id %s", name, name)
+		}
+		if fields.Rounded(id) {
+			what += "; a spreadsheet may have cut its digits: write all of them"
 		}
 		return in.fault("the id %.40q is there twice%s", id, what)
 	}

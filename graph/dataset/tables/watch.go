@@ -55,6 +55,7 @@ type columnWatch struct {
 	names  map[string]int32 // of Categorical and Lists: their features
 	blanks bool             // stand between the items of Lists
 	bare   bareNumbers      // of Lists and Categorical
+	colons colons           // of Lists
 	words  map[string]int   // that stand for a field that is not known
 }
 

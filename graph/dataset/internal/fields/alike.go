@@ -2,6 +2,7 @@ package fields
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,6 +18,18 @@ func Digits(field string) bool {
 		}
 	}
 	return field != ""
+}
+
+// rounded is how spreadsheets, R, Java and NumPy write large numbers: 1.23457E+12, 1e+06, 1.0E10.
+var rounded = regexp.MustCompile(`^\d+([.,]\d+[eE]\+?|[eE]\+)\d+$`)
+
+// Rounded reports whether an id is a number that may have been written with fewer digits than it has.
+func Rounded(id string) bool { return rounded.MatchString(id) }
+
+// NoteRounded says what such an id is.
+func NoteRounded(id string) string {
+	return fmt.Sprintf("ids such as %.40q are names, and not the numbers they stand for, "+
+		"of which several may be one now: if ids are numbers, write all their digits (R: options(scipen = 99))", id)
 }
 
 // AndMore says of a number of pairs how many there are beside the first.
@@ -74,6 +87,53 @@ func evened(text string) string {
 		}
 		return r
 	}, text)), " ")
+}
+
+// LikeIDs finds ids that are different texts and may be meant as the same vertex, 1 and 1.0.
+type LikeIDs struct {
+	odd   map[string]string // ids by their keys, where these are other texts
+	pair  [2]string         // the first
+	pairs int
+}
+
+// maxOdd bounds what LikeIDs remembers.
+const maxOdd = 1 << 20
+
+// See takes note of a new id; before says which were seen.
+func (l *LikeIDs) See(id string, before func(id string) bool) {
+	key := LikeKey(id)
+	other, there := l.odd[key]
+	if key != id && !there && len(l.odd) < maxOdd {
+		if l.odd == nil {
+			l.odd = map[string]string{}
+		}
+		l.odd[key] = id
+		if there = before(key); there {
+			other = key
+		}
+	}
+	if !there {
+		return
+	}
+	if l.pairs++; l.pairs == 1 {
+		l.pair = [2]string{other, id}
+	}
+}
+
+// Note says what was found; "": nothing.
+func (l *LikeIDs) Note() string {
+	if l.pairs == 0 {
+		return ""
+	}
+	look := ""
+	switch a, b := Visible(l.pair[0]), Visible(l.pair[1]); {
+	case a == b:
+		look = ", of characters that look the same (Unicode NFC and NFD, or invisible ones)"
+	case evened(a) == evened(b):
+		look = ", which differ in blanks or dashes only"
+	}
+	return fmt.Sprintf("ids %.40s and %.40s are two vertices%s%s; if they mean the same, write one of them",
+		l.pair[0], l.pair[1], look, AndMore(l.pairs))
 }
 
 // LikeKey is the same for ids that may be meant as the same: for 1 and 1.0, 007 and 7, Anna and anna, 'a' and a, and for kinds of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"capgnn/internal/number"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -54,7 +55,7 @@ func (t *Reader) ID(want string) (v int64, err error) {
 	if quoted {
 		t.pos++
 	}
-	count := 0
+	count, first := 0, t.peek()
 	for {
 		c := t.peek() - '0'
 		if c > 9 {
@@ -68,6 +69,9 @@ func (t *Reader) ID(want string) (v int64, err error) {
 	}
 	if count == 0 {
 		return 0, t.Unexpected(want)
+	}
+	if first == '0' && count > 1 && t.Padded == "" {
+		t.Padded = fmt.Sprintf("%0*d", count, v)
 	}
 	if t.peek() == '.' {
 		t.pos++

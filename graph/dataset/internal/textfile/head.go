@@ -46,11 +46,17 @@ func (t *Reader) Head(lines int) (head [][]string, first bool, err error) {
 		head = append(head, fields)
 		t.skip()
 	}
+	if len(head) > 0 {
+		t.width = len(head[len(head)-1])
+	}
 	return head, first, t.Restart()
 }
 
 // Delimiter is what stands between the fields of the first line, as Head saw it: a comma, semicolon or tab, or ' ' for blanks.
 func (t *Reader) Delimiter() byte { return t.delim }
+
+// Blanks makes Text end at blanks, whatever Head saw.
+func (t *Reader) Blanks() { t.delim = ' ' }
 
 // WholeLines makes Text end at blanks no longer, where Head saw nothing else between fields.
 func (t *Reader) WholeLines() {

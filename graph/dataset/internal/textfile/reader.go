@@ -45,6 +45,11 @@ type Reader struct {
 	Exact     float64 // the last number before it was rounded to 32 bits
 	TokenAt   int64   // where the last number began
 	TokenLine int64
+	Padded    string      // the first number of ID that begins with a 0, as codes do; "": none
+	width     int         // fields of the last line that Head saw
+	data      bool        // a line was read
+	above     string      // the last comment before that
+	comments  [2]Comments // before that, and behind it
 }
 
 // counted counts the bytes that were read.
@@ -87,6 +92,7 @@ func NewReader(file string, r io.ReaderAt, size int64) (*Reader, error) {
 // Restart goes back to the first byte.
 func (t *Reader) Restart() (err error) {
 	t.line, t.told, t.held, t.sep, t.begin = 1, 0, false, 0, true
+	t.data, t.above, t.comments = false, "", [2]Comments{}
 	t.pos, t.end, t.base, t.err = 0, 0, 0, nil
 	t.raw = &counted{r: io.NewSectionReader(t.from, 0, t.size)}
 	if t.r, err = Unpacked(t.file, t.raw, t.size); err != nil {
@@ -260,10 +266,10 @@ func (t *Reader) Next() bool {
 		t.blanks()
 		if c := t.peek(); c == '#' || c == '%' {
 			t.begin = false
-			t.skip()
+			t.comment()
 		}
 		if t.peek() != '\n' || t.KeepEmpty && t.begin && t.pos < t.end {
-			t.begin = false
+			t.begin, t.data = false, true
 			return true
 		}
 		if t.pos == t.end {
