@@ -19,9 +19,10 @@ import (
 func run(args []string, stdout, stderr io.Writer) int {
 	out := &output{to: stdout}
 	app := newApp(out, stderr)
+	args, all := asksForAll(args)
 	args, err := helpOf(app, args)
 	if err == nil {
-		writeHelp(app, stdout, args)
+		writeHelp(app, stdout, args, all)
 		err = term.WithinLimits(app.Run(args))
 		devices.Release()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	terminal "golang.org/x/term"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -29,8 +30,8 @@ const (
 
 // writeHelp gives the program the texts that --help prints, wrapped for where they are printed, and those of its commands whose text a
 // command line may print: what a command does, one example (its UsageText), its flags in the groups of their Category.
-func writeHelp(app *cli.App, out io.Writer, args []string) {
-	h := helpText{columns: helpColumns}
+func writeHelp(app *cli.App, out io.Writer, args []string, all bool) {
+	h := helpText{columns: helpColumns, all: all}
 	if f, ok := out.(*os.File); ok {
 		if columns, _, err := terminal.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			h.columns = max(leastHelpColumns, min(columns, helpColumns))
@@ -92,8 +93,47 @@ func isHelp(arg string) bool {
 	return word == "help" || word == "h"
 }
 
+// asksForAll reports whether a command line asks for help of all flags, and returns it without that word.
+func asksForAll(args []string) ([]string, bool) {
+	if n := len(args) - 1; n > 1 && args[n] == "all" && (isHelp(args[n-1]) || isHelp(args[1])) {
+		return args[:n], true
+	}
+	return args, false
+}
+
 // helpText is a text of lines of at most so many columns, as far as words allow.
-type helpText struct{ columns int }
+type helpText struct {
+	columns int
+	all     bool // every flag, not the everyday ones alone
+}
+
+// shown returns the flags that help says, and what it says of the others: of train these are the everyday ones, of other commands those
+// that are not train's.
+func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest string) {
+	trains, train := map[string]string{}, cmd.Name == "train"
+	for _, f := range runfolder.Flags() {
+		trains[f.Names()[0]] = f.(cli.DocGenerationFlag).GetUsage()
+	}
+	for _, f := range cmd.Flags {
+		name := f.Names()[0]
+		usage, isTrains := trains[name]
+		if h.all || train && slices.Contains(everyday, name) || !train && !(isTrains && usage == f.(cli.DocGenerationFlag).GetUsage()) {
+			flags = append(flags, f)
+		}
+	}
+	switch n := len(cmd.Flags) - len(flags); {
+	case n == 0:
+		return flags, ""
+	case train:
+		return flags, fmt.Sprintf("`%s --help all` says more, and has %d more.", words, n)
+	default:
+		return flags, fmt.Sprintf("%d options of `capgnn train` hold here, too: `%s --help all` has them.", n, words)
+	}
+}
+
+// everyday are the flags of train that most runs need.
+var everyday = strings.Fields("dataset split model layers hidden heads norm dropout epochs lr weight-decay seed patience metric " +
+	"batch-size fanout devices parts storage halo-dtype staleness run-dir resume seeds config json quiet help")
 
 func (h helpText) app(app *cli.App) string {
 	var b strings.Builder
@@ -121,7 +161,8 @@ func (h helpText) command(cmd *cli.Command, words string) string {
 		h.paragraph(&b, "`"+words+" COMMAND --help` says more of each.")
 		return b.String()
 	}
-	groups := flagGroups(cmd.Flags)
+	flags, rest := h.shown(cmd, words)
+	groups := flagGroups(flags)
 	names := 0
 	for _, g := range groups {
 		for _, f := range g.flags {
@@ -131,8 +172,16 @@ func (h helpText) command(cmd *cli.Command, words string) string {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n%s\n", g.name)
 		for _, f := range g.flags {
-			h.entry(&b, flagWords(f), flagMeaning(f), names)
+			meaning := flagMeaning(f)
+			if rest != "" && cmd.Name == "train" {
+				meaning = briefly(meaning)
+			}
+			h.entry(&b, flagWords(f), meaning, names)
 		}
+	}
+	if rest != "" {
+		b.WriteString("\n")
+		h.paragraph(&b, rest)
 	}
 	return b.String()
 }
@@ -264,6 +313,22 @@ func flagMeaning(f cli.Flag) string {
 		usage += " (default: " + d + ")"
 	}
 	return usage
+}
+
+// briefly returns what a meaning says first, and the default.
+func briefly(meaning string) string {
+	first := meaning[:min(firstOf(meaning, "; "), firstOf(meaning, ". "))]
+	first += strings.Repeat(")", strings.Count(first, "(")-strings.Count(first, ")"))
+	if at := strings.LastIndex(meaning, " (default: "); at >= len(first) && len(meaning)-at < 40 {
+		first += meaning[at:]
+	}
+	return first
+}
+
+// firstOf is where a text begins in another one, the end if it does not.
+func firstOf(text, part string) int {
+	before, _, _ := strings.Cut(text, part)
+	return len(before)
 }
 
 // entry writes a name, and what it means beside it, or below where there is no room.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,7 +64,7 @@ func TestHelpHasGroups(t *testing.T) {
 	}
 	cmd := trainCommand()
 	cmd.Flags = append(cmd.Flags, outputFlags()...)
-	text := helpText{columns: helpColumns}.command(cmd, "capgnn train")
+	text := helpText{columns: helpColumns, all: true}.command(cmd, "capgnn train")
 	at := 0
 	for _, want := range []string{"\nUsage\n  capgnn train [FLAGS]\n", "\nExample\n  capgnn train --dataset", "\n" + runfolder.GroupData + "\n  --dataset NAME ", "\n" + runfolder.GroupModel + "\n", "\n" + runfolder.GroupTraining + "\n",
 		"\n" + runfolder.GroupParts + "\n", "\n" + runfolder.GroupExchange + "\n", "\n" + runfolder.GroupRun + "\n", "\nOutput and help\n  --json"} {
@@ -72,6 +73,27 @@ func TestHelpHasGroups(t *testing.T) {
 			t.Fatalf("no %q behind byte %d of\n%s", want, at, text)
 		}
 		at += i
+	}
+}
+
+// What most runs need stands on three screens of 80 columns; the rest is one word away.
+func TestEverydayHelp(t *testing.T) {
+	cmd := trainCommand()
+	cmd.Flags = append(cmd.Flags, outputFlags()...)
+	brief, whole := helpText{columns: helpColumns}.command(cmd, "capgnn train"), helpText{columns: helpColumns, all: true}.command(cmd, "capgnn train")
+	if n := strings.Count(brief, "\n"); n > 80 || len(everyday) > 30 {
+		t.Errorf("%d flags in %d lines:\n%s", len(everyday), n, brief)
+	}
+	for _, f := range cmd.Flags {
+		line := "\n  --" + f.Names()[0] + " "
+		if !strings.Contains(whole, line) || strings.Contains(brief, line) != slices.Contains(everyday, f.Names()[0]) {
+			t.Errorf("--%s is missing, or stands where it should not", f.Names()[0])
+		}
+	}
+	for _, name := range everyday {
+		if name != "help" && !strings.Contains(whole, "\n  --"+name+" ") {
+			t.Errorf("--%s is no flag", name)
+		}
 	}
 }
 
@@ -113,7 +135,7 @@ func TestWaysToHelp(t *testing.T) {
 		"capgnn: train graph":                         {"help", "--help", "help help", "-h help"},
 		"capgnn train: ":                              {"help train", "train help", "--help train", "train --help"},
 		"capgnn data: list, ":                         {"help data", "data help", "data --help"},
-		"capgnn data info: say what a data set holds": {"help data info", "data help info", "data info help", "-h data info", "help data info --json", "data --help info"},
+		"capgnn data info: say what a data set holds": {"help data info all", "help data info", "data help info", "data info help", "-h data info", "help data info --json", "data --help info"},
 	} {
 		for _, way := range ways {
 			if text := s.must(strings.Fields(way)...); !strings.HasPrefix(text, want) {

@@ -1,0 +1,29 @@
+package gnn_test
+
+import (
+	"fmt"
+
+	"capgnn/gnn"
+)
+
+// Weights have the names and shapes of a torch_geometric state_dict.
+func ExampleNewWeights() {
+	cfg := gnn.Config{Kind: gnn.SAGE, Layers: 2, Hidden: 16, In: 100, Out: 7}
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	w := gnn.NewWeights(cfg)
+	w.Init(1)
+	for _, t := range w.Tensors {
+		fmt.Println(t.Name, w.StateDict()[t.Name].Shape())
+	}
+	// Output:
+	// convs.0.lin_l.weight (16, 100)
+	// convs.0.lin_l.bias (16)
+	// convs.0.lin_r.weight (16, 100)
+	// norms.0.weight (16)
+	// norms.0.bias (16)
+	// convs.1.lin_l.weight (7, 16)
+	// convs.1.lin_l.bias (7)
+	// convs.1.lin_r.weight (7, 16)
+}

@@ -1,0 +1,53 @@
+package pipeline_test
+
+import (
+	"context"
+	"fmt"
+
+	"gorgonia.org/tensor"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/pipeline"
+)
+
+// A GCN learns on two devices which of two rings a vertex is in.
+func ExampleNew() {
+	const n = 20
+	var edges []graph.Edge
+	labels, part, rows, all := make([]int32, n), make([]int32, n), make([]float32, 2*n), make([]bool, n)
+	for v := range n {
+		ring := v % 2
+		edges = append(edges, graph.Edge{From: int32(v), To: int32((v + 2) % n)})
+		labels[v], part[v], rows[2*v+ring], all[v] = int32(ring), int32(v/(n/2)), 1, true
+	}
+	g, err := graph.FromEdges(n, edges)
+	check(err)
+	features, err := pipeline.DenseFeatures(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(rows)))
+	check(err)
+	problem := &pipeline.Problem{Graph: g.Symmetrise(), Loops: graph.LoopsAdded, Features: features, Labels: labels, Classes: 2, Train: all, Val: all, Test: all}
+
+	var devices []gpu.Device
+	for range 2 {
+		dev, err := host.Open(host.Spec{Threads: 1})
+		check(err)
+		defer dev.Close()
+		devices = append(devices, dev)
+	}
+	trainer, err := pipeline.New(context.Background(), problem, pipeline.Options{Model: gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
+		Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.05}, Epochs: 30, EvalEvery: 10, Devices: devices, Part: part})
+	check(err)
+	result, err := trainer.Run(context.Background())
+	check(err)
+	check(trainer.Close())
+	fmt.Println("accuracy", *result.Best.Test)
+	// Output: accuracy 1
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
