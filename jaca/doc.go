@@ -19,7 +19,7 @@
 // local slots come first, grouped by class, then by the source of the row; the rows without a local slot follow, grouped by
 // source. Place gives the position of both.
 //
-// Dynamic policies (fifo, lru, sieve) plan no slots: their tables are those of policy none. A Replay drives their caches
+// Policies fifo and lru plan no slots: their tables are those of policy none. A Replay drives their caches
 // (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. The class of a row is
 // then its number among the exchange's vertices, modulo p.
 //

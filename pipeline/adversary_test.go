@@ -54,7 +54,7 @@ func (s setting) String() string {
 // the rest is drawn. One in five is wide.
 func settings(n int) []setting {
 	r := rand.New(rand.NewPCG(6, 0))
-	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.LowOverlap, jaca.Random, jaca.Degree, jaca.None}
+	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.None}
 	sizes := [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}, {"60%", "100%"}}
 	var out []setting
 	for k := range n {

@@ -210,18 +210,16 @@ func (d *anyRun) drawCache() {
 		return s
 	}
 	c := halo.Options{Policy: jaca.Policies[d.IntN(len(jaca.Policies))], Local: size(), Global: size(), TopK: one(d, 0, 0, 1, 2), NoPeer: d.IntN(2) == 0,
-		HaloType: halo.Encoding(d.IntN(3)), Host: hostmem.LockOptions{Heap: true}, Seed: 3, Piece: one[gpu.Bytes](d, 0, 0, 20)}
+		HaloType: halo.Encoding(d.IntN(3)), Host: hostmem.LockOptions{Heap: true}, Piece: one[gpu.Bytes](d, 0, 0, 20)}
 	c.Staleness.Bound = one(d, 0, 0, 1, 2, 4, 16)
-	switch {
-	case !c.Policy.Static():
-	case d.IntN(4) == 0:
+	if d.IntN(4) == 0 {
 		c.Staleness = adapts
-	default:
+	} else {
 		c.ExactEpochs, c.Bypass = one(d, 0, 0, 1, 3), one(d, 0, 0, 0.5, 1)
 	}
-	c.Pipeline = c.Policy.Static() && d.IntN(2) == 0
+	c.Pipeline = d.IntN(2) == 0
 	if c.Staleness.Auto() {
-		c.Pipeline, c.Policy = true, one(d, jaca.JACA, jaca.Paper, jaca.Degree)
+		c.Pipeline, c.Policy = true, one(d, jaca.JACA, jaca.Paper)
 	}
 	if d.m.Kind.Attends() || d.parts == 1 && d.IntN(2) == 0 {
 		c.Staleness, c.ExactEpochs = jaca.Staleness{}, 0
@@ -310,11 +308,7 @@ func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 		o.Part, o.Devices, o.Cache = make([]int32, len(o.Part)), o.Devices[:1], halo.Options{}
 	}
 	want, wantLoss := gradients(t, d.trainer(t, devices, alone))
-	got, gotLoss := gradients(t, d.trainer(t, devices, func(o *Options) {
-		if !o.Cache.Policy.Static() { // it is Run that plans their epochs
-			o.Cache = halo.Options{}
-		}
-	}))
+	got, gotLoss := gradients(t, d.trainer(t, devices, func(*Options) {}))
 	diff, norm := distance(got.Flat, want.Flat)
 	tolerance, slack := 2e-5*norm, 1e-4*max(1, math.Abs(wantLoss))
 	for i := 0; i < 40 && (diff > tolerance || math.Abs(gotLoss-wantLoss) > slack); i++ {
@@ -331,16 +325,10 @@ func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 	}
 }
 
-// A part without a vertex that trains, of sparse features, and caches whose policy decides while rows are read, where no row is.
+// A part without a vertex that trains, of sparse features.
 func TestNothingToCompute(t *testing.T) {
 	for _, kind := range kinds(t) {
 		p, m := task{share: 0.05, sparse: true, vertices: 60}.make(t, kind)
 		run(t, newTrainer(t, p, m, slices.Repeat(cpus(t, 1), 60), scatterParts(60, 60), func(o *Options) { o.Epochs = 2 }))
-		p.Graph = &graph.CSR{Indptr: make([]int64, 61), Cols: 60}
-		for _, policy := range []jaca.Policy{jaca.FIFO, jaca.LRU, jaca.SIEVE} {
-			run(t, newTrainer(t, p, m, cpus(t, 2), scatterParts(60, 2), func(o *Options) {
-				o.Epochs, o.Cache = 3, halo.Options{Policy: policy, Staleness: jaca.Staleness{Bound: 1}}
-			}))
-		}
 	}
 }

@@ -20,8 +20,6 @@ type archive struct {
 	w    *worker
 	at   []halo.Placement
 	past *history
-	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row; nil: the policy is static.
-	version func(id halo.ID, epoch, part, halo int) int
 }
 
 type history struct {
@@ -97,9 +95,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 			continue
 		}
 		class := -1
-		if table != nil && a.version != nil {
-			epoch = a.version(id, now, a.w.index, k)
-		} else if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
+		if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
 			class = int(table.Readers[a.w.index].Class[k])
 			epoch = schedule.Version(class, now)
 		}
@@ -206,8 +202,7 @@ func ownerOf(b *graph.Block, k int) int {
 func replaceByHistory(tr *Trainer) {
 	s := &history{rows: map[string][]byte{}}
 	s.cond = sync.NewCond(&s.mu)
-	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{tr, w, w.trainHalo.(*halo.Exchange).Placements(), s, version}
+		w.trainHalo = archive{tr, w, w.trainHalo.(*halo.Exchange).Placements(), s}
 	}
 }

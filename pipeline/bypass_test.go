@@ -23,8 +23,6 @@ func TestBypass(t *testing.T) {
 		{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2},
 		{policy: jaca.Paper, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: true},
 		{policy: jaca.Paper, local: "20%", global: "60%", staleness: 4, pipeline: true, halo: halo.Int8},
-		{policy: jaca.LRU, local: "30%", global: "40%", staleness: 2, peers: true},
-		{policy: jaca.SIEVE, local: "10%", global: "10%", staleness: 1},
 	} {
 		kind := gnn.Kinds[n%len(gnn.Kinds)]
 		t.Run(fmt.Sprintf("%s/%v", kind, c), func(t *testing.T) {
@@ -52,7 +50,7 @@ func TestBypass(t *testing.T) {
 			for _, s := range hits[1 : 1+period] {
 				mean += s.HitRate() / float64(period)
 			}
-			if got := run(t, trainer(mean*0.99, none)).WeightsSHA; c.policy.Static() && got != plain {
+			if got := run(t, trainer(mean*0.99, none)).WeightsSHA; got != plain {
 				t.Error("bypassed above the threshold")
 			}
 			want := run(t, trainer(min(1, mean*1.01), none)).WeightsSHA
@@ -71,12 +69,10 @@ func TestBypass(t *testing.T) {
 					t.Errorf("epoch %d: %+v", e, s)
 				}
 			}
-			if c.policy.Static() {
-				tr := trainer(1, none)
-				replaceByHistory(tr)
-				if got := run(t, tr).WeightsSHA; got != want {
-					t.Error("weights differ from those with the rows that the schedule names")
-				}
+			tr := trainer(1, none)
+			replaceByHistory(tr)
+			if got := run(t, tr).WeightsSHA; got != want {
+				t.Error("weights differ from those with the rows that the schedule names")
 			}
 			last := period + 3
 			if testing.Short() || !long.Wanted() {
@@ -105,7 +101,7 @@ func TestBypass(t *testing.T) {
 					t.Errorf("stopped after %d epochs: the resumed run has other weights", stop)
 				}
 			}
-			if c.policy.Static() && resumed(mean*0.99, period) != plain {
+			if resumed(mean*0.99, period) != plain {
 				t.Error("bypassed above the threshold where the hits before a stop count")
 			}
 		})

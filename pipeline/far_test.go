@@ -357,7 +357,6 @@ func TestRanksRefuse(t *testing.T) {
 		"staleness auto over 2 ranks: probes compare gradients within one process: set a number of epochs": func(o *Options) {
 			o.Cache.Policy, o.Cache.Pipeline, o.Cache.Staleness = jaca.JACA, true, jaca.Staleness{Bound: jaca.MaxStaleness, Adaptive: true}
 		},
-		"policy lru over 2 ranks: it works within one process: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
 	} {
 		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Parts: 4, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 4), Ranks: memoryRanks(t, 2, 0)[0]}
 		edit(&o)

@@ -27,7 +27,6 @@ func TestLocalCachesFit(t *testing.T) {
 		"adaptive":        {Staleness: adapts, Pipeline: true},
 		"int8":            {Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
 		"bf16":            {Staleness: jaca.Staleness{Bound: 2}, HaloType: halo.BF16},
-		"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
 		"paper, one slot": {Policy: jaca.Paper, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, Global: jaca.Rows(1)},
 	}
 	kinds := kinds(t)

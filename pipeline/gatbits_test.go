@@ -49,7 +49,6 @@ func TestStaleGATBits(t *testing.T) {
 	for name, cache := range map[string]halo.Options{
 		"stale":    {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}},
 		"pipeline": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true},
-		"lru":      {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}, Local: jaca.Rows(20)},
 		"int8":     {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
 		"auto":     {Policy: jaca.JACA, Staleness: adapts, Pipeline: true},
 	} {

@@ -27,11 +27,6 @@ func TestStaleResume(t *testing.T) {
 		auto.peers = peers
 		cases = append(cases, auto)
 	}
-	for k, c := range dynamicCases() {
-		if k%3 == 0 {
-			cases = append(cases, c)
-		}
-	}
 	for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {
 		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == halo.BF16, halo: as})
 	}
@@ -52,7 +47,7 @@ func TestStaleResume(t *testing.T) {
 			options := func(edit func(*Options)) func(*Options) {
 				return func(o *Options) {
 					o.Epochs, o.Cache = epochs, c.cache(t)
-					if c.staleness > 0 && c.policy.Static() && n%3 == 1 {
+					if c.staleness > 0 && n%3 == 1 {
 						o.Cache.ExactEpochs, o.Cache.BackwardExact = 2, c.gamma > 0
 					}
 					edit(o)

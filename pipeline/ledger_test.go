@@ -40,8 +40,8 @@ func TestLedgerEqualsRun(t *testing.T) {
 					o.Epochs, o.Cache = 12, adaptiveCache() // a probe among them
 					o.Cache.Local, o.Cache.Global, o.Cache.Smoothing = jaca.Percent(30), jaca.Percent(40), 0.5
 				},
-				"lru, bf16 halos": func(_ *learn.Problem, o *Options) {
-					o.Cache = halo.Options{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
+				"cached, bf16 halos": func(_ *learn.Problem, o *Options) {
+					o.Cache = halo.Options{Policy: jaca.Paper, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *learn.Problem, o *Options) {

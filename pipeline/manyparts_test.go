@@ -39,7 +39,7 @@ func TestManyParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
+	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
 	if !long.Wanted() {
 		caches = caches[3:] // that of which most is kept
 	}

@@ -126,7 +126,7 @@ func TestRanksPlanAlike(t *testing.T) {
 			"jaca":   func(_ *learn.Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
 			"pruned": func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 			"int8": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.Degree, HaloType: halo.Int8, Global: jaca.Percent(30)}
+				o.Cache = halo.Options{Policy: jaca.Paper, HaloType: halo.Int8, Global: jaca.Percent(30)}
 			},
 			"stale": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Local: jaca.Percent(40), Global: jaca.Percent(20)}

@@ -151,9 +151,6 @@ func (t *Trainer) runParts(epoch, phase int) error {
 	if t.joined {
 		t.o.Ranks.SetEpoch(uint32(epoch))
 	}
-	if err := t.halo.BeginEpoch(epoch); err != nil {
-		return err
-	}
 	scale := t.isolation.shareOfTarget() / (t.terms * t.shareOf(epoch, phase))
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {

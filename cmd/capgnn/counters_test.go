@@ -18,7 +18,6 @@ func TestCountersOfStoppedRuns(t *testing.T) {
 	for n, more := range [][]string{
 		{"--staleness", "4", "--peer", "off"},
 		{"--staleness", "auto", "--halo-dtype", "int8", "--stale-layers", "1,2"},
-		{"--staleness", "2", "--cache", "lru", "--peer", "off"},
 	} {
 		name := func(what string) string { return fmt.Sprint(what, n) }
 		args := cached(append(more, "--epochs", "200", "--hidden", "32", "--checkpoint-every", "7")...)

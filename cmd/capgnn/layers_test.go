@@ -111,7 +111,6 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 		"no slots":        {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},
 		"no room":         {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
 		"always exact":    {"--exact-epochs", "12"},
-		"lru, one layer":  {"--layers", "1", "--cache", "lru"},
 		"auto, one layer": {"--layers", "1", "--staleness", "auto", "--exact-epochs", "auto"},
 	}
 	resumed := long.Few(t, slices.Sorted(maps.Keys(cases)), 3)

@@ -70,7 +70,6 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "staleness by drift", args: []string{"--staleness", "auto:0.1"}, want: []string{"--comm auto"}},
 		{name: "stale settings", args: []string{"--config", "stale.yaml"}, make: func(s *sandbox) { s.put("stale.yaml", []byte("staleness: auto\n")) }, want: []string{"--staleness auto chooses ages in one process"}},
 		{name: "fresher between ranks", args: []string{"--staleness", "4", "--staleness-net", "2"}, want: []string{"rows between ranks would be at most 2 epochs old, others 4"}},
-		{name: "dynamic cache", args: []string{"--cache", "lru"}, want: []string{"--cache lru works within one process: over several ranks choose jaca or none"}},
 		{name: "does not fit", own: map[int][]string{1: {"--devices", "cpu:0,mem=1KiB"}}, want: []string{"rank 1 (host "}, code: term.ExitDoesNotFit},
 	} {
 		t.Run(tc.name, func(t *testing.T) { t.Parallel(); tc.check(t) })

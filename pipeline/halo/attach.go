@@ -109,7 +109,6 @@ func (a *attachment) halos() (train, eval *Exchange) {
 	}
 	a.place(train, eval)
 	a.smoothings(train)
-	a.assemblies(train, shared)
 	a.landings(train, false)
 	if a.beyond[0] != nil {
 		a.landings(train, true)
@@ -134,7 +133,6 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	if l.across { // brought behind what the part waits for on the host
 		r.renewal.queue = a.ep.Prefetch
 	}
-	r.way = r
 	list := a.sendList(r)
 	for range 1 + l.classes {
 		made := make([]int, len(r.mine.owners))
@@ -275,7 +273,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	var local gpu.Bytes // of slots
 	bases := make([]gpu.Bytes, len(train.relays))
 	for _, k := range widestFirst(train.relays) {
-		if r := train.relays[k]; !r.holds() {
+		if r := train.relays[k]; !r.keeps {
 			bases[k] = local
 			local += (r.rowBytes(r.mine.rows[0]) + slotAlign - 1) / slotAlign * slotAlign
 		}
@@ -284,7 +282,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	turn := make([]int, len(train.relays))
 	for k, r := range train.relays {
 		turn[k] = (slices.Index(train.turns, r) + 1) % 2 // the first turn's is not the place that evaluation uses
-		if !r.holds() {
+		if !r.keeps {
 			halves[turn[k]] = max(halves[turn[k]], r.transientBytes())
 		}
 	}
@@ -294,7 +292,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	at := [2]gpu.Bytes{local, local + (halves[0]+slotAlign-1)/slotAlign*slotAlign}
 	buf := a.ep.Memory.Alloc(at[1]+halves[1], "halo rows")
 	for k, r := range train.relays {
-		if r.holds() {
+		if r.keeps {
 			rows := max(len(r.mine.ids), r.mine.total())
 			r.hold(a.ep.Memory.Alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
 			r.halo.Rows = rows
@@ -322,9 +320,6 @@ func widestFirst(relays []*relay) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relays[b].rowBytes(1), relays[a].rowBytes(1)) })
 	return order
 }
-
-// holds reports whether the halo matrix is memory of the exchange alone.
-func (r *receiver) holds() bool { return r.keeps && r.dynamic == nil }
 
 // slotAlign is the alignment of the first row of an exchange, in bytes.
 const slotAlign = 64
@@ -385,7 +380,7 @@ type Placement struct {
 func (x *Exchange) Placements() []Placement {
 	var all []Placement
 	for _, r := range x.relays {
-		all = append(all, Placement{ID: r.ID, Halo: r.way.matrix(), Row: r.rowOf(), Inner: r.inner})
+		all = append(all, Placement{ID: r.ID, Halo: r.halo, Row: r.rowOf(), Inner: r.inner})
 	}
 	return all
 }

@@ -28,7 +28,4 @@ func (p *Plan) Judge(b *jaca.Bypass, epoch int, hits float64) {
 // several parts and still copied to the host once. With the pipeline they are due and used at once in that epoch.
 func (p *Plan) leaveCaches(epoch int) {
 	p.periods.bypass(epoch)
-	if p.dynamic != nil {
-		p.dynamic.Restart()
-	}
 }

@@ -24,7 +24,6 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 			x := jaca.NewExchange(cut, l.Layer, l.Dir, l.rowBytes(1))
 			if l.returned {
 				x = jaca.ExchangeOf(returns(cut), l.Layer, l.Dir, l.rowBytes(1))
-				x.Vertices = verticesOf(cut)
 			}
 			x.WireBytes = max(l.wireRow(), others[k].wireRow())
 			out = append(out, x)
@@ -66,10 +65,7 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [
 	case fresh && c.Global == (jaca.Size{}):
 		caps.Global = min(caps.Global, sharedRows(exchanges)) // others are copied to the host once in any case
 	}
-	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: periods[0], Seed: c.Seed}
-	if o.Policy == jaca.Degree {
-		o.Degree = [2][]int32{c.Cuts.Whole.OutDegree, c.Cuts.Whole.InDegree}
-	}
+	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: periods[0]}
 	var own *jaca.Plan
 	var tables [][]*jaca.Table
 	for rank, exchanges := range readBy {
@@ -166,11 +162,6 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
 		return err
 	}
-	for _, l := range exchanges {
-		if l.dynamic != nil {
-			total += hostmem.SlotsCost(l.dynamic.GlobalSlots(), int64(l.wireRow()))
-		}
-	}
 	if total == 0 {
 		return nil
 	}
@@ -181,13 +172,6 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	p.region = r
 	if why := r.Unlocked(); why != nil {
 		p.Log.Warn("the global cache is not page-locked", "why", why)
-	}
-	for _, l := range exchanges {
-		if l.dynamic != nil {
-			if l.dynamic.Slots, err = r.Slots(l.ID.String(), l.dynamic.GlobalSlots(), int64(l.wireRow())); err != nil {
-				return err
-			}
-		}
 	}
 	return each(func(l *traffic, class, owner int, size int64) error {
 		if l.blocks == nil {

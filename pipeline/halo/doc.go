@@ -21,8 +21,7 @@
 //
 // Inside: traffic is which rows one layer moves in one direction between all parts; a relay is one part's side of it, a sender and a
 // receiver. A send buffer holds packed rows until all readers have copied them. A shipment is the message that tells a reader where its
-// rows are; a lane carries it from owner to reader. Periods own the schedules by which rows are refreshed. Dynamic policies (fifo, lru,
-// sieve) are in agenda.go, dynamic.go and package dynamic.
+// rows are; a lane carries it from owner to reader. Periods own the schedules by which rows are refreshed.
 //
 // # Contract
 //
@@ -56,7 +55,6 @@
 //	p, err := halo.NewPlan(c)
 //	training, evaluation := p.Attach(part)  // of every part
 //	p.Join()                                // over ranks, when all know of p.Areas
-//	err = p.BeginEpoch(epoch)               // of all
 //	training.BeginEpoch(q)
 //	training.Begin(q, layer, gnn.Forward, rows)
 //	rows = training.Wait(q, layer, gnn.Forward)

@@ -140,7 +140,7 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 		b.begin(q, x.leaves, rows, epoch)
 	}
 	if !r.skips(epoch) {
-		r.way.begin(q, x.shared, rows, epoch)
+		r.begin(q, x.shared, rows, epoch)
 	}
 	x.packed = q.Record()
 }
@@ -152,7 +152,7 @@ func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	if r.skips(epoch) {
 		return gpu.Matrix{}
 	}
-	m := r.way.wait(q, x.packed, epoch)
+	m := r.wait(q, x.packed, epoch)
 	switch b := r.beyond; {
 	case b == nil:
 	case b.skips(epoch):

@@ -81,7 +81,7 @@ func (t *traffic) landing(part int) (n landing) {
 	if coded {
 		n.once = r.lookups
 	}
-	if t.dynamic != nil || !coded && t.gamma == 0 {
+	if !coded && t.gamma == 0 {
 		return n
 	}
 	for c := range t.classes {

@@ -27,7 +27,7 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 				sharing++
 			}
 		}
-		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
+		need := exchangeNeed(plain, evaluation, i) + remapNeed(c.Cuts, plain, i)
 		if beyond != nil {
 			need += transitNeed(beyond, evaluation, i)
 		}
@@ -40,15 +40,14 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 	return free
 }
 
-// exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive. With a
-// dynamic policy halo rows lie where they arrive and where they are put together.
-func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.Bytes {
+// exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive.
+func exchangeNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 	var kept, halo, lists gpu.Bytes
 	lag := false
 	for _, l := range training {
 		lag = lag || l.pipelined
 		ids := len(l.readers[part].ids)
-		lists += 4 * gpu.Bytes(2*ids) // in the order of a dynamic policy
+		lists += 4 * gpu.Bytes(2*ids) // in reserve
 		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
 			kept += l.rowBytes(ids)
 		}
@@ -58,9 +57,6 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 	}
 	need := kept + halo + lists + transitNeed(training, evaluation, part)
 	if lag {
-		need += halo
-	}
-	if dynamic {
 		need += halo
 	}
 	return need

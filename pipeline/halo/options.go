@@ -50,7 +50,6 @@ type Options struct {
 	Bypass float64
 	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
 	Host hostmem.LockOptions
-	Seed uint64 // of policy random
 
 	// Between says what is different for rows that cross between ranks; nil: nothing. In one process it says nothing.
 	Between *Between
@@ -137,20 +136,17 @@ func (c *Options) checkLinks(own int) (errs []error) {
 
 // checkStaleness says what does not go with old rows.
 func (c *Options) checkStaleness() (errs []error) {
-	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
-		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
-	}
 	if c.Staleness.Auto() && (!c.Pipeline || c.policy() == jaca.None) {
 		errs = append(errs, errors.New("adaptive staleness needs the pipeline, and a policy that keeps rows"))
 	}
-	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
-		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
+	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && c.Staleness.Auto() {
+		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness", c.ExactEpochs))
 	}
-	if c.Smoothing != 0 && (!(c.Smoothing > 0 && c.Smoothing < 1) || !c.policy().Static()) {
-		errs = append(errs, fmt.Errorf("smoothing by %g is not in [0, 1), or policy %s decides while rows are read", c.Smoothing, c.policy()))
+	if !(c.Smoothing >= 0 && c.Smoothing < 1) {
+		errs = append(errs, fmt.Errorf("smoothing by %g is not in [0, 1)", c.Smoothing))
 	}
-	if c.BackwardExact && (c.Staleness.Auto() || !c.policy().Static()) {
-		errs = append(errs, errors.New("gradients of exact epochs only need a fixed staleness, and a policy that keeps its rows"))
+	if c.BackwardExact && c.Staleness.Auto() {
+		errs = append(errs, errors.New("gradients of exact epochs only need a fixed staleness"))
 	}
 	if c.Bypass > 0 && c.Staleness.Auto() {
 		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))

@@ -15,7 +15,6 @@ type relay struct {
 	*side
 	sender
 	receiver
-	way    way    // itself, unless the policy is dynamic
 	beyond *relay // of the rows that cross between ranks, which lie in the same halo matrix; nil: none do
 }
 
@@ -30,18 +29,7 @@ func (r *relay) both() []*relay {
 // lags reports whether rows may be used in the epoch behind the one that made them.
 func (r *relay) lags() bool { return r.pipelined || r.beyond != nil && r.beyond.pipelined }
 
-// way is how the rows of an exchange go: in blocks of refresh classes (relay), or as an agenda says (dynamicSide).
-type way interface {
-	// begin packs rows on queue q and tells their readers. shared is where those wait that are used at once.
-	begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int)
-	// wait returns the halo matrix as q may read it behind what has been enqueued. Before packed the part's own rows are not packed, and
-	// what the matrix held is read.
-	wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix
-	// matrix is where the rows lie.
-	matrix() gpu.Matrix
-}
-
-// begin implements way.
+// begin packs rows on queue q and tells their readers. shared is where those wait that are used at once.
 func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int) {
 	if r.probing() && !r.atOnce(epoch) {
 		return
@@ -57,7 +45,8 @@ func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch in
 	}
 }
 
-// wait implements way.
+// wait returns the halo matrix as q may read it behind what has been enqueued. Before packed the part's own rows are not packed, and
+// what the matrix held is read.
 func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
@@ -102,9 +91,6 @@ func (r *relay) without(q gpu.Queue) {
 		}
 	}
 }
-
-// matrix implements way.
-func (r *relay) matrix() gpu.Matrix { return r.halo }
 
 // side is what sending and receiving share.
 type side struct {

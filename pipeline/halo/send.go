@@ -15,7 +15,6 @@ type sendBuffer struct {
 	number  int // as in shipment.buffer
 	send    gpu.Buffer
 	stages  map[int][]byte // by reader
-	area    []byte         // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -25,7 +24,6 @@ type unread struct {
 	exchange ID
 	reader   int
 	staged   bool
-	shared   bool // it reads area
 	taken    <-chan gpu.Event
 }
 
@@ -33,7 +31,7 @@ type unread struct {
 func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
 		copied := meet.ReceiveRoom(h, u.taken, b.ep.Part, u.reader, "to take halo rows")
-		if u.staged || u.shared {
+		if u.staged {
 			b.ep.Waits.ForRoom(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {

@@ -26,7 +26,6 @@ import (
 //	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
 //	halo/K/P/smoothed   rows of the global cache as part P goes on smoothing them, of all classes
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache; where they cross between ranks, C of rank R as rank R has them
-//	halo/K/0/slots      rows of the global cache of exchange K, by slot, with a policy that decides while rows are read
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
@@ -69,11 +68,6 @@ func (p *Plan) Save(c *checkpoint.File) error {
 				epochs[o] = p.saveBlock(l, c.Sections, class, o)
 			}
 			state.Cached = append(state.Cached, epochs)
-		}
-		if l.dynamic != nil {
-			if rows := l.dynamic.Section(); rows != nil {
-				c.Sections[l.section(0, "slots")] = rows
-			}
 		}
 		s.Exchanges = append(s.Exchanges, state)
 	}
@@ -163,8 +157,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 
 // save adds what a part holds of one exchange.
 func (r *relay) save(into map[string]checkpoint.Section) {
-	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
-	known := r.hub.Epoch >= r.schedule().Start && r.dynamic == nil
+	known := r.hub.Epoch >= r.schedule().Start // sent rows may be encoded
 	for what, m := range r.lasting() {
 		if m.Empty() {
 			continue
@@ -245,9 +238,6 @@ func (p *Plan) Restore(c *checkpoint.File, piece []byte, bypassed bool, by Resum
 	if errors.Is(err, errOtherHalo) {
 		p.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
 		p.periods.restart(c.Epoch)
-		if p.dynamic != nil {
-			p.dynamic.Restart()
-		}
 		if bypassed {
 			p.leaveCaches(c.Epoch)
 		}
@@ -298,9 +288,6 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, by Resuming) error {
 		if err := by.Each(func(part int) error { return meet.Guard(func() { p.side(part).relay(k).resume(c.Epoch - 1) }) }); err != nil {
 			return err
 		}
-	}
-	if p.dynamic != nil {
-		return p.resumeDynamic(c, piece)
 	}
 	return by.Each(func(part int) error { return meet.Guard(func() { p.side(part).resume(c.Epoch) }) })
 }

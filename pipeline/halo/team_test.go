@@ -165,9 +165,6 @@ func content(id ID, epoch int, v graph.NodeID) float32 {
 func (x *team) epochs(n int) error {
 	for epoch := x.first; epoch < x.first+n; epoch++ {
 		x.hub.Epoch = epoch
-		if err := x.plan.BeginEpoch(epoch); err != nil {
-			return err
-		}
 		errs, done := make([]error, len(x.ends)), make(chan struct{})
 		for i := range x.ends {
 			go func() {

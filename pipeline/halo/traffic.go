@@ -8,7 +8,6 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo/dynamic"
 )
 
 // traffic is what one exchange moves between all parts: which rows lie where, and which move together.
@@ -35,7 +34,6 @@ type traffic struct {
 	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
-	dynamic             *dynamic.Exchange      // the policy decides while rows are read; nil: slots stay with their rows
 	senders             [][]target             // by owner: who reads its rows in its rank
 	ranks               []int                  // by part; nil: there is one
 	across              bool                   // its rows cross between ranks; else they stay in one

@@ -27,8 +27,7 @@ func (b *Bench) replayed(s setting) cell {
 	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
 }
 
-// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for policies that
-// decide while rows are read.
+// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for fifo and lru.
 func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	t, err := b.prepare(ctx, s)
 	if err != nil {
@@ -67,9 +66,12 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 		l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = 0, 0, 0
 		return l, nil
 	}
+	if plan, err = under(s.Policy, plan, schedule.Period); err != nil {
+		return nil, err
+	}
 	r := jaca.NewReplay(plan, slices.Repeat([]jaca.Schedule{schedule}, len(plan.Tables)))
 	warm := 1
-	if !plan.Policy.Static() {
+	if plan.Policy.Dynamic() {
 		warm = schedule.Period
 	}
 	r.Run(0, warm)
@@ -77,8 +79,23 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	n := float64(schedule.Period)
 	l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = stats.Coverage(), stats.HitRate(), stats.MeanAge()
 	l.Values["halo_bytes"], l.Values["lookups"] = float64(stats.Bytes.Total())/n, float64(stats.Lookups)/n
+	if links := &plan.Links; links.H2D != nil { // of equal cards
+		l.Values["communication_s"] = (float64(stats.Bytes.H2D)*links.H2D[0] + float64(stats.Bytes.D2H)*links.D2H[0] + float64(stats.Bytes.Peer)*max(links.H2D[0], links.D2H[0])) / n / float64(t.Parts)
+	}
 	l.Values["union_global"], l.Values["slot_bytes"] = float64(plan.Capacities.GlobalUnion), float64(plan.Capacities.Slot)
 	return l, nil
+}
+
+// under returns a plan of the same caches under another policy.
+func under(policy jaca.Policy, p *jaca.Plan, period int) (*jaca.Plan, error) {
+	if p.Policy == policy {
+		return p, nil
+	}
+	var exchanges []jaca.Exchange
+	for _, t := range p.Tables {
+		exchanges = append(exchanges, t.Exchange)
+	}
+	return jaca.Build(exchanges, &p.Capacities, jaca.Options{Policy: policy, Links: p.Links, Period: period})
 }
 
 // percentSize writes a share of the rows that a cache could hold.

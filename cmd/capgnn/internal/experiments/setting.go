@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,6 +72,9 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
 	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
 	t.Config.Cache, t.Config.Pipeline = cmp.Or(string(s.Policy), string(jaca.None)), runfolder.SwitchOff
+	if s.Policy != "" && !slices.Contains(jaca.Policies, s.Policy) { // replay gives the slots of its plan to other rows
+		t.Config.Cache = string(jaca.JACA)
+	}
 	t.Config.Set("gpu-cache", cmp.Or(s.Local, "auto"))
 	t.Config.Set("cpu-cache", cmp.Or(s.Global, "auto"))
 	t.Config.Set("staleness", cmp.Or(s.Staleness, "0"))

@@ -102,7 +102,7 @@ func (c *Config) netErrors() []error {
 		bad("%s: rows between ranks would be at most %d epochs old, others %d (%s): give --%s %d or more", says, outer, inner, c.SaysStaleness(), stalenessNet, inner)
 	case a.level().isStale() && c.CommNet != "" && outer == 0:
 		bad("%s: all rows are fresh: give --%s encoded", says, commNet)
-	case outer > 0 && !keepsRows(jaca.Policy(c.Cache)):
+	case outer > 0 && c.Cache == string(jaca.None):
 		bad("%s: --cache %s has no rows that stay in their slots: give --cache jaca", says, c.Cache)
 	case c.HaloBackward == HaloBackwardWarmup && a.HaloBackward != HaloBackwardWarmup:
 		bad("%s with %s: gradients would cross between ranks in more epochs than inside of them: give --%s lean", says, c.says(HaloBackward), commNet)

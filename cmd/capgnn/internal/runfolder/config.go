@@ -106,7 +106,7 @@ type Config struct {
 	ExactEpochs  Text[int]            // epochs at first that use rows of their own epoch; −1 = auto
 	Smoothing    float64              // share of a stale row that a refresh keeps, 0 = none
 	HaloBackward string               // when gradients of stale rows are exchanged: HaloBackwardAlways or HaloBackwardWarmup
-	Pipeline     string               // SwitchOn, SwitchOff or PipelineAuto
+	Pipeline     string               // SwitchOn or SwitchOff
 	Peer         string               // whether devices copy straight from each other: SwitchOn or SwitchOff
 	Comm         string               // level of communication: a name for settings of the exchange
 	CommNet      string               // level of rows that cross between ranks, "" = Comm
@@ -130,7 +130,7 @@ func Default() Config {
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
-		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
+		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: SwitchOn, Peer: SwitchOn,
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",

@@ -24,7 +24,7 @@ func unusual() Config {
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
-		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
+		Cache: "paper", CacheTopK: 9, CacheBypass: 0.125,
 		Pipeline: "off", Peer: "off", Smoothing: 0.25, HaloBackward: "warmup",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}

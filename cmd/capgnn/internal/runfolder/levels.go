@@ -75,7 +75,7 @@ func (c *Config) given(l *level, name string) string {
 	case i < 0:
 		defaults := Default()
 		return fmt.Sprint(defaults.valueOf(name))
-	case name == smoothing && bound > 0 && bound < swingsBelow && c.Pipelined() && keepsRows(jaca.Policy(c.Cache)):
+	case name == smoothing && bound > 0 && bound < swingsBelow && c.Pipelined() && c.Cache != string(jaca.None):
 		return damping
 	}
 	return l.settings[i].value
@@ -141,8 +141,8 @@ func (c *Config) levelError() error {
 	switch {
 	case l == nil:
 		return fmt.Errorf("--%s %s is not one of %s", comm, term.Quoted(c.Comm, LevelNames()), strings.Join(LevelNames(), ", "))
-	case l.isStale() && !keepsRows(jaca.Policy(c.Cache)) && slices.Contains(jaca.Policies, jaca.Policy(c.Cache)):
-		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %s", comm, c.Comm, c.Cache, list(keepingPolicies()))
+	case l.isStale() && c.Cache == string(jaca.None):
+		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %s", comm, c.Comm, c.Cache, list(keepingPolicies))
 	case l.isStale() && c.Staleness.Value.Bound == 0 && c.Staleness.err == nil:
 		return fmt.Errorf("--%s %s --%s 0: all rows are fresh: give --%s encoded", comm, c.Comm, staleness, comm)
 	}

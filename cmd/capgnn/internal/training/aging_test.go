@@ -70,7 +70,6 @@ func TestStaleLayersAreTheFastest(t *testing.T) {
 		{"devices": "sim:rtx3090,link=0.2GiB/s,latency=1us,sim:rtx3090,link=0.2GiB/s,latency=1us", "gpu-cache": "5%", "cpu-cache": "5%"},
 		{"devices": "sim:rtx3090,link=100GiB/s,latency=1us,sim:rtx3090,link=100GiB/s,latency=1us", "model": "sage"},
 		{"devices": "sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us", "model": "gin", "layers": "4"},
-		{"devices": "sim:a40,link=0.1GiB/s,sim:a40,link=0.1GiB/s", "cache": "lru", "layers": "2", "hidden": "256"},
 		{"devices": "sim:a40,link=0.1GiB/s,sim:a40,link=0.1GiB/s", "layers": "1"},
 	} {
 		r := settled(t, s)

@@ -40,7 +40,7 @@ func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
 	case c.Staleness.Value.Auto():
 		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
-	case policy != jaca.JACA && policy != jaca.None:
+	case policy == jaca.Paper:
 		return term.Usagef("--cache %s works within one process: over several ranks choose jaca or none", c.Cache)
 	}
 	return nil
