@@ -70,7 +70,7 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 type Table struct {
 	Exchange
 	Period int
-	// Across is the period of rows of other ranks. Their classes follow the others: class Period + c is due as class c of that period. 0: there are none.
+	// Across is Period where there are other ranks, else 0. Classes of their rows follow the others: class Period + c is due as class c.
 	Across int
 	// Global is the vertex of every global slot. Slots are grouped by class, then owner, then ascend in id: those that owner o
 	// publishes for class c are GlobalAt[c·parts+o] to GlobalAt[c·parts+o+1].
@@ -122,7 +122,7 @@ func newTables(x *Exchange, caps *Capacities, o *Options) *Table {
 // number gives the rows in slots their classes and numbers.
 func (t *Table) number() {
 	if t.crossing != nil {
-		t.Across = t.crossing.Period
+		t.Across = t.Period
 	}
 	class := classify(&t.Exchange, t.ix, t.slots, t.Period, t.crossing)
 	slotOf := t.numberGlobal(class)

@@ -241,24 +241,6 @@ func TestBrokenRefresh(t *testing.T) {
 	}
 }
 
-func TestBypass(t *testing.T) {
-	b := Bypass{Threshold: 0.25, Window: 2}
-	for epoch, tc := range []struct {
-		rate float64
-		want bool
-	}{{0, false}, {0.6, false}, {0.1, false}, {0.4, false}, {0.1, false}, {0.3, true}, {1, true}, {1, true}} {
-		if got := b.Observe(tc.rate); got != tc.want {
-			t.Errorf("epoch %d: %v, want %v", epoch, got, tc.want)
-		}
-	}
-	never := Bypass{}
-	for range 2 {
-		if never.Observe(0) {
-			t.Error("bypassed without a threshold")
-		}
-	}
-}
-
 // BenchmarkBuild plans 4 parts of tolokers with every policy that plans.
 func BenchmarkBuild(b *testing.B) {
 	x := exchangesOf(b, "heterophilous/tolokers.npz", 4)

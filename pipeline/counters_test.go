@@ -37,11 +37,8 @@ func countsOf(e EpochStats) []counts {
 func counterCases() []staleCase {
 	var out []staleCase
 	for k, policy := range []jaca.Policy{jaca.JACA, jaca.None, jaca.Paper} {
-		for n, s := range []int{0, 1, 4, -1} {
+		for n, s := range []int{0, 1, 4, 8} {
 			for _, pipeline := range []bool{false, true} {
-				if s < 0 && (!pipeline || policy == jaca.None) {
-					continue
-				}
 				size := [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}}[(k+n)%3]
 				c := staleCase{policy: policy, local: size[0], global: size[1], staleness: s, pipeline: pipeline, peers: (k+n)%2 == 0}
 				if n%2 == 1 {

@@ -47,14 +47,6 @@ func (o *Options) several() bool {
 	return o.Ranks != nil && o.Ranks.Ranks() > 1 && slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) })
 }
 
-// checkRanks says what does not go with several ranks.
-func (o *Options) checkRanks() error {
-	if o.several() && o.Cache.Staleness.Auto() {
-		return fmt.Errorf("staleness %v over %d ranks: probes compare gradients within one process: set a number of epochs", o.Cache.Staleness, o.Ranks.Ranks())
-	}
-	return nil
-}
-
 // join lets gradients, weights and rows travel to other ranks.
 func (t placer) join() error {
 	if !t.o.several() {

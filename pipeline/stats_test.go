@@ -73,7 +73,7 @@ func TestStatsEqualReplay(t *testing.T) {
 				return newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) {
 					options(o)
 					if o.Cache.Policy = jaca.Paper; !tr.Ages() {
-						o.Cache.Staleness = jaca.Staleness{} // the order of operations is that of fresh rows
+						o.Cache.Staleness = 0 // the order of operations is that of fresh rows
 					}
 				})
 			})

@@ -62,7 +62,7 @@ func exchangeNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 	return need
 }
 
-// transitNeed returns what rows take on their way: send buffers and lists, where they arrive, and what mixes them.
+// transitNeed returns what rows take on their way: send buffers and listsand where they arrive.
 func transitNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 	var send, own, lists gpu.Bytes
 	lag := false
@@ -79,7 +79,7 @@ func transitNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 		send = max(send, l.rowBytes(all))
 		lists += listNeed(l, all)
 	}
-	need := send + lists + landingNeed(training, part) + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	need := send + lists + landingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
 	if lag {
 		need += own
 	}

@@ -151,7 +151,7 @@ func (p *Plan) planTraining() error {
 func (p *Plan) giveSlots() {
 	next := 0
 	for i, l := range p.training {
-		if !p.mayHaveSlots(l) {
+		if !l.ages {
 			continue
 		}
 		var tables []*jaca.Table
@@ -166,11 +166,6 @@ func (p *Plan) giveSlots() {
 			}
 		}
 	}
-}
-
-// mayHaveSlots reports whether rows of an exchange may have slots, if they stay in a rank or if they cross.
-func (p *Plan) mayHaveSlots(l *traffic) bool {
-	return l.ages || p.beyond[0] != nil && p.beyond[0][l.index].ages
 }
 
 // cachedAs returns an exact exchange with slots.
@@ -214,15 +209,11 @@ func (p *Plan) HostMemory() (cache, staging gpu.Bytes) {
 	return cache, staging
 }
 
-// EndEpoch puts the schedules of the next epoch into force. loss is that of all parts, harms what the epoch's probe has found; nil: it had none.
-func (p *Plan) EndEpoch(epoch int, loss float64, harms []jaca.Harm) {
-	if p.periods == nil {
-		return
+// EndEpoch puts the schedules of the next epoch into force.
+func (p *Plan) EndEpoch(epoch int) {
+	if p.periods != nil {
+		p.periods.beginAging(epoch + 1)
 	}
-	if l := p.periods.ladder; l != nil && l.Observe(epoch, loss, harms) {
-		p.periods.adopt()
-	}
-	p.periods.beginAging(epoch + 1)
 }
 
 // ages reports whether training may use rows of other parts that an earlier epoch made.
@@ -237,8 +228,7 @@ func (c *Config) MayAge() (bool, error) {
 	if c.Pipeline || c.policy() == jaca.None {
 		return c.Pipeline, nil
 	}
-	s := c.sides()
-	_, tables, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, [2]int{s[0].Staleness.Bound + 1, s[1].Staleness.Bound + 1})
+	_, tables, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, c.Staleness+1)
 	return err == nil && givesSlots(slices.Concat(tables...)), err
 }
 

@@ -66,24 +66,19 @@ func (r *sender) pack(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, 
 	at := 0
 	for k := 0; k < len(blocks); {
 		next := k + 1 // blocks that follow each other are packed at once
-		for next < len(blocks) && blocks[next] == blocks[next-1]+1 && r.averages(blocks[next], epoch) == 0 {
+		for next < len(blocks) && blocks[next] == blocks[next-1]+1 {
 			next++
-		}
-		averages := r.averages(blocks[k], epoch)
-		if averages > 0 {
-			next = k + 1
 		}
 		lo, hi := r.at[blocks[k]], r.at[blocks[next-1]+1]
 		for i := k; i < next; i++ {
 			starts[i] = at + r.at[blocks[i]] - lo
 		}
-		if n := hi - averages - lo; n > 0 {
+		if n := hi - lo; n > 0 {
 			r.encode(q, r.wire(box.send, at, n), rows, r.list.Slice(lo, lo+n), r.idsOf(rows), epoch)
 		}
 		at += hi - lo
 		k = next
 	}
-	r.smooth(q, box, rows, epoch, blocks, starts)
 	return starts
 }
 

@@ -26,7 +26,7 @@ const (
 	x8 = x7 + " G6"
 	// four are the paper's four RTX 3090.
 	four   = "R9 R9 R9 R9"
-	levels = "encoded,stale,lean"
+	levels = "encoded,stale"
 )
 
 // paperRuns are the facts of the paper that experiments are held to, in the labels of its tables.

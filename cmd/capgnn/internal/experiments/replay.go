@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -21,9 +22,9 @@ func alikeDevices(parts int) string {
 	return strings.TrimSuffix(strings.Repeat("sim:rtx3090,", parts), ",")
 }
 
-// replayed is the cell of a setting's caches.
+// replayed is the cell of a setting's caches. Rows age whatever a forecast says of time.
 func (b *Bench) replayed(s setting) cell {
-	s.Epochs, s.EvalEvery = 0, 0
+	s.Epochs, s.EvalEvery, s.StaleLayers = 0, 0, runfolder.LayersWide
 	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
 }
 
@@ -53,7 +54,7 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	bound, pipelined := t.Config.Staleness.Value.Bound, t.Config.Pipelined()
+	bound, pipelined := t.Config.Staleness, t.Config.Pipelined()
 	if !trainer.Ages() { // the caches are those of exact epochs
 		bound, pipelined = 0, false
 	}

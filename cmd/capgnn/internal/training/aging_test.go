@@ -127,8 +127,6 @@ func TestStaleLayersAreLeftAlone(t *testing.T) {
 		"by width":      {map[string]string{"devices": slow, "stale-layers": "wide"}, nil},
 		"recorded":      {map[string]string{"devices": slow, "cache-layers": "2", "plan-key": strings.Repeat("0", 64)}, nil},
 		"host memory":   {map[string]string{"devices": "cpu:0,cpu:1"}, nil},
-		"adaptive":      {map[string]string{"devices": "cpu:0,cpu:1", "staleness": "auto", "pipeline": "on"}, []int{}},
-		"forced":        {map[string]string{"devices": "cpu:0,cpu:1", "staleness": "auto", "pipeline": "on", "stale-layers": "1,2"}, []int{1, 2}},
 		"exact":         {map[string]string{"devices": slow, "staleness": "0"}, nil},
 	} {
 		if name == "recorded" { // its plan is gone, so the forecast decides again
