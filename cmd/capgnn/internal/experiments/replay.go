@@ -28,7 +28,7 @@ func (b *Bench) replayed(s setting) cell {
 	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
 }
 
-// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for fifo and lru.
+// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: an epoch, or a period for fifo, lru.
 func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	t, err := b.prepare(ctx, s)
 	if err != nil {
@@ -80,8 +80,10 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	n := float64(schedule.Period)
 	l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = stats.Coverage(), stats.HitRate(), stats.MeanAge()
 	l.Values["halo_bytes"], l.Values["lookups"] = float64(stats.Bytes.Total())/n, float64(stats.Lookups)/n
-	if links := &plan.Links; links.H2D != nil { // of equal cards
-		l.Values["communication_s"] = (float64(stats.Bytes.H2D)*links.H2D[0] + float64(stats.Bytes.D2H)*links.D2H[0] + float64(stats.Bytes.Peer)*max(links.H2D[0], links.D2H[0])) / n / float64(t.Parts)
+	if plan.Links.H2D != nil { // of equal cards
+		b, up, down := &stats.Bytes, plan.Links.H2D[0], plan.Links.D2H[0]
+		seconds := float64(b.H2D)*up + float64(b.D2H)*down + float64(b.Peer)*max(up, down)
+		l.Values["communication_s"] = seconds / n / float64(t.Parts)
 	}
 	l.Values["union_global"], l.Values["slot_bytes"] = float64(plan.Capacities.GlobalUnion), float64(plan.Capacities.Slot)
 	return l, nil
