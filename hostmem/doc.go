@@ -2,7 +2,7 @@
 // arrays, byte views of numbers, and how much memory there is.
 //
 // Its nouns: an Arena hands out Blocks, counts them and enforces a capacity; Pinned is page-locked memory, and a Pinner locks
-// it; a Region is page-locked memory of fixed capacity that all devices share, cut into Versioned blocks and Slots, which may be
+// it; a Region is page-locked memory of fixed capacity that all devices share, cut into Versioned blocks, which may be
 // read while they are refreshed; a MapArray is a numeric array in a read-only mapped file. Bytes and Of view one slice as another.
 //
 // # Contract

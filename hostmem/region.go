@@ -6,13 +6,12 @@ import (
 )
 
 // Region is host memory that every device copies from and to: page-locked, of fixed capacity, shared (memfd, or a file
-// without a name). It is cut into versioned blocks, or slots, which are never freed one by one: Close frees all of them.
+// without a name). It is cut into versioned blocks, which are never freed one by one: Close frees all of them.
 type Region struct {
 	mem    *Pinned
 	mu     sync.Mutex
 	used   int64
 	blocks []*Versioned
-	slots  []*Slots
 }
 
 // NewRegion maps and locks capacity bytes. owner names the region in errors. Fails as NewPinned does.
@@ -73,9 +72,6 @@ func (r *Region) Close() error {
 			b.gens[i].stamp.Store(stampClosed)
 			b.gens[i].rows = nil
 		}
-	}
-	for _, s := range r.slots {
-		s.close()
 	}
 	return r.mem.Close()
 }

@@ -64,9 +64,6 @@ func TestAges(t *testing.T) {
 	for s := range MaxStaleness + 1 {
 		for n := range 4 * len(Policies) {
 			policy := Policies[n%len(Policies)]
-			if !policy.Static() {
-				continue
-			}
 			sched, err := NewSchedule(s, n%2 == 1, 5)
 			if err != nil {
 				t.Fatal(err)

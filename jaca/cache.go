@@ -17,8 +17,6 @@ func NewCache(p Policy, rows, slots int) Cache {
 		return &fifo{table: t}
 	case LRU:
 		return newLRU(t)
-	case SIEVE:
-		return &sieve{table: t, next: newLinks(slots), prev: newLinks(slots), visited: make([]bool, slots), head: -1, tail: -1, hand: -1}
 	}
 	panic("jaca: policy " + string(p) + " has no dynamic cache")
 }

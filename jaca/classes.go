@@ -27,7 +27,7 @@ func classify(x *Exchange, ix *index, s *placement, p int, crossing *Crossing) *
 	}
 	c.classify(x, ix, s, p, 0, func(r int32) (in, tied bool) { return !crossing.far(ix.owner[r]), s.global[r] })
 	if crossing != nil { // a row crosses for all its readers at once
-		c.classify(x, ix, s, crossing.Period, p, func(r int32) (in, tied bool) {
+		c.classify(x, ix, s, p, p, func(r int32) (in, tied bool) {
 			tied = s.global[r]
 			s.copies(ix, r, func(int32) { tied = true })
 			return crossing.far(ix.owner[r]), tied

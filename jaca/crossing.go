@@ -9,14 +9,13 @@ import (
 // Crossing says which rows come to the parts of a rank from those of others. Such a row crosses once per refresh, however many parts of the rank read it, and
 // all of these read it from the rank's host memory.
 //
-// Costs per row, in seconds per byte and epoch, under the period p of rows that cross:
+// Costs per row, in seconds per byte and epoch, under period p:
 //
 //	Σ_i h_i + src·c,  h_i = h2d/p with a local slot in reader i, else h2d;  src = d2h(owner) + Seconds(owner)
 //	c = 1/p where the row has a global slot or all readers have local ones, else 1
 type Crossing struct {
 	Rank    int       // that reads: the parts of others read nothing
 	Of      []int     // rank of every part
-	Period  int       // refresh period of rows that cross, 1 to MaxStaleness+1
 	Seconds []float64 // by owner's rank: that a byte takes between the two hosts, latency included; nil: as from device to host
 }
 
@@ -31,9 +30,6 @@ func (x *Crossing) validate(parts int) error {
 	var errs []error
 	if len(x.Of) != parts {
 		return fmt.Errorf("ranks of %d parts, there are %d", len(x.Of), parts)
-	}
-	if x.Period < 1 || x.Period > MaxStaleness+1 {
-		errs = append(errs, fmt.Errorf("period %d of rows that cross is not in [1, %d]", x.Period, MaxStaleness+1))
 	}
 	for part, rank := range x.Of {
 		if rank < 0 || x.Seconds != nil && rank >= len(x.Seconds) {
@@ -72,11 +68,11 @@ func (c *costs) source(owner int32) float64 {
 
 // crossingTotal returns the cost of a row that crosses, where local says which readers have a local slot.
 func (c *costs) crossingTotal(row int, global bool, local func(part, halo int32) bool) float64 {
-	p, all, sum := float64(c.crossing.Period), true, 0.0
+	all, sum := true, 0.0
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		h := c.links.h2d(int(c.ix.part[k]))
 		if local(c.ix.part[k], c.ix.halo[k]) {
-			h /= p
+			h /= c.p
 		} else {
 			all = false
 		}
@@ -84,7 +80,7 @@ func (c *costs) crossingTotal(row int, global bool, local func(part, halo int32)
 	}
 	src := c.source(c.ix.owner[row])
 	if global || all {
-		src /= p
+		src /= c.p
 	}
 	return sum + src
 }
@@ -92,7 +88,7 @@ func (c *costs) crossingTotal(row int, global bool, local func(part, halo int32)
 // crossingPriced returns the least cost of a row that crosses without and with a global slot, where local slots cost their prices; and which readers take one
 // then: all, or those for which it pays by itself.
 func (c *costs) crossingPriced(row int, prices []float64) (without, with float64, all bool) {
-	p, src := float64(c.crossing.Period), c.source(c.ix.owner[row])
+	p, src := c.p, c.source(c.ix.owner[row])
 	each, every := 0.0, 0.0
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		i := c.ix.part[k]
@@ -110,5 +106,5 @@ func (c *costs) crossingLocal(row, reader int, global bool) float64 {
 	if !global {
 		x += c.source(c.ix.owner[row]) / float64(c.ix.readers(row))
 	}
-	return x * (1 - 1/float64(c.crossing.Period))
+	return x * (1 - 1/c.p)
 }

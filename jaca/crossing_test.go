@@ -10,7 +10,7 @@ import (
 // tinyCrossing draws an exchange of three or four parts as rank 0 sees it, which has all parts but the last one or two.
 func tinyCrossing(d *draw) (Exchange, *Options, *Capacities) {
 	parts := 3 + d.below(2)
-	o := &Options{Period: 1 + d.below(4), Links: randomLinks(d, parts), Crossing: &Crossing{Of: make([]int, parts), Period: 1 + d.below(6)}}
+	o := &Options{Period: 1 + d.below(4), Links: randomLinks(d, parts), Crossing: &Crossing{Of: make([]int, parts)}}
 	for i := range o.Crossing.Of {
 		o.Crossing.Of[i] = i / 2
 	}
@@ -32,9 +32,6 @@ func slotCost(ix *index, o *Options, global int, local func(k int32) bool) float
 	for r := range ix.ids {
 		owner, has, all := int(ix.owner[r]), global>>r&1 == 1, true
 		p, far := float64(o.Period), o.Crossing.Of[owner] != o.Crossing.Rank
-		if far {
-			p = float64(o.Crossing.Period)
-		}
 		d := o.Links.d2h(owner)
 		for k := ix.at[r]; k < ix.at[r+1]; k++ {
 			h := o.Links.h2d(int(ix.part[k]))
@@ -91,7 +88,7 @@ func leastCrossing(ix *index, o *Options, caps *Capacities) float64 {
 
 // Placements of rows that cross between ranks cost what the table says, never less than the best one, and the bound by which they are proven is none too high.
 func TestCrossingPlacement(t *testing.T) {
-	d := &draw{seed: 21}
+	d := &draw{seed: 23}
 	met, worst, total := 0, 1.0, 0
 	for range 1500 {
 		x, o, caps := tinyCrossing(d)
@@ -141,7 +138,7 @@ func TestCrossingClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		table, of := p.Tables[0], map[int32]int32{}
-		if table.Across != o.Crossing.Period || table.Classes() != o.Period+o.Crossing.Period {
+		if table.Across != o.Period || table.Classes() != 2*o.Period {
 			t.Fatalf("%d classes, of them %d of rows that cross", table.Classes(), table.Across)
 		}
 		for i, r := range table.Readers {
@@ -169,10 +166,9 @@ func TestCrossingErrors(t *testing.T) {
 	x, _, _ := tinyCrossing(d)
 	parts := len(x.Halos)
 	for want, c := range map[string]*Crossing{
-		"ranks of 1 parts":                              {Of: []int{0}, Period: 1},
-		"period 0 of rows that cross":                   {Of: make([]int, parts)},
-		"part 0 is of rank 0, seconds are known from 0": {Of: make([]int, parts), Period: 1, Seconds: []float64{}},
-		"a byte takes +Inf s from rank 1":               {Of: make([]int, parts), Period: 1, Seconds: []float64{0, math.Inf(1)}},
+		"ranks of 1 parts": {Of: []int{0}},
+		"part 0 is of rank 0, seconds are known from 0": {Of: make([]int, parts), Seconds: []float64{}},
+		"a byte takes +Inf s from rank 1":               {Of: make([]int, parts), Seconds: []float64{0, math.Inf(1)}},
 	} {
 		_, err := Build([]Exchange{x}, &Capacities{Local: make([]int, parts)}, Options{Crossing: c})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -5,21 +5,20 @@
 // Its nouns: an Exchange is the halo rows that one layer exchanges in one direction (forward or backward), listed by reader;
 // Capacities are the sizes of the caches (Algorithm 1), from Memory and Sizes; a Plan has a Table for each exchange, which says
 // which rows have local and global slots under a Policy; a Schedule says when a refresh class is due and which version is used; a
-// Replay runs a plan through epochs and counts (Stats). A Ladder chooses the refresh period of the layers that age, by the Harm that old rows
-// do to gradients.
+// Replay runs a plan through epochs and counts (Stats).
 //
 // # Contract
 //
 // Everything is a function of its arguments; equal arguments give equal plans on every machine. Ties go to the row with most
 // edges into the part, then to the lowest id. No function changes its arguments; a Table shares the id lists of the cut from which
-// its exchanges were made. A Replay and a Ladder have state: each belongs to one goroutine.
+// its exchanges were made. A Replay has state: it belongs to one goroutine.
 //
 // A slot belongs to one exchange: each exchange has tables of its own, with at most as many slots as the capacities say. So each
 // layer may have a period of its own, and rows that a layer does not exchange take no slot in it. In a reader's halo region the
 // local slots come first, grouped by class, then by the source of the row; the rows without a local slot follow, grouped by
 // source. Place gives the position of both.
 //
-// Dynamic policies (fifo, lru, sieve) plan no slots: their tables are those of policy none. A Replay drives their caches
+// Policies fifo and lru plan no slots: their tables are those of policy none. A Replay drives their caches
 // (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. The class of a row is
 // then its number among the exchange's vertices, modulo p.
 //
@@ -39,14 +38,4 @@
 //	lo, hi := r.ClassSlots(class)       // rows to renew in epochs in which class is due
 //	epoch := s.Version(class, t)        // that made what the reader uses in epoch t
 //	err = jaca.CheckAge(epoch, t, 4)
-//
-// With adaptive staleness the schedule comes from a ladder:
-//
-//	l := jaca.NewLadder()                                         // plan for period l.Largest()
-//	if l.Probes(t) {                                              // epoch t computes gradients with l.Schedule() first
-//		l.Probed(t)                                               // and then once more with rows that it makes
-//		sums.Add(stale, fresh, before)                            // gradients of the layer's weights
-//		harms = append(harms, sums.Of(layer))
-//	}
-//	changed := l.Observe(t, loss, harms)                          // l.Schedule() is another one from epoch t+1 on
 package jaca

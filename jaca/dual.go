@@ -23,8 +23,8 @@ func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound f
 			}
 			bound += min(without, with)
 			for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
-				i, p := c.ix.part[k], float64(c.crossing.Period)
-				if h := c.links.h2d(int(i)); all && with >= without || h/p+local[i] < h {
+				i := c.ix.part[k]
+				if h := c.links.h2d(int(i)); all && with >= without || h/c.p+local[i] < h {
 					want[i]++
 				}
 			}

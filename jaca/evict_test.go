@@ -7,21 +7,16 @@ import (
 
 // slowCache is what a policy says, on plain lists: newest first.
 type slowCache struct {
-	policy  Policy
-	slots   int
-	rows    []int32
-	visited map[int32]bool
-	hand    int32 // row, -1 = none
+	policy Policy
+	slots  int
+	rows   []int32
 }
 
 // read returns whether the row was held.
 func (c *slowCache) read(row int32) bool {
 	if k := slices.Index(c.rows, row); k >= 0 {
-		switch c.policy {
-		case LRU:
+		if c.policy == LRU {
 			c.rows = slices.Insert(slices.Delete(c.rows, k, k+1), 0, row)
-		case SIEVE:
-			c.visited[row] = true
 		}
 		return true
 	}
@@ -29,22 +24,7 @@ func (c *slowCache) read(row int32) bool {
 		return false
 	}
 	if len(c.rows) == c.slots {
-		k := len(c.rows) - 1
-		if c.policy == SIEVE {
-			if c.hand >= 0 {
-				k = slices.Index(c.rows, c.hand)
-			}
-			for c.visited[c.rows[k]] {
-				c.visited[c.rows[k]] = false
-				if k--; k < 0 {
-					k = len(c.rows) - 1
-				}
-			}
-			if c.hand = -1; k > 0 {
-				c.hand = c.rows[k-1]
-			}
-		}
-		c.rows = slices.Delete(c.rows, k, k+1)
+		c.rows = c.rows[:c.slots-1]
 	}
 	c.rows = slices.Insert(c.rows, 0, row)
 	return false
@@ -53,10 +33,10 @@ func (c *slowCache) read(row int32) bool {
 // TestCaches compares each dynamic policy with its twin over random, skewed and cyclic reads.
 func TestCaches(t *testing.T) {
 	d := &draw{seed: 2}
-	for _, policy := range []Policy{FIFO, LRU, SIEVE} {
+	for _, policy := range []Policy{FIFO, LRU} {
 		for slots := range 9 {
 			const rows = 12
-			c, twin := NewCache(policy, rows, slots), &slowCache{policy: policy, slots: slots, visited: map[int32]bool{}, hand: -1}
+			c, twin := NewCache(policy, rows, slots), &slowCache{policy: policy, slots: slots}
 			at := map[int32]int32{} // slots of the rows held
 			hits := 0
 			for n := range 3000 {
@@ -98,14 +78,13 @@ func TestCaches(t *testing.T) {
 //
 //	fifo:  d evicts a, a b, e c, b d, c a, a e
 //	lru:   d evicts b, b c, c d, e b, d c, b e, c a, a d
-//	sieve: d evicts b (a was read again), b c, c d, e b, d c, b e, c d
 func TestCacheKnown(t *testing.T) {
 	const reads = "abcadbaceadbca"
 	for _, tc := range []struct {
 		policy Policy
 		want   string
 	}{
-		{FIFO, "abcAdBaCeADbca"}, {LRU, "abcAdbAceAdbca"}, {SIEVE, "abcAdbAceAdbcA"},
+		{FIFO, "abcAdBaCeADbca"}, {LRU, "abcAdbAceAdbca"},
 	} {
 		c := NewCache(tc.policy, 5, 3)
 		got := ""

@@ -26,9 +26,7 @@ type Exchange struct {
 	RowBytes gpu.Bytes // width × element size: what a local slot takes
 	// WireBytes is what a row takes on links and in the global cache, if it is encoded there; 0 = RowBytes.
 	WireBytes gpu.Bytes
-	// Vertices is the vertex of every id, where ids are of other things than vertices; nil: they are vertices.
-	Vertices []graph.NodeID
-	Halos    []Halo // by reader
+	Halos     []Halo // by reader
 }
 
 // Halo is what one part reads in one exchange. A row is known by its halo index, its place in IDs.
@@ -69,14 +67,6 @@ func ExchangeOf(blocks []*graph.Block, layer int, dir Direction, rowBytes gpu.By
 		x.Halos = append(x.Halos, HaloOf(b, layer))
 	}
 	return x
-}
-
-// vertex returns that of a row.
-func (x *Exchange) vertex(id graph.NodeID) graph.NodeID {
-	if x.Vertices == nil {
-		return id
-	}
-	return x.Vertices[id]
 }
 
 // wire returns the bytes of a row in the form in which it travels.

@@ -30,7 +30,7 @@ const maxRounds = 16
 // saves at least half of what is possible (Fisher, Nemhauser and Wolsey 1978). To choose both at once is a matching in a
 // hypergraph, for which no fast exact algorithm is known. TestPlacementOptimal and TestPlacementGap measure the gap to the optimum.
 func place(x *Exchange, ix *index, c *costs, caps *Capacities) *placement {
-	starts := []*placement{newPlacement(x, ix), newPlacement(x, ix), rankBoth(x, ix, caps, byOverlap(ix))}
+	starts := []*placement{newPlacement(x, ix), newPlacement(x, ix), rankBoth(x, ix, caps, 1)}
 	c.chooseLocal(x, caps, starts[1])
 	var best *placement
 	least := 0.0

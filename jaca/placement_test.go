@@ -210,7 +210,7 @@ func bestBound(c *costs, caps *Capacities, local []float64, global float64) floa
 // TestPlacementGap bounds how far the placement of a published graph is from the optimum, over capacities and links, by the
 // dual of the problem.
 func TestPlacementGap(t *testing.T) {
-	xs, _ := exchangesOf(t, "heterophilous/tolokers.npz", 4)
+	xs := exchangesOf(t, "heterophilous/tolokers.npz", 4)
 	x := &xs[0]
 	ix := newIndex(x)
 	unequal := Links{H2D: []float64{1, 1.1, 2, 4}, D2H: []float64{1, 1.3, 2, 5}}

@@ -3,7 +3,6 @@ package jaca
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"capgnn/graph"
 )
@@ -13,12 +12,8 @@ type Options struct {
 	Policy Policy // "" = JACA
 	Links  Links  // for JACA; zero = equal rates, no peer access
 	Period int    // refresh period p of all exchanges, 1 to MaxStaleness+1; 0 = 1
-	Seed   uint64 // for Random
 	// Crossing says which rows come from other ranks; nil: none.
 	Crossing *Crossing
-	// Degree is the degree of every vertex in the whole graph by direction: out-degree forward, in-degree backward. For
-	// Degree only.
-	Degree [2][]int32
 }
 
 // Plan says which halo rows have slots, in which order, and when they are refreshed.
@@ -47,7 +42,7 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 	if o.Policy == "" {
 		o.Policy = JACA
 	}
-	if _, err := ParsePolicy(string(o.Policy)); err != nil {
+	if _, err := ParsePolicy(string(o.Policy)); err != nil && !o.Policy.Dynamic() && o.Policy != LowOverlap {
 		errs = append(errs, err)
 	}
 	if o.Period == 0 {
@@ -67,16 +62,6 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 		if len(x.Halos) != parts {
 			errs = append(errs, fmt.Errorf("%d parts, capacities of %d", len(x.Halos), parts))
 		}
-		if o.Policy != Degree {
-			continue
-		}
-		for i := range x.Halos {
-			for _, v := range x.Halos[i].IDs {
-				if int(x.vertex(v)) >= len(o.Degree[x.Dir]) {
-					return errors.Join(append(errs, fmt.Errorf("policy degree: no %s degree of vertex %d", x.Dir, v))...)
-				}
-			}
-		}
 	}
 	return errors.Join(errs...)
 }
@@ -85,7 +70,7 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 type Table struct {
 	Exchange
 	Period int
-	// Across is the period of rows of other ranks. Their classes follow the others: class Period + c is due as class c of that period. 0: there are none.
+	// Across is Period where there are other ranks, else 0. Classes of their rows follow the others: class Period + c is due as class c.
 	Across int
 	// Global is the vertex of every global slot. Slots are grouped by class, then owner, then ascend in id: those that owner o
 	// publishes for class c are GlobalAt[c·parts+o] to GlobalAt[c·parts+o+1].
@@ -119,43 +104,31 @@ type Reader struct {
 }
 
 func newTables(x *Exchange, caps *Capacities, o *Options) *Table {
-	t := &Table{Exchange: *x, ix: newIndex(x), policy: o.Policy, crossing: o.Crossing}
+	t := &Table{Exchange: *x, Period: o.Period, ix: newIndex(x), policy: o.Policy, crossing: o.Crossing}
 	switch {
 	case o.Policy == JACA:
 		t.slots = place(x, t.ix, newCosts(t.ix, o), caps)
-	case o.Policy == None || !o.Policy.Static():
-		t.slots = newPlacement(x, t.ix)
+	case o.Policy == Paper:
+		t.slots = rankBoth(x, t.ix, caps, 1)
+	case o.Policy == LowOverlap:
+		t.slots = rankBoth(x, t.ix, caps, -1)
 	default:
-		t.slots = rankBoth(x, t.ix, caps, rankOf(o, x, t.ix))
+		t.slots = newPlacement(x, t.ix)
 	}
-	return t.Renumber(o.Period)
+	t.number()
+	return t
 }
 
-// Renumber returns a plan in which the tables of a layer, of both directions, are renumbered for another period; it shares all
-// other tables with this one, which stays as it is.
-func (p *Plan) Renumber(layer, period int) *Plan {
-	q := *p
-	q.Tables = slices.Clone(p.Tables)
-	for e, t := range q.Tables {
-		if t.Layer == layer && t.Period != period {
-			q.Tables[e] = t.Renumber(period)
-		}
+// number gives the rows in slots their classes and numbers.
+func (t *Table) number() {
+	if t.crossing != nil {
+		t.Across = t.Period
 	}
-	return &q
-}
-
-// Renumber returns the table with the same rows in slots that are numbered for another period.
-func (t *Table) Renumber(period int) *Table {
-	u := &Table{Exchange: t.Exchange, Period: period, ix: t.ix, slots: t.slots, policy: t.policy, crossing: t.crossing}
-	if u.crossing != nil {
-		u.Across = u.crossing.Period
+	class := classify(&t.Exchange, t.ix, t.slots, t.Period, t.crossing)
+	slotOf := t.numberGlobal(class)
+	for i := range t.Halos {
+		t.Readers = append(t.Readers, t.numberLocal(i, class, slotOf))
 	}
-	class := classify(&u.Exchange, u.ix, u.slots, period, u.crossing)
-	slotOf := u.numberGlobal(class)
-	for i := range u.Halos {
-		u.Readers = append(u.Readers, u.numberLocal(i, class, slotOf))
-	}
-	return u
 }
 
 // numberGlobal fills Global and GlobalAt and returns the global slot of every row, −1 = none.

@@ -10,6 +10,9 @@ import (
 	"capgnn/graph"
 )
 
+// allPolicies are those by which rows are exchanged, and those that are replayed only.
+var allPolicies = append(slices.Clone(Policies), FIFO, LRU, LowOverlap)
+
 // randomPlan draws an exchange, capacities and links and plans them.
 func randomPlan(t *testing.T, d *draw, policy Policy, period int) *Plan {
 	parts := 2 + d.below(4)
@@ -18,11 +21,7 @@ func randomPlan(t *testing.T, d *draw, policy Policy, period int) *Plan {
 	for i := range caps.Local {
 		caps.Local[i] = d.below(25)
 	}
-	degree := make([]int32, 64)
-	for v := range degree {
-		degree[v] = int32(d.below(9))
-	}
-	o := Options{Policy: policy, Links: randomLinks(d, parts), Period: period, Seed: 5, Degree: [2][]int32{degree, degree}}
+	o := Options{Policy: policy, Links: randomLinks(d, parts), Period: period}
 	p, err := Build([]Exchange{x}, caps, o)
 	if err != nil {
 		t.Fatal(err)
@@ -37,18 +36,14 @@ func randomPlan(t *testing.T, d *draw, policy Policy, period int) *Plan {
 // TestPlan holds the tables of every policy and period to their doc comments.
 func TestPlan(t *testing.T) {
 	d := &draw{seed: 4}
-	for _, policy := range Policies {
+	for _, policy := range allPolicies {
 		for n := range 60 {
 			p := randomPlan(t, d, policy, 1+n%(MaxStaleness+1))
 			if err := checkTable(p, p.Tables[0]); err != nil {
 				t.Fatalf("%s: %v", policy, err)
 			}
-			u := p.Tables[0].Renumber(1 + d.below(MaxStaleness+1))
-			if err := checkTable(p, u); err != nil {
-				t.Fatalf("%s, renumbered: %v", policy, err)
-			}
-			if len(u.Global) != len(p.Tables[0].Global) || (policy == None || !policy.Static()) && len(u.Global) > 0 {
-				t.Fatalf("%s: %d global slots, %d once renumbered", policy, len(p.Tables[0].Global), len(u.Global))
+			if n := len(p.Tables[0].Global); (policy == None || policy.Dynamic()) && n > 0 {
+				t.Fatalf("%s: %d global slots", policy, n)
 			}
 		}
 	}
@@ -221,12 +216,11 @@ func TestBuildRefused(t *testing.T) {
 	x, _ := four(t)
 	caps := &Capacities{Local: make([]int, 3)}
 	for name, o := range map[string]Options{
-		"policy":     {Policy: "mru"},
-		"period":     {Period: MaxStaleness + 2},
-		"no degrees": {Policy: Degree},
-		"h2d":        {Links: Links{H2D: []float64{1, 1}}},
-		"no speed":   {Links: Links{D2H: []float64{1, 0, 1}}},
-		"peers":      {Links: Links{Peer: [][]float64{{0, -1, 0}, {0, 0, 0}, {0, 0, 0}}}},
+		"policy":   {Policy: "mru"},
+		"period":   {Period: MaxStaleness + 2},
+		"h2d":      {Links: Links{H2D: []float64{1, 1}}},
+		"no speed": {Links: Links{D2H: []float64{1, 0, 1}}},
+		"peers":    {Links: Links{Peer: [][]float64{{0, -1, 0}, {0, 0, 0}, {0, 0, 0}}}},
 	} {
 		if _, err := Build([]Exchange{x}, caps, o); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -234,5 +228,24 @@ func TestBuildRefused(t *testing.T) {
 	}
 	if _, err := Build([]Exchange{x}, &Capacities{Local: make([]int, 2)}, Options{}); err == nil {
 		t.Error("capacities of two parts were accepted for three")
+	}
+}
+
+// TestSlotsFilled: whatever they save, local slots are given while a part has rows for them.
+func TestSlotsFilled(t *testing.T) {
+	d := &draw{seed: 13}
+	for _, policy := range Policies {
+		if policy == None {
+			continue
+		}
+		for n := range 100 {
+			p := randomPlan(t, d, policy, 1+n%(MaxStaleness+1))
+			for i := range p.Tables[0].Readers {
+				got, want := len(p.Tables[0].Readers[i].Local), min(p.Capacities.Local[i], p.Tables[0].Halos[i].rows())
+				if got != want {
+					t.Fatalf("%s, part %d: %d of %d slots are used", policy, i, got, want)
+				}
+			}
+		}
 	}
 }

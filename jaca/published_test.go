@@ -24,29 +24,23 @@ var publishedGraphs = []struct{ name, path string }{
 	{"ppi", "ppi"}, {"coauthor_physics", "coauthor_physics"}, {"tolokers", "heterophilous/tolokers.npz"},
 }
 
-// cutGraph is a published graph that was cut.
-type cutGraph struct {
-	exchanges []Exchange
-	degree    [2][]int32
-}
-
 // cutGraphs are those of this run, by name: tests read the same ones.
-var cutGraphs = map[string]cutGraph{}
+var cutGraphs = map[string][]Exchange{}
 
 // exchangesOf is cutPublished, done once.
-func exchangesOf(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
+func exchangesOf(t testing.TB, path string, parts int) []Exchange {
 	name := fmt.Sprint(parts, " ", path)
 	g, ok := cutGraphs[name]
 	if !ok {
-		g.exchanges, g.degree = cutPublished(t, path, parts)
+		g = cutPublished(t, path, parts)
 		cutGraphs[name] = g
 	}
-	return g.exchanges, g.degree
+	return g
 }
 
 // cutPublished cuts a published graph and returns the exchanges of a GCN with 3 layers, hidden 256, which trains on the data
-// set's training vertices, or 70 % of all where it has no masks; and the degrees.
-func cutPublished(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
+// set's training vertices, or 70 % of all where it has no masks.
+func cutPublished(t testing.TB, path string, parts int) []Exchange {
 	d, err := formats.Load(published.Path(t, filepath.FromSlash(path)), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,22 +74,22 @@ func cutPublished(t testing.TB, path string, parts int) ([]Exchange, [2][]int32)
 	for l := layers - 1; l > 0; l-- {
 		list = append(list, NewExchange(cut, l, Backward, 4*width(l)))
 	}
-	return list, [2][]int32{cut.OutDegree, cut.InDegree}
+	return list
 }
 
 // steady replays a period of epochs behind a warm-up and returns the mean epoch's statistics, and the plan.
-func steady(t testing.TB, x []Exchange, degree [2][]int32, policy Policy, local, global Size, sched Schedule) (Stats, *Plan) {
+func steady(t testing.TB, x []Exchange, policy Policy, local, global Size, sched Schedule) (Stats, *Plan) {
 	caps, err := Capacity(x, Memory{Local: local, Global: global})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Build(x, caps, Options{Policy: policy, Period: sched.Period, Seed: 1, Degree: degree})
+	plan, err := Build(x, caps, Options{Policy: policy, Period: sched.Period})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := NewReplay(plan, slices.Repeat([]Schedule{sched}, len(x)))
 	warm := 1
-	if !policy.Static() {
+	if policy.Dynamic() {
 		warm = sched.Period
 	}
 	r.Run(0, warm)
@@ -115,9 +109,9 @@ func TestFig14(t *testing.T) {
 			if !*tables && parts > 3 {
 				continue
 			}
-			x, degree := exchangesOf(t, g.path, parts)
-			high, _ := steady(t, x, degree, Paper, Percent(20), Percent(20), sched)
-			low, _ := steady(t, x, degree, LowOverlap, Percent(20), Percent(20), sched)
+			x := exchangesOf(t, g.path, parts)
+			high, _ := steady(t, x, Paper, Percent(20), Percent(20), sched)
+			low, _ := steady(t, x, LowOverlap, Percent(20), Percent(20), sched)
 			h, l := high.Coverage(), low.Coverage()
 			line += fmt.Sprintf(" %.1f / %.1f |", 100*h, 100*l)
 			_, r := Overlap(&x[0])
@@ -137,17 +131,17 @@ func TestFig15(t *testing.T) {
 			if !*tables && (g.name != "tolokers" || parts != 4) {
 				continue
 			}
-			x, degree := exchangesOf(t, g.path, parts)
+			x := exchangesOf(t, g.path, parts)
 			for _, pipeline := range []bool{false, true} {
 				sched, _ := NewSchedule(4, pipeline, 0)
-				compare(t, fmt.Sprintf("%s | %d", g.name, parts), x, degree, sched)
+				compare(t, fmt.Sprintf("%s | %d", g.name, parts), x, sched)
 			}
 		}
 	}
 }
 
 // compare tries the policies at every capacity, both caches and each alone.
-func compare(t *testing.T, name string, x []Exchange, degree [2][]int32, sched Schedule) {
+func compare(t *testing.T, name string, x []Exchange, sched Schedule) {
 	for _, percent := range []float64{1, 5, 10, 20, 40, 70, 100} {
 		for _, caches := range []string{"both", "local", "global"} {
 			if caches != "both" && (sched.Lag == 1 || percent != 20) || !*tables && (percent == 1 || percent == 10 || percent == 40) {
@@ -161,8 +155,8 @@ func compare(t *testing.T, name string, x []Exchange, degree [2][]int32, sched S
 			}
 			var line strings.Builder
 			var jaca Stats
-			for _, policy := range Policies {
-				s, plan := steady(t, x, degree, policy, local, global, sched)
+			for _, policy := range allPolicies {
+				s, plan := steady(t, x, policy, local, global, sched)
 				fmt.Fprintf(&line, " %.1f / %.1f |", 100*s.Coverage(), float64(s.Bytes.Total())/float64(sched.Period)/(1<<20))
 				if policy == JACA {
 					jaca = s
@@ -195,20 +189,20 @@ func TestLargeCaches(t *testing.T) {
 			if !*tables && (g.name != "tolokers" || parts != 4) {
 				continue
 			}
-			x, degree := exchangesOf(t, g.path, parts)
+			x := exchangesOf(t, g.path, parts)
 			var unique gpu.Bytes
 			for e := range x {
 				ids, _ := Overlap(&x[e])
 				unique += gpu.Bytes(len(ids)) * x[e].RowBytes
 			}
-			exact, _ := steady(t, x, degree, None, Size{}, Size{}, Schedule{Period: 1})
+			exact, _ := steady(t, x, None, Size{}, Size{}, Schedule{Period: 1})
 			line := fmt.Sprintf("| %s | %d | %.1f |", g.name, parts, float64(exact.Bytes.D2H)/(1<<20))
 			for _, s := range []int{0, 1, 4, 8, 16} {
 				sched, err := NewSchedule(s, false, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, _ := steady(t, x, degree, JACA, Size{}, Size{}, sched)
+				got, _ := steady(t, x, JACA, Size{}, Size{}, sched)
 				if s == 0 {
 					line += fmt.Sprintf(" %.1f |", float64(got.Bytes.D2H)/(1<<20))
 					if got.Bytes.D2H != unique || got.Bytes.H2D != exact.Bytes.H2D {

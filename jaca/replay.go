@@ -7,7 +7,7 @@ package jaca
 // Method: exchange after exchange, parts read in ascending order, and each part its rows by owner and halo index. A lookup asks the
 // local cache first, and the global cache if the local one does not have the wanted version.
 //
-// Why: the trainer reads in this order, so its counters must agree with these, and fifo, lru and sieve decide by it.
+// Why: the trainer reads in this order, so its counters must agree with these, and fifo and lru decide by it.
 type Replay struct {
 	plan      *Plan
 	schedules []Schedule // by exchange
@@ -76,7 +76,7 @@ func newKept(c Cache, slots int) *kept {
 
 func (t *Table) localCache(part, slots int) *kept {
 	r := &t.Readers[part]
-	if !t.policy.Static() {
+	if t.policy.Dynamic() {
 		rows := len(r.Place)
 		return newKept(NewCache(t.policy, rows, slots), min(slots, rows))
 	}
@@ -89,7 +89,7 @@ func (t *Table) localCache(part, slots int) *kept {
 
 func (t *Table) globalCache(slots int) *kept {
 	rows := len(t.ix.ids)
-	if !t.policy.Static() {
+	if t.policy.Dynamic() {
 		return newKept(NewCache(t.policy, rows, slots), min(slots, rows))
 	}
 	pins := newLinks(rows)
@@ -105,7 +105,7 @@ func (t *Table) globalCache(slots int) *kept {
 
 // class returns the refresh class of a halo row, −1 for rows that a static policy gives no slot.
 func (t *Table) class(part int, halo int32) int {
-	if t.policy.Static() {
+	if !t.policy.Dynamic() {
 		return int(t.Readers[part].Class[halo])
 	}
 	return int(t.ix.rowOf[part][halo]) % t.Period

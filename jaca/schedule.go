@@ -2,7 +2,7 @@ package jaca
 
 import "fmt"
 
-// MaxStaleness is the largest bound that may be asked for: the largest that adaptive staleness takes (docs/caching.md).
+// MaxStaleness is the largest bound that may be asked for: rows of more ages than this are of no use (docs/caching.md).
 const MaxStaleness = 16
 
 // Schedule says in which epochs cached rows are refreshed and which version a reader uses. It is a function of epochs and

@@ -53,35 +53,3 @@ func (s *Stats) Add(o Stats) {
 	s.AgeSum += o.AgeSum
 	s.AgeMax = max(s.AgeMax, o.AgeMax)
 }
-
-// Bypass decides whether caches are worth their work: they are bypassed for good once the mean hit rate of the last Window
-// epochs is below Threshold. It is no use at period 1, where no row is kept and global slots still save copies to the host.
-//
-// Source: §5.5 of the paper, which names no numbers.
-type Bypass struct {
-	Threshold float64 // 0 = never
-	Window    int     // epochs, at least 1; a multiple of the period, so that each class is due equally often
-
-	// Its state, for checkpoints.
-	Rates []float64 // of the last Window epochs, a ring
-	Seen  int       // epochs
-	Off   bool      // caches are bypassed
-}
-
-// Observe takes the hit rate of an epoch, in order, and reports whether caches are bypassed from the next one on.
-func (b *Bypass) Observe(rate float64) bool {
-	if b.Rates == nil {
-		b.Rates = make([]float64, max(1, b.Window))
-	}
-	b.Rates[b.Seen%len(b.Rates)] = rate
-	b.Seen++
-	if b.Seen < len(b.Rates) {
-		return b.Off
-	}
-	sum := 0.0
-	for _, r := range b.Rates {
-		sum += r
-	}
-	b.Off = b.Off || sum/float64(len(b.Rates)) < b.Threshold
-	return b.Off
-}

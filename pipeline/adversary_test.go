@@ -50,21 +50,18 @@ func (s setting) String() string {
 	return fmt.Sprintf("%s/%v/%d parts/%s", s.kind, s.staleCase, s.parts, devices)
 }
 
-// settings returns n of them. Each 16 in a row have every bound (−1: adaptive) with the pipeline on and off, as far as that goes, peer and staged;
+// settings returns n of them. Each 16 in a row have every bound with the pipeline on and off, as far as that goes, peer and staged;
 // the rest is drawn. One in five is wide.
 func settings(n int) []setting {
 	r := rand.New(rand.NewPCG(6, 0))
-	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.LowOverlap, jaca.Random, jaca.Degree, jaca.None}
+	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.None}
 	sizes := [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}, {"60%", "100%"}}
 	var out []setting
 	for k := range n {
 		size := sizes[r.IntN(len(sizes))]
 		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0, wide: k%5 == 4}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
-			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
-		if s.staleness < 0 {
-			s.adapt()
-		}
+			staleness: []int{1, 2, 4, 8}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
 		if k/16%2 == 1 {
 			s.piece = 100 // some rows
 		}
@@ -129,22 +126,9 @@ func (s setting) devices(t testing.TB) []gpu.Device {
 // options are those of the run.
 func (s setting) options(t testing.TB, o *Options) {
 	o.Epochs, o.WaitDeadline = settingEpochs, 1000*time.Hour
-	c := s.staleCase
-	c.staleness = max(0, c.staleness)
-	o.Cache = c.cache(t)
+	o.Cache = s.cache(t)
 	o.Cache.NoPeer, o.Cache.Piece = !s.peers, s.piece
-	if s.staleness < 0 {
-		o.Epochs, o.Cache.Staleness = settingEpochs+7, adapts
-	}
 	o.Cache.Host = hostmem.LockOptions{Heap: true}
-}
-
-// bound is the age that no row may exceed.
-func (s setting) bound() int {
-	if s.staleness < 0 {
-		return jaca.MaxStaleness
-	}
-	return s.staleness
 }
 
 // outcome is what a run ends with.
@@ -252,8 +236,8 @@ func TestBoundUnderAdversarialSchedules(t *testing.T) {
 			if want.err != nil {
 				t.Fatal(want.err)
 			}
-			if want.halo.AgeMax > s.bound() || s.staleness > 0 && want.halo.AgeMax < s.bound() && want.halo.Covered > 0 {
-				t.Errorf("rows are up to %d epochs old, the bound is %d", want.halo.AgeMax, s.bound())
+			if want.halo.AgeMax > s.staleness || s.staleness > 0 && want.halo.AgeMax < s.staleness && want.halo.Covered > 0 {
+				t.Errorf("rows are up to %d epochs old, the bound is %d", want.halo.AgeMax, s.staleness)
 			}
 			for i := range each {
 				a := adversary(k*each + i)

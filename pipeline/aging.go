@@ -17,7 +17,7 @@ import (
 func (t planner) settleAging() error {
 	ages, err := t.mayAge()
 	if err == nil && !ages && t.Ages() {
-		t.o.Cache.Fresh()
+		t.o.Cache.Staleness, t.o.Cache.ExactEpochs = 0, 0
 		t.chooseOrder()
 	}
 	return err
@@ -74,9 +74,5 @@ func (t *Trainer) Replaced() bool { return t.replaced }
 
 // exactThroughout reports whether all epochs of a run use rows of their own: the exact ones and the first behind them do.
 func (o *Options) exactThroughout() bool {
-	fresh := o.Cache.ExactEpochs + 1
-	if o.Cache.Staleness.Auto() {
-		fresh = jaca.FreshEpochs
-	}
-	return o.Epochs > 0 && o.Epochs <= fresh
+	return o.Epochs > 0 && o.Epochs <= o.Cache.ExactEpochs+1
 }

@@ -37,10 +37,10 @@ type anyRun struct {
 func (d *anyRun) String() string {
 	c := &d.o.Cache
 	return fmt.Sprintf("%s of %d vertices, %d edges, loops %v, features %s, %d classes (multi %t), %d train; %s, %d layers (residual %t), hidden %d, heads %d, jumping %t; "+
-		"%d parts on %d devices (staged %t), %d dropped; savings %+v, storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v bypass %g top %d piece %d",
+		"%d parts on %d devices (staged %t), %d dropped; savings %+v, storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v top %d piece %d",
 		d.shape, d.p.Vertices(), d.p.Graph.Edges(), d.p.Loops, d.features, d.p.Classes, d.m.Multi, d.p.TrainingVertices(), d.m.Kind, d.m.Layers, d.m.Residual,
 		d.m.Hidden, d.m.Heads, d.m.Jumping, d.parts, d.devices, d.staged, len(slices.Concat(d.o.Dropped...)), d.o.Savings, d.o.Storage, c.Policy, c.Local, c.Global,
-		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.Bypass, c.TopK, c.Piece)
+		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.TopK, c.Piece)
 }
 
 func one[T any](d *anyRun, of ...T) T { return of[d.IntN(len(of))] }
@@ -210,21 +210,11 @@ func (d *anyRun) drawCache() {
 		return s
 	}
 	c := halo.Options{Policy: jaca.Policies[d.IntN(len(jaca.Policies))], Local: size(), Global: size(), TopK: one(d, 0, 0, 1, 2), NoPeer: d.IntN(2) == 0,
-		HaloType: halo.Encoding(d.IntN(3)), Host: hostmem.LockOptions{Heap: true}, Seed: 3, Piece: one[gpu.Bytes](d, 0, 0, 20)}
-	c.Staleness.Bound = one(d, 0, 0, 1, 2, 4, 16)
-	switch {
-	case !c.Policy.Static():
-	case d.IntN(4) == 0:
-		c.Staleness = adapts
-	default:
-		c.ExactEpochs, c.Bypass = one(d, 0, 0, 1, 3), one(d, 0, 0, 0.5, 1)
-	}
-	c.Pipeline = c.Policy.Static() && d.IntN(2) == 0
-	if c.Staleness.Auto() {
-		c.Pipeline, c.Policy = true, one(d, jaca.JACA, jaca.Paper, jaca.Degree)
-	}
+		HaloType: halo.Encoding(d.IntN(3)), Host: hostmem.LockOptions{Heap: true}, Piece: one[gpu.Bytes](d, 0, 0, 20)}
+	c.Staleness = one(d, 0, 0, 1, 2, 4, 16)
+	c.ExactEpochs, c.Pipeline = one(d, 0, 0, 1, 3), d.IntN(2) == 0
 	if d.m.Kind.Attends() || d.parts == 1 && d.IntN(2) == 0 {
-		c.Staleness, c.ExactEpochs = jaca.Staleness{}, 0
+		c.Staleness, c.ExactEpochs = 0, 0
 	}
 	d.o.Cache = c
 }
@@ -281,7 +271,7 @@ func TestAnyRun(t *testing.T) {
 			devices := d.open(t)
 			t.Log(d)
 			got := run(t, d.trainer(t, devices, nil))
-			if d.o.Cache.Staleness.Bound == 0 {
+			if d.o.Cache.Staleness == 0 {
 				d.checkCaches(t, devices, got.WeightsSHA)
 			}
 			d.checkParts(t, devices)
@@ -310,11 +300,7 @@ func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 		o.Part, o.Devices, o.Cache = make([]int32, len(o.Part)), o.Devices[:1], halo.Options{}
 	}
 	want, wantLoss := gradients(t, d.trainer(t, devices, alone))
-	got, gotLoss := gradients(t, d.trainer(t, devices, func(o *Options) {
-		if !o.Cache.Policy.Static() { // it is Run that plans their epochs
-			o.Cache = halo.Options{}
-		}
-	}))
+	got, gotLoss := gradients(t, d.trainer(t, devices, func(*Options) {}))
 	diff, norm := distance(got.Flat, want.Flat)
 	tolerance, slack := 2e-5*norm, 1e-4*max(1, math.Abs(wantLoss))
 	for i := 0; i < 40 && (diff > tolerance || math.Abs(gotLoss-wantLoss) > slack); i++ {
@@ -331,16 +317,10 @@ func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 	}
 }
 
-// A part without a vertex that trains, of sparse features, and caches whose policy decides while rows are read, where no row is.
+// A part without a vertex that trains, of sparse features.
 func TestNothingToCompute(t *testing.T) {
 	for _, kind := range kinds(t) {
 		p, m := task{share: 0.05, sparse: true, vertices: 60}.make(t, kind)
 		run(t, newTrainer(t, p, m, slices.Repeat(cpus(t, 1), 60), scatterParts(60, 60), func(o *Options) { o.Epochs = 2 }))
-		p.Graph = &graph.CSR{Indptr: make([]int64, 61), Cols: 60}
-		for _, policy := range []jaca.Policy{jaca.FIFO, jaca.LRU, jaca.SIEVE} {
-			run(t, newTrainer(t, p, m, cpus(t, 2), scatterParts(60, 2), func(o *Options) {
-				o.Epochs, o.Cache = 3, halo.Options{Policy: policy, Staleness: jaca.Staleness{Bound: 1}}
-			}))
-		}
 	}
 }

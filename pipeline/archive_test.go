@@ -20,8 +20,6 @@ type archive struct {
 	w    *worker
 	at   []halo.Placement
 	past *history
-	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row; nil: the policy is static.
-	version func(id halo.ID, epoch, part, halo int) int
 }
 
 type history struct {
@@ -50,15 +48,9 @@ func (a archive) BeginEpoch(gpu.Queue) {}
 func (a archive) EndEpoch(gpu.Queue)   {}
 func (a archive) Lags() bool           { return false }
 
-// key names the rows of an exchange that a part has made in an epoch; those of the first passes of an epoch that probes have a name of their own.
+// key names the rows of an exchange that a part has made in an epoch.
 func (a archive) key(l halo.ID, epoch, part int) string {
-	return fmt.Sprint(l, epoch, part, epoch == a.tr.hub.Epoch && a.probing())
-}
-
-// probing reports whether the passes under way are the first ones of an epoch that probes: all rows are due in the others.
-func (a archive) probing() bool {
-	now := a.tr.hub.Epoch
-	return a.tr.halo.Probes(now) && !slices.ContainsFunc(a.tr.halo.Schedules(), func(s jaca.Schedule) bool { return s.Start == now })
+	return fmt.Sprint(l, epoch, part)
 }
 
 func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
@@ -73,7 +65,6 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 		meet.Stop(err)
 	}
 	epoch := a.tr.hub.Epoch
-	a.past.put(a.rawKey(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), slices.Clone(host))
 	blur(&a.tr.o, halo.ID{Layer: layer, Dir: dir}, rows, host, a.sent(halo.ID{Layer: layer, Dir: dir}, rows.Rows), epoch)
 	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), host)
 }
@@ -84,10 +75,6 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	at, schedule, table := a.at[index], a.tr.halo.Schedules()[index], tableOf(a.tr.Caches(), id)
 	halo := at.Halo
 	size := halo.Cols * halo.Type.Size()
-	if c := &a.tr.o.Cache; c.BackwardExact && dir == gnn.Backward && a.tr.plan.Ages(layer) && now >= c.ExactEpochs {
-		q.Fill(halo, 0)
-		return halo
-	}
 	for k, in := range a.incoming(id) {
 		row, epoch := k, schedule.Fresh(now)
 		if at.Row != nil {
@@ -96,24 +83,15 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if row < 0 {
 			continue
 		}
-		class := -1
-		if table != nil && a.version != nil {
-			epoch = a.version(id, now, a.w.index, k)
-		} else if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
-			class = int(table.Readers[a.w.index].Class[k])
-			epoch = schedule.Version(class, now)
+		if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
+			epoch = schedule.Version(int(table.Readers[a.w.index].Class[k]), now)
 		}
 		from := a.past.get(a.key(id, epoch, in.owner))
 		first := in.source * size
 		if in.source < 0 || first+size > len(from) {
 			continue // not exchanged: the owner has no such row in this layer
 		}
-		value := from[first : first+size]
-		if class >= 0 && a.tr.o.Cache.Smoothing > 0 && schedule.Bound() > 0 {
-			value = a.average(keptRow{id: id, vertex: in.vertex, owner: in.owner, first: first, cols: halo.Cols, dtype: halo.Type,
-				published: table.Readers[a.w.index].Global[k] >= 0}, schedule, class, now)
-		}
-		q.Upload(halo.Buf, gpu.Bytes(halo.Off*halo.Type.Size()+row*size), value)
+		q.Upload(halo.Buf, gpu.Bytes(halo.Off*halo.Type.Size()+row*size), from[first:first+size])
 	}
 	return halo
 }
@@ -121,7 +99,6 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 // incoming is where a halo row comes from.
 type incoming struct {
 	owner, source int // part, and row of its matrix; −1: none
-	vertex        graph.NodeID
 }
 
 // incoming lists the halo rows of an exchange, by halo index. Gradients that are returned are of the parts that read a vertex of this one, by part and by
@@ -134,7 +111,7 @@ func (a archive) incoming(id halo.ID) []incoming {
 			b = &a.w.part.Out
 		}
 		for k, v := range b.IDs {
-			out = append(out, incoming{ownerOf(b, k), int(a.tr.cut.LocalOf[v]), v})
+			out = append(out, incoming{ownerOf(b, k), int(a.tr.cut.LocalOf[v])})
 		}
 		return out
 	}
@@ -142,7 +119,7 @@ func (a archive) incoming(id halo.ID) []incoming {
 		rows := a.tr.workers[j].trainHalo.(archive).rowsRead(id.Layer)
 		lo, hi := p.In.Owners.Of(a.w.index)
 		for h := lo; h < hi; h++ {
-			out = append(out, incoming{j, rows[h], p.In.IDs[h]})
+			out = append(out, incoming{j, rows[h]})
 		}
 	}
 	return out
@@ -206,8 +183,7 @@ func ownerOf(b *graph.Block, k int) int {
 func replaceByHistory(tr *Trainer) {
 	s := &history{rows: map[string][]byte{}}
 	s.cond = sync.NewCond(&s.mu)
-	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{tr, w, w.trainHalo.(*halo.Exchange).Placements(), s, version}
+		w.trainHalo = archive{tr, w, w.trainHalo.(*halo.Exchange).Placements(), s}
 	}
 }

@@ -64,7 +64,7 @@ func benchOverhead(b *testing.B, data string, rate float64, c overheadCase) {
 		return newTrainer(b, p, m, linked(b, rate), plan.Part, func(o *Options) { o.Epochs, o.Cache = 1<<20, cache })
 	}
 	without := set(halo.Options{})
-	with := set(halo.Options{Policy: jaca.JACA, Local: c.local, Global: c.global, Staleness: jaca.Staleness{Bound: c.bound}})
+	with := set(halo.Options{Policy: jaca.JACA, Local: c.local, Global: c.global, Staleness: c.bound})
 	epochs(b, without, 2)
 	epochs(b, with, 2)
 	for b.Loop() {

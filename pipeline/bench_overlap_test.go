@@ -68,7 +68,7 @@ func BenchmarkOverlap(b *testing.B) {
 				return newTrainer(b, p, m, linked(b, rate), plan.Part, func(o *Options) {
 					o.Epochs = 1 << 20
 					if pipelined {
-						o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true}
+						o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 1, Pipeline: true}
 					}
 				})
 			}
@@ -144,7 +144,7 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 					}
 					rate := float64(most) / free.Epoch.Seconds()
 					off := epoch(rate, halo.Options{})
-					on := epoch(rate, halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true})
+					on := epoch(rate, halo.Options{Policy: jaca.JACA, Staleness: 1, Pipeline: true})
 					b.ReportMetric(free.Epoch.Seconds()*1e3, "compute-ms")
 					b.ReportMetric(off.Epoch.Seconds()*1e3, "off-ms")
 					b.ReportMetric(on.Epoch.Seconds()*1e3, "on-ms")

@@ -68,9 +68,6 @@ func (t saver) file() (c *checkpoint.File, err error) {
 	if err := t.addOthers(c); err != nil {
 		return nil, err
 	}
-	if t.halo.Probes(t.state.Epochs) {
-		t.probe.save(c)
-	}
 	c.State, err = json.Marshal(t.state)
 	return c, err
 }
@@ -137,7 +134,6 @@ func (t saver) restore() error {
 	if err := t.takeWeights(c, f.Best, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
-	t.state.resumeBypass(t.halo.NewBypass(t.o.Cache.Bypass))
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
 	by := halo.Resuming{Each: func(f func(part int) error) error { return t.each(func(w *worker) error { return f(w.index) }) }}
 	if t.joined && t.Ages() {
@@ -145,12 +141,7 @@ func (t saver) restore() error {
 			return err
 		}
 	}
-	err = t.halo.Restore(c, piece, t.state.Bypass.Off, by)
-	if err == nil && t.halo.Probes(t.state.Epochs) {
-		if err = t.probe.load(c); err != nil {
-			return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
-		}
-	}
+	err = t.halo.Restore(c, piece, by)
 	return err
 }
 

@@ -24,7 +24,6 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 	for _, c := range []staleCase{
 		{policy: jaca.JACA, local: "auto", global: "auto", staleness: 4, pipeline: true},
 		{policy: jaca.JACA, local: "0", global: "auto", staleness: 4},
-		{policy: jaca.LRU, local: "50%", global: "50%", staleness: 4},
 		{policy: jaca.None, local: "auto", global: "auto", staleness: 1, pipeline: true},
 	} {
 		t.Run(c.String(), func(t *testing.T) {

@@ -37,7 +37,7 @@ func blur(o *Options, id halo.ID, m gpu.Matrix, host []byte, inner []graph.NodeI
 // blurRow is blur of the row of one vertex.
 func blurRow(o *Options, id halo.ID, x []float64, v graph.NodeID, epoch int) {
 	head := x
-	if o.Model.Kind == gnn.GAT && id.Dir == gnn.Backward && o.Cache.Staleness.Bound == 0 { // scores of every head come last
+	if o.Model.Kind == gnn.GAT && id.Dir == gnn.Backward && o.Cache.Staleness == 0 { // scores of every head come last
 		head = x[:len(x)-3*o.Model.Heads]
 	}
 	switch o.Cache.HaloType {

@@ -3,9 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"testing"
-
-	"capgnn/jaca"
-	"capgnn/pipeline/halo"
 )
 
 // Exact epochs use rows of their own; behind them rows get as old as the bound allows, and those in use are the schedule's.
@@ -56,18 +53,5 @@ func TestExactEpochs(t *testing.T) {
 				t.Error("other rows than the schedule's")
 			}
 		})
-	}
-}
-
-// Exact epochs mean nothing where staleness adapts or a policy decides while rows are read.
-func TestExactEpochsAreRefused(t *testing.T) {
-	for _, c := range []halo.Options{
-		{ExactEpochs: -1},
-		{ExactEpochs: 2, Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}},
-		{ExactEpochs: 2, Policy: jaca.JACA, Staleness: adapts, Pipeline: true},
-	} {
-		if err := c.Validate(2, 2); err == nil {
-			t.Errorf("%+v is taken", c)
-		}
 	}
 }

@@ -350,23 +350,6 @@ func TestOddRanksTrainAlike(t *testing.T) {
 	}
 }
 
-// What does not go over ranks is refused with a line, before anything is placed.
-func TestRanksRefuse(t *testing.T) {
-	p, m := task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
-	for want, edit := range map[string]func(o *Options){
-		"staleness auto over 2 ranks: probes compare gradients within one process: set a number of epochs": func(o *Options) {
-			o.Cache.Policy, o.Cache.Pipeline, o.Cache.Staleness = jaca.JACA, true, jaca.Staleness{Bound: jaca.MaxStaleness, Adaptive: true}
-		},
-		"policy lru over 2 ranks: it works within one process: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
-	} {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Parts: 4, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 4), Ranks: memoryRanks(t, 2, 0)[0]}
-		edit(&o)
-		if _, err := New(t.Context(), p, o); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-}
-
 // lostRank is a rank that loses the others in the epoch that it waits for.
 type lostRank struct {
 	*memoryRank

@@ -31,7 +31,7 @@ func TestFiniteDifferences(t *testing.T) {
 				p, m := k.make(t, kind)
 				tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) {
 					if k.directed { // in the order of stale rows; in the first epoch all are fresh
-						o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Layers: allLayers(m), Host: hostmem.LockOptions{Heap: true}}
+						o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 3, Layers: allLayers(m), Host: hostmem.LockOptions{Heap: true}}
 					}
 				})
 				r := rand.New(rand.NewPCG(8, 8))

@@ -22,13 +22,11 @@ func TestLocalCachesFit(t *testing.T) {
 	t.Parallel()
 	const parts = 3
 	caches := map[string]halo.Options{
-		"pipeline off":    {Staleness: jaca.Staleness{Bound: 2}},
-		"pipeline on":     {Staleness: jaca.Staleness{Bound: 4}, Pipeline: true},
-		"adaptive":        {Staleness: adapts, Pipeline: true},
-		"int8":            {Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
-		"bf16":            {Staleness: jaca.Staleness{Bound: 2}, HaloType: halo.BF16},
-		"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
-		"paper, one slot": {Policy: jaca.Paper, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, Global: jaca.Rows(1)},
+		"pipeline off":    {Staleness: 2},
+		"pipeline on":     {Staleness: 4, Pipeline: true},
+		"int8":            {Staleness: 2, Pipeline: true, HaloType: halo.Int8},
+		"bf16":            {Staleness: 2, HaloType: halo.BF16},
+		"paper, one slot": {Policy: jaca.Paper, Staleness: 2, Pipeline: true, Global: jaca.Rows(1)},
 	}
 	kinds := kinds(t)
 	for i, kind := range kinds {

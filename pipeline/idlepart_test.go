@@ -24,7 +24,7 @@ func TestPartWithoutRowsOfTheLastLayer(t *testing.T) {
 		}
 		weights := func(policy jaca.Policy, staleness int) string {
 			tr := newTrainer(t, p, m, cpus(t, 2), part, func(o *Options) {
-				o.Epochs, o.Cache = 4, halo.Options{Policy: policy, NoPeer: true, Staleness: jaca.Staleness{Bound: staleness}}
+				o.Epochs, o.Cache = 4, halo.Options{Policy: policy, NoPeer: true, Staleness: staleness}
 			})
 			defer tr.Close()
 			return run(t, tr).WeightsSHA

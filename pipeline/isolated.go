@@ -35,7 +35,7 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("isolated parts: "+format, a...)) }
 	errs = append(errs, i.Check(o.Parts, vertices)...)
-	if o.Cache.Policy != "" || o.Cache.Staleness.Bound > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
+	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
 	if o.Savings.NoFoldScale || o.Savings.NoPrecompute && !i.AllLayers {

@@ -45,7 +45,7 @@ func TestEncodedRowsDoNotWait(t *testing.T) {
 			for _, s := range []int{0, 4} {
 				var took []time.Duration
 				for _, as := range []halo.Encoding{halo.Int8, halo.BF16, halo.FP32} {
-					c := halo.Options{Policy: jaca.JACA, Local: jaca.Percent(60), HaloType: as, Piece: 4 << 10, Staleness: jaca.Staleness{Bound: s}, Pipeline: s > 0}
+					c := halo.Options{Policy: jaca.JACA, Local: jaca.Percent(60), HaloType: as, Piece: 4 << 10, Staleness: s, Pipeline: s > 0}
 					took = append(took, epoch(rate, peer, c).Epoch)
 				}
 				t.Logf("links of %.1f times the sums, peer %t, staleness %d: %v", share, peer, s, took)

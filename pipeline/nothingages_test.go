@@ -53,12 +53,12 @@ type youngCase struct {
 	layers, hidden int
 	parts          int // 0: two parts without an edge between them
 	policy         jaca.Policy
-	auto, pipeline bool // staleness adapts
+	pipeline       bool
 	size           jaca.Size
 }
 
 func (k youngCase) String() string {
-	return fmt.Sprintf("%s/%d layers/%d wide/%d parts/%s %v/auto=%t/pipeline=%t", k.kind, k.layers, k.hidden, k.parts, k.policy, k.size, k.auto, k.pipeline)
+	return fmt.Sprintf("%s/%d layers/%d wide/%d parts/%s %v/pipeline=%t", k.kind, k.layers, k.hidden, k.parts, k.policy, k.size, k.pipeline)
 }
 
 // youngCases are all combinations that the options allow.
@@ -70,13 +70,8 @@ func youngCases() []youngCase {
 				for parts := range 4 {
 					for _, policy := range jaca.Policies {
 						for _, size := range []jaca.Size{{}, jaca.Rows(0)} {
-							out = append(out, youngCase{kind, layers, hidden, parts, policy, false, false, size})
-							if policy.Static() {
-								out = append(out, youngCase{kind, layers, hidden, parts, policy, false, true, size})
-							}
-							if policy.Static() && policy != jaca.None {
-								out = append(out, youngCase{kind, layers, hidden, parts, policy, true, true, size})
-							}
+							out = append(out, youngCase{kind, layers, hidden, parts, policy, false, size})
+							out = append(out, youngCase{kind, layers, hidden, parts, policy, true, size})
 						}
 					}
 				}
@@ -99,9 +94,6 @@ func (k youngCase) run(t *testing.T, c halo.Options) *Result {
 	}
 	c.Host = hostmem.LockOptions{Heap: true}
 	epochs := 7
-	if k.auto {
-		epochs = 12 // of which a ladder ends the first six with fresh rows
-	}
 	tr := newTrainer(t, p, m, cpus(t, n), part, func(o *Options) { o.Epochs, o.EvalEvery, o.Cache = epochs, 3, c })
 	defer tr.Close()
 	return run(t, tr)
@@ -123,14 +115,11 @@ func TestNothingAges(t *testing.T) {
 			continue
 		}
 		t.Run(k.String(), func(t *testing.T) {
-			plain := youngCase{kind: k.kind, layers: k.layers, hidden: k.hidden, parts: k.parts, auto: k.auto}
+			plain := youngCase{kind: k.kind, layers: k.layers, hidden: k.hidden, parts: k.parts}
 			if exact[plain] == "" {
 				exact[plain] = plain.run(t, halo.Options{}).WeightsSHA
 			}
-			c := halo.Options{Policy: k.policy, Local: k.size, Global: k.size, Staleness: jaca.Staleness{Bound: 4}, Pipeline: k.pipeline}
-			if k.auto {
-				c.Staleness = adapts
-			}
+			c := halo.Options{Policy: k.policy, Local: k.size, Global: k.size, Staleness: 4, Pipeline: k.pipeline}
 			r := k.run(t, c)
 			if r.Halo.AgeMax == 0 && r.WeightsSHA != exact[plain] {
 				t.Error("no row was old, but the weights are not those of staleness 0")
@@ -144,10 +133,10 @@ func TestNothingAges(t *testing.T) {
 
 // Where memory leaves room for no slot, and all epochs are exact ones, nothing ages either.
 func TestNothingAgesWithoutRoom(t *testing.T) {
-	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Degree, jaca.LRU} {
+	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Paper} {
 		k := youngCase{kind: gnn.SAGE, layers: 3, hidden: 16, parts: 3}
 		want := k.run(t, halo.Options{}).WeightsSHA
-		c := halo.Options{Policy: policy, Staleness: jaca.Staleness{Bound: 4}}
+		c := halo.Options{Policy: policy, Staleness: 4}
 		if k.run(t, c).WeightsSHA == want {
 			t.Errorf("%s: with slots the weights are those of staleness 0", policy)
 		}
@@ -156,12 +145,9 @@ func TestNothingAgesWithoutRoom(t *testing.T) {
 		if k.run(t, full).WeightsSHA != want {
 			t.Errorf("%s: without room for a slot the weights are not those of staleness 0", policy)
 		}
-		full.Staleness.Bound = 0
+		full.Staleness = 0
 		if k.run(t, full).WeightsSHA != want {
 			t.Errorf("%s: without room for a slot the weights are others", policy)
-		}
-		if !policy.Static() {
-			continue
 		}
 		for _, pipeline := range []bool{false, true} {
 			for exact, same := range map[int]bool{5: false, 6: true, 7: true} { // of 7 epochs: the one behind them uses rows of its own

@@ -112,8 +112,6 @@ type EpochStats struct {
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
 	Halo      jaca.Stats
 	HaloParts []jaca.Stats // the same by part
-	// Rung is how old rows may be where that adapts; nil: it does not.
-	Rung *Rung
 	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
 	CheckCache time.Duration
 	CheckParts []time.Duration // the same by part
@@ -127,12 +125,6 @@ type EpochStats struct {
 	CPU   time.Duration // processor time of this process, or of all ranks, everything included, in training
 	// Meters is what devices of all ranks have taken since they were read before; nil: they were not read.
 	Meters []gpu.Metered
-}
-
-// Rung is how old rows may be by a ladder (jaca.Ladder): the refresh period of layers whose rows age, 0: rows are used in the epoch that makes them.
-type Rung struct {
-	Period, Next int         // in the epoch, and from the next one on
-	Harms        []jaca.Harm // what the epoch's probe has found, by layer; nil: it had none
 }
 
 // Totals is the sum over all epochs of a run, those before a resumption among them.
@@ -173,7 +165,6 @@ type Result struct {
 	Last       learn.Metrics   // at the last evaluation
 	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
 	MetricName string          // a learn.Metric that the problem has
-	Period     *int            // Rung.Next of the last epoch; nil: it does not adapt
 	Stopped    string          // "", "patience" or "interrupted"
 	EpochTime  []time.Duration // of the epochs since the run was resumed, if it was
 	Totals

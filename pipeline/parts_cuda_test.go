@@ -120,7 +120,7 @@ func TestSchedulesCUDA(t *testing.T) {
 		part := scatterParts(p.Vertices(), 4)
 		for name, cache := range map[string]halo.Options{
 			"none":   {},
-			"cached": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, NoPeer: true}, // who reaches whom decides what is kept
+			"cached": {Policy: jaca.JACA, Staleness: 2, Pipeline: true, NoPeer: true}, // who reaches whom decides what is kept
 		} {
 			edit := func(o *Options) { o.Epochs, o.EvalEvery, o.Cache = 4, 2, cache }
 			loss, want := run(t, newTrainer(t, p, m, cpus(t, 4), part, edit)).FinalLoss, ""
@@ -176,7 +176,7 @@ func TestGapsCUDA(t *testing.T) {
 	}
 }
 
-// Rows of an odd number of bf16 end in half a word, and dynamic caches put rows together of which nothing reads some: parts of one GPU, and of GPUs that
+// Rows of an odd number of bf16 end in half a word: parts of one GPU, and of GPUs that
 // reach each other or do not, read no memory that nobody has written, which the fake driver would report.
 func TestEncodedRowsCUDA(t *testing.T) {
 	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} { // GAT's backward rows have columns that are not encoded
@@ -185,8 +185,7 @@ func TestEncodedRowsCUDA(t *testing.T) {
 		part := scatterParts(p.Vertices(), 4)
 		for name, cache := range map[string]halo.Options{
 			"bf16":           {HaloType: halo.BF16},
-			"bf16, pipeline": {HaloType: halo.BF16, Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true},
-			"lru":            {Policy: jaca.LRU, Local: jaca.Rows(5), Global: jaca.Rows(5)},
+			"bf16, pipeline": {HaloType: halo.BF16, Policy: jaca.JACA, Staleness: 2, Pipeline: true},
 		} {
 			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
 				loss := func(devices []gpu.Device) float64 {

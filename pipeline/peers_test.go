@@ -18,7 +18,7 @@ func TestPeerCopiesChangeNoBit(t *testing.T) {
 	}
 	for _, o := range []halo.Options{
 		{Policy: jaca.JACA},
-		{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Global: jaca.Rows(0)},
+		{Policy: jaca.JACA, Staleness: 3, Global: jaca.Rows(0)},
 	} {
 		weights := func(noPeer bool) string {
 			tr := newTrainer(t, p, m, cpus(t, 3), part, func(x *Options) {
@@ -29,7 +29,7 @@ func TestPeerCopiesChangeNoBit(t *testing.T) {
 			return run(t, tr).WeightsSHA
 		}
 		if weights(false) != weights(true) {
-			t.Errorf("staleness %d: other weights through the host", o.Staleness.Bound)
+			t.Errorf("staleness %d: other weights through the host", o.Staleness)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 		if err := tr.hold(epoch, phase); err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.trainPhase(&e, phase, false, own); err != nil {
+		if err := tr.trainPhase(&e, phase, own); err != nil {
 			t.Fatal(err)
 		}
 		after, err := tr.hostWeights()

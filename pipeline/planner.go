@@ -15,9 +15,6 @@ type planner struct{ *Trainer }
 
 // planRun cuts the graph and decides the order of operations; where nothing ages, settleAging decides it anew.
 func (t planner) planRun() error {
-	if t.o.Ranks == nil || t.o.Ranks.Ranks() == 1 {
-		t.o.Cache.Between = nil // nothing crosses
-	}
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
 		var err error
@@ -74,11 +71,7 @@ func (t *Trainer) Ages() bool { return t.o.Cache.Ages() }
 // Caches says which halo rows have slots; nil: none.
 func (t *Trainer) Caches() *jaca.Plan { return t.halo.Caches() }
 
-// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way, with gradients that probes compare.
+// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
 func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
-	cache, staging = t.halo.HostMemory()
-	if t.probe != nil {
-		staging += t.probe.bytes
-	}
-	return cache, staging
+	return t.halo.HostMemory()
 }

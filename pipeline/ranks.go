@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/together"
-	"capgnn/jaca"
 )
 
 // Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
@@ -47,18 +45,6 @@ const (
 // several reports whether rows and gradients of this process travel to others. What only keeps accounts moves nothing.
 func (o *Options) several() bool {
 	return o.Ranks != nil && o.Ranks.Ranks() > 1 && slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) })
-}
-
-// checkRanks says what does not go with several ranks.
-func (o *Options) checkRanks() error {
-	switch {
-	case !o.several():
-	case o.Cache.Staleness.Auto():
-		return fmt.Errorf("staleness %v over %d ranks: probes compare gradients within one process: set a number of epochs", o.Cache.Staleness, o.Ranks.Ranks())
-	case !cmp.Or(o.Cache.Policy, jaca.None).Static():
-		return fmt.Errorf("policy %s over %d ranks: it works within one process: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
-	}
-	return nil
 }
 
 // join lets gradients, weights and rows travel to other ranks.

@@ -126,16 +126,13 @@ func TestRanksPlanAlike(t *testing.T) {
 			"jaca":   func(_ *learn.Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
 			"pruned": func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 			"int8": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.Degree, HaloType: halo.Int8, Global: jaca.Percent(30)}
+				o.Cache = halo.Options{Policy: jaca.Paper, HaloType: halo.Int8, Global: jaca.Percent(30)}
 			},
 			"stale": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Local: jaca.Percent(40), Global: jaca.Percent(20)}
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 3, Local: jaca.Percent(40), Global: jaca.Percent(20)}
 			},
 			"lagging": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}
-			},
-			"adapts": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: adapts, Pipeline: true, Local: jaca.Percent(50)}
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 2, Pipeline: true}
 			},
 			"unequal": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Links: jaca.Links{H2D: []float64{1, 2, 1, 3}, D2H: []float64{2, 1, 1, 4}}, Local: jaca.Percent(30), Global: jaca.Percent(40)}
@@ -249,7 +246,7 @@ func TestRanksLackMemoryAlike(t *testing.T) {
 	place := func(own graph.Range, r Ranks) (*Trainer, error) {
 		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, First: own.Lo, Parts: parts, Ranks: r, Part: scatterParts(p.Vertices(), parts),
 			Devices: ledgers(parts)[own.Lo:own.Hi]}
-		o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, NoPeer: true, ReserveDevice: math.MaxInt64, ReserveHost: 1 << 60}
+		o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 2, NoPeer: true, ReserveDevice: math.MaxInt64, ReserveHost: 1 << 60}
 		return New(t.Context(), p, o)
 	}
 	trainers, errs := onRanks(t, []graph.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3}}, place)
@@ -269,7 +266,7 @@ func TestRanksAgree(t *testing.T) {
 		other error
 	}{{0, nil, nil}, {2, nil, nil}, {2, full, halo.ErrNoSlots}, {0, full, nil}, {2, broken, nil}} {
 		errs := eachRank([]graph.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 3}, {Lo: 3, Hi: 4}}, 4, func(tr *Trainer, own graph.Range) error {
-			tr.o.Cache.Staleness.Bound, tr.halo = c.bound, new(halo.Plan)
+			tr.o.Cache.Staleness, tr.halo = c.bound, new(halo.Plan)
 			tr.workers = make([]*worker, own.Hi-own.Lo)
 			mine, want := error(nil), c.other
 			if own.Lo == 2 {
@@ -287,16 +284,13 @@ func TestRanksAgree(t *testing.T) {
 	}
 }
 
-// A run whose records travel has the bits and the counts of one whose records do not: losses, scores, periods that adapt, a bypass, an end by
-// patience. One that diverges says the same.
+// A run whose records travel has the bits and the counts of one whose records do not: losses, scores, an end by patience. One that diverges says the same.
 func TestRecordsTravel(t *testing.T) {
 	const parts = 3
-	happens := map[string]string{"exact": "patience", "adapts": "[{0 0.", "bypassed": "true", "diverges": "it began in the output of layer 0 (part"}
+	happens := map[string]string{"exact": "patience", "diverges": "it began in the output of layer 0 (part"}
 	for name, edit := range map[string]func(o *Options){
 		"exact":    func(o *Options) { o.Patience = 1 },
-		"adapts":   func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = adapts, true },
-		"pipeline": func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = jaca.Staleness{Bound: 2}, true },
-		"bypassed": func(o *Options) { o.Cache.Staleness, o.Cache.Bypass = jaca.Staleness{Bound: 2}, 0.99 },
+		"pipeline": func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = 2, true },
 		"diverges": func(*Options) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,11 +302,7 @@ func TestRecordsTravel(t *testing.T) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(60), Host: hostmem.LockOptions{Heap: true}}
 					edit(o)
 					o.OnEpoch = func(e EpochStats) error {
-						var harms []jaca.Harm
-						if e.Rung != nil {
-							harms = e.Rung.Harms
-						}
-						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, harms, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
+						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
 						if e.Eval && e.Metrics.ValLoss != nil {
 							said = append(said, fmt.Sprint(*e.Metrics.Train, *e.Metrics.ValLoss))
 						}
@@ -323,7 +313,7 @@ func TestRecordsTravel(t *testing.T) {
 				if err != nil {
 					return strings.Join(append(said, err.Error()), "\n")
 				}
-				return strings.Join(append(said, result.WeightsSHA, result.Stopped, fmt.Sprint(result.PeakDevice, tr.state.Bypass.Off)), "\n")
+				return strings.Join(append(said, result.WeightsSHA, result.Stopped, fmt.Sprint(result.PeakDevice)), "\n")
 			}
 			if name == "diverges" {
 				p.Features.Dense[0] = float32(math.Inf(1))

@@ -40,7 +40,7 @@ func TestReturnedGradientsAreThoseOfOnePart(t *testing.T) {
 			{policy: jaca.JACA, local: "auto", global: "auto", staleness: 2},
 			{policy: jaca.Paper, local: "40%", global: "30%", staleness: 3, pipeline: true, peers: true},
 			{policy: jaca.None, local: "auto", global: "auto", staleness: 1, pipeline: true},
-			{policy: jaca.Degree, local: "30%", global: "50%", staleness: 2, gamma: 0.5},
+			{policy: jaca.Paper, local: "30%", global: "50%", staleness: 2},
 		} {
 			got, returns := train(scatterParts(p.Vertices(), parts), parts, c)
 			if !returns {

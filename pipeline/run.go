@@ -14,13 +14,11 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-	"capgnn/jaca"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
 type state struct {
 	fit.State[learn.Metrics]
-	Bypass jaca.Bypass
 	Totals Totals
 	best   *gnn.Weights
 }
@@ -99,7 +97,7 @@ func (f *fitter) Better(m, best learn.Metrics) bool { return m.Better(best, f.t.
 // trainEpoch runs forward, backward and update on all parts: of isolated ones that take turns, phase by phase.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	t.turn(e)
-	own, probes := make([]partEpoch, len(t.workers)), t.halo.Probes(e.Epoch)
+	own := make([]partEpoch, len(t.workers))
 	for phase := range t.phases() {
 		if t.shareOf(e.Epoch, phase) == 0 {
 			continue
@@ -107,7 +105,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		if err := t.hold(e.Epoch, phase); err != nil {
 			return err
 		}
-		if err := t.trainPhase(e, phase, probes, own); err != nil {
+		if err := t.trainPhase(e, phase, own); err != nil {
 			return err
 		}
 	}
@@ -120,20 +118,14 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		t.stop()
 	}
 	e.sum(all)
-	t.climb(e, probes)
-	t.halo.Judge(&t.state.Bypass, e.Epoch, e.Halo.HitRate())
+	t.halo.EndEpoch(e.Epoch)
 	return nil
 }
 
 // trainPhase runs a phase of an epoch, and adds what parts have done to their records.
-func (t *Trainer) trainPhase(e *EpochStats, phase int, probes bool, own []partEpoch) error {
+func (t *Trainer) trainPhase(e *EpochStats, phase int, own []partEpoch) error {
 	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
 	start, cpu := t.now(), hostmem.ProcessorTime()
-	if probes {
-		if err := t.probeStale(e.Epoch); err != nil {
-			return err
-		}
-	}
 	if err := t.runParts(e.Epoch, phase); err != nil {
 		return err
 	}
@@ -150,9 +142,6 @@ func (t *Trainer) runParts(epoch, phase int) error {
 	t.hub.Epoch, t.hub.Phase = epoch, phase
 	if t.joined {
 		t.o.Ranks.SetEpoch(uint32(epoch))
-	}
-	if err := t.halo.BeginEpoch(epoch); err != nil {
-		return err
 	}
 	scale := t.isolation.shareOfTarget() / (t.terms * t.shareOf(epoch, phase))
 	return t.each(func(w *worker) error {
@@ -171,12 +160,6 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 		done := func(layer int) { t.reduce.Done(t.at(w), layer) }
 		if w.hold != nil && w.hold.idle {
 			w.runIdle(t.o.Model.Layers, done)
-		} else if t.keeps(epoch) { // before sums take their place
-			w.runTrain(epoch, t.p, scale, nil)
-			t.probe.download(w, t.at(w))
-			for layer := t.o.Model.Layers - 1; layer >= 0; layer-- {
-				done(layer)
-			}
 		} else {
 			w.runTrain(epoch, t.p, scale, done)
 		}
@@ -246,10 +229,6 @@ func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
 	r.Totals, r.Caches = s.Totals, t.halo.Caches()
-	if t.halo.Ladder() {
-		period := t.halo.Period()
-		r.Period = &period
-	}
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err
@@ -300,13 +279,4 @@ func rowsByOwner(b *graph.Block, parts int) []int64 {
 		rows[o] = int64(b.Owners.At[k+1] - b.Owners.At[k])
 	}
 	return rows
-}
-
-// resumeBypass takes over what a checkpoint has seen of hits, if its mean is over as many epochs as that of a new run.
-func (s *state) resumeBypass(b jaca.Bypass) {
-	seen := s.Bypass
-	if b.Off = seen.Off && b.Threshold > 0; len(seen.Rates) == b.Window && seen.Seen >= 0 {
-		b.Rates, b.Seen = seen.Rates, seen.Seen
-	}
-	s.Bypass = b
 }

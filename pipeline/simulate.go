@@ -54,9 +54,6 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.C
 func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, error) {
 	first := m.trainers[0]
 	halo, longest := first.workers[0].trainHalo, 1
-	for _, t := range m.trainers {
-		t.halo.Climb() // most epochs have stale rows where their age adapts
-	}
 	for _, s := range first.halo.Schedules() {
 		longest = max(longest, s.Period)
 	}

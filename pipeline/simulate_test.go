@@ -12,7 +12,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
-	"capgnn/jaca"
 )
 
 // simulated returns devices of unequal cards on one clock.
@@ -131,38 +130,5 @@ func TestSimulatedFaults(t *testing.T) {
 	}
 	if _, err := Simulate(context.Background(), p, Options{Devices: cpus(t, 1)}, nil); err == nil {
 		t.Error("devices without a clock were simulated")
-	}
-}
-
-// Policies that decide while rows are read are simulated as they decide: the forecast epochs publish what the replay of the same epochs does.
-func TestSimulateDynamicCaches(t *testing.T) {
-	const parts = 4
-	for _, policy := range []jaca.Policy{jaca.FIFO, jaca.LRU} {
-		for _, size := range []string{"30%", "60%", "100%"} {
-			c := staleCase{policy: policy, local: size, global: size, staleness: 4}
-			p, m := task{share: 0.2}.make(t, gnn.GCN)
-			part := scatterParts(p.Vertices(), parts)
-			options := func(o *Options) { o.Epochs, o.Cache = 9, c.cache(t) }
-			tr := newTrainer(t, p, m, simulated(t, parts, nil), part, options)
-			replay := replayOf(t, tr, func() *Trainer {
-				return newTrainer(t, p, m, simulated(t, parts, nil), part, func(o *Options) { options(o); o.Cache.Policy = jaca.Paper })
-			})
-			o := tr.o
-			o.Devices, o.Layout = simulated(t, parts, nil), nil
-			s, err := Simulate(context.Background(), p, o, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			replay.Epoch(0)
-			const period, loss = 5, 8 // bytes that each part downloads beside its rows
-			want := replay.Run(1, 1+period).Bytes.D2H
-			got := gpu.Bytes(0)
-			for i, u := range s.Parts {
-				got += u.D2H - s.Gradients[i].D2H - loss
-			}
-			if lost := want - period*got; lost < 0 || lost >= parts*period { // each part's mean is rounded down
-				t.Errorf("%s, caches of %s: %d bytes of halo rows from devices in an epoch, replayed %d in %d", policy, size, got, want, period)
-			}
-		}
 	}
 }

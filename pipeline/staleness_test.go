@@ -7,7 +7,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -20,22 +19,10 @@ type staleCase struct {
 	pipeline      bool
 	peers         bool
 	halo          halo.Encoding
-	gamma         float64
-}
-
-// adapts is the staleness of runs in which a ladder chooses it: staleCase.staleness −1.
-var adapts = jaca.Staleness{Bound: jaca.MaxStaleness, Adaptive: true}
-
-// adapt makes it a case in which the age of rows adapts, which needs the pipeline and slots.
-func (c *staleCase) adapt() {
-	c.staleness, c.pipeline = -1, true
-	if c.policy == jaca.None {
-		c.policy = jaca.JACA
-	}
 }
 
 func (c staleCase) String() string {
-	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v/smoothing=%g", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo, c.gamma)
+	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
 }
 
 func (c staleCase) cache(t testing.TB) halo.Options {
@@ -46,12 +33,8 @@ func (c staleCase) cache(t testing.TB) halo.Options {
 		}
 		return v
 	}
-	bound := jaca.Staleness{Bound: c.staleness}
-	if c.staleness < 0 {
-		bound = adapts
-	}
-	return halo.Options{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: bound, Pipeline: c.pipeline,
-		HaloType: c.halo, Smoothing: c.gamma, Host: hostmem.LockOptions{Heap: true}}
+	return halo.Options{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: c.staleness, Pipeline: c.pipeline,
+		HaloType: c.halo, Host: hostmem.LockOptions{Heap: true}}
 }
 
 func (c staleCase) devices(t *testing.T, n int) []gpu.Device {
@@ -64,7 +47,7 @@ func (c staleCase) devices(t *testing.T, n int) []gpu.Device {
 // staleCases are combinations that between them use every way of a row.
 func staleCases() []staleCase {
 	var out []staleCase
-	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Paper, jaca.None, jaca.LowOverlap} {
+	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Paper, jaca.None} {
 		for _, size := range [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}} {
 			if policy == jaca.None && size[0] != "auto" {
 				continue
@@ -72,7 +55,7 @@ func staleCases() []staleCase {
 			for _, s := range []int{1, 2, 4} {
 				for _, pipeline := range []bool{false, true} {
 					for _, peers := range []bool{false, true} {
-						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, halo.FP32, 0})
+						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, halo.FP32})
 					}
 				}
 			}
@@ -88,7 +71,7 @@ func kindOf(n int) gnn.Kind { return gnn.Kinds[(n+n/4+n/16)%len(gnn.Kinds)] }
 func staleValues(cases []staleCase) [][]any {
 	var out [][]any
 	for n, c := range cases {
-		out = append(out, []any{kindOf(n), c.policy, c.local + "," + c.global, c.staleness, c.pipeline, c.peers, c.halo, c.gamma})
+		out = append(out, []any{kindOf(n), c.policy, c.local + "," + c.global, c.staleness, c.pipeline, c.peers, c.halo})
 	}
 	return out
 }
@@ -139,7 +122,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 	var cases []exactCase
 	var values [][]any
 	for n, kind := range kinds(t) {
-		for k, c := range append(staleCases(), dynamicCases()...) {
+		for k, c := range staleCases() {
 			if c.staleness > 1 {
 				continue
 			}
@@ -171,45 +154,6 @@ func TestExactWhateverIsCached(t *testing.T) {
 	}
 }
 
-// Periods that adapt change nothing but which version is used, in the passes of probes too: the weights are those of the plain truth, and so is what probes
-// find.
-func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
-	t.Parallel()
-	const parts, epochs = 3, 48
-	for n, kind := range kinds(t) {
-		for _, c := range []staleCase{{policy: jaca.Paper, local: "50%", global: "30%"}, {policy: jaca.JACA, local: "0", global: "40%", gamma: 0.5, peers: true}} {
-			if (c.gamma > 0) != (n%2 > 0) && !long.Wanted() {
-				continue
-			}
-			c.adapt()
-			p, m := task{share: 0.2}.make(t, kind)
-			m.Layers = 4
-			said, periods := [2]string{}, map[int]bool{}
-			for k := range said {
-				tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
-					o.Epochs, o.Cache = epochs, c.cache(t)
-					o.OnEpoch = func(e EpochStats) error {
-						periods[e.Rung.Period] = true
-						said[k] += fmt.Sprintln(e.Epoch, e.Loss, *e.Rung)
-						return nil
-					}
-				})
-				if k == 1 {
-					replaceByHistory(tr)
-				}
-				said[k] += run(t, tr).WeightsSHA
-			}
-			if said[0] != said[1] {
-				t.Errorf("%s, %v: not as with the rows that the schedule names:\n%s\n%s", kind, c, said[0], said[1])
-			}
-			if len(periods) < 2 {
-				t.Errorf("%s, %v: periods %v: nothing adapted", kind, c, periods)
-			}
-			t.Log(kind, c, periods)
-		}
-	}
-}
-
 // A part may read none of its halo rows in a layer in which others read some.
 func TestPartThatReadsNothing(t *testing.T) {
 	const parts = 3
@@ -232,7 +176,7 @@ func TestPartThatReadsNothing(t *testing.T) {
 		}
 		hashes := map[string]bool{}
 		for _, policy := range []jaca.Policy{jaca.None, jaca.JACA, jaca.Paper} {
-			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, halo.FP32, 0}, {policy, "0", "auto", 0, true, false, halo.FP32, 0}, {policy, "auto", "0", 0, true, false, halo.FP32, 0}} {
+			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, halo.FP32}, {policy, "0", "auto", 0, true, false, halo.FP32}, {policy, "auto", "0", 0, true, false, halo.FP32}} {
 				tr := newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) { o.Epochs, o.Cache = 3, c.cache(t) })
 				hashes[run(t, tr).WeightsSHA] = true
 			}

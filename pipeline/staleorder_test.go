@@ -23,7 +23,7 @@ func TestOrderForStaleRows(t *testing.T) {
 					for _, pipeline := range []bool{false, true} {
 						tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) {
 							o.Epochs = 6
-							o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Pipeline: pipeline}
+							o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 3, Pipeline: pipeline}
 						})
 						for l, order := range tr.plan.Layers {
 							if l > 0 && !kind.Attends() {

@@ -17,25 +17,15 @@ import (
 
 // staleEdits are ways to let rows age over ranks.
 var staleEdits = map[string]func(o *Options){
-	"all": func(o *Options) { o.Cache.Staleness.Bound = 2 },
+	"all": func(o *Options) { o.Cache.Staleness = 2 },
 	"slots": func(o *Options) {
-		o.Cache.Staleness.Bound, o.Cache.Local, o.Cache.Global = 3, jaca.Percent(30), jaca.Percent(30)
+		o.Cache.Staleness, o.Cache.Local, o.Cache.Global = 3, jaca.Percent(30), jaca.Percent(30)
 	},
-	"between": func(o *Options) {
-		o.Cache.Between = &halo.Between{HaloType: halo.Int8, Staleness: jaca.Staleness{Bound: 3}}
+	"int8": func(o *Options) {
+		o.Cache.Staleness, o.Cache.ExactEpochs, o.Cache.HaloType, o.Cache.Global = 2, 3, halo.Int8, jaca.Percent(40)
 	},
-	"later": func(o *Options) {
-		o.Cache.Staleness.Bound, o.Cache.Between = 1, &halo.Between{HaloType: halo.BF16, Staleness: jaca.Staleness{Bound: 4}, Smoothing: 0.5}
-	},
-	"smoothed": func(o *Options) {
-		o.Cache.Staleness.Bound, o.Cache.Smoothing, o.Cache.HaloType, o.Cache.Global = 2, 0.5, halo.Int8, jaca.Percent(40)
-	},
-	"lean": func(o *Options) {
-		o.Cache.ExactEpochs, o.Cache.Between = 2, &halo.Between{Staleness: jaca.Staleness{Bound: 2}, BackwardExact: true}
-	},
-	"dropped": func(o *Options) { o.Cache.ExactEpochs, o.Cache.Staleness.Bound, o.Cache.BackwardExact = 3, 2, true },
 	"slotless": func(o *Options) {
-		o.Cache.Staleness.Bound, o.Cache.Pipeline, o.Cache.Policy = 1, true, jaca.None
+		o.Cache.Staleness, o.Cache.Pipeline, o.Cache.Policy = 1, true, jaca.None
 	},
 }
 
@@ -66,7 +56,7 @@ func (c *farRun) alike(t *testing.T, group string, ranks []Ranks) string {
 func TestStaleRanksTrainAlike(t *testing.T) {
 	turn := 0
 	for _, kind := range kinds(t) {
-		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
+		for _, name := range []string{"all", "slots", "int8", "slotless"} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn++
 				c := staleRun(t, kind, name, turn+turn/8)
@@ -91,26 +81,6 @@ func TestStaleRanksTrainAlike(t *testing.T) {
 	}
 }
 
-// Whatever differs between ranks and inside of them, at ages of 0 the bits are those of one process.
-func TestFreshBetweenRanks(t *testing.T) {
-	for turn, kind := range kinds(t) {
-		c := staleRun(t, kind, "all", turn)
-		c.edit = func(_ *learn.Problem, o *Options) {
-			o.Cache.Policy, o.Cache.Pipeline = jaca.JACA, turn%2 == 1
-			if o.Ranks != nil {
-				o.Cache.Between = &halo.Between{}
-			}
-		}
-		want, err := c.train(t, groupings["1x4"], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.alike(t, "3+1", memoryRanks(t, 2, 5)); got != want[0] {
-			t.Errorf("%s: %s\nin one process %s", kind, got, want[0])
-		}
-	}
-}
-
 // lines keeps what is logged.
 type lines struct {
 	mu   sync.Mutex
@@ -127,7 +97,7 @@ func (l *lines) Write(p []byte) (int, error) {
 func TestStaleRanksResume(t *testing.T) {
 	turn := 0
 	for _, kind := range kinds(t) {
-		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
+		for _, name := range []string{"all", "slots", "int8", "slotless"} {
 			if turn++; (turn+turn/8)%2 > 0 && !kind.Attends() {
 				continue
 			}
@@ -159,11 +129,7 @@ func TestStaleRanksResume(t *testing.T) {
 						t.Errorf("%s from epoch %d: %s\nwithout a stop: %s\n%s", group, epoch, got, want, log.text.String())
 					}
 					other := map[string]string{"2x2": "3+1", "3+1": "1x4", "4x1": "2x2"}[group]
-					notes := 1
-					if name == "between" && other == "1x4" || name == "lean" && other == "1x4" {
-						notes = 0 // no row ages there
-					}
-					if resumed(other, copied(t, dir, epoch)); strings.Count(log.text.String(), "due once more") != notes {
+					if resumed(other, copied(t, dir, epoch)); strings.Count(log.text.String(), "due once more") != 1 {
 						t.Errorf("%s from epoch %d of %s says\n%s", other, epoch, group, log.text.String())
 					}
 				}

@@ -48,7 +48,6 @@ type Trainer struct {
 	// isolation is what isolated parts share; nil: parts are not isolated.
 	isolation *isolation
 	exact     *layered.Evaluator // of parts that take turns, at rank 0; nil: parts evaluate themselves
-	probe     *probe             // compares gradients; nil: the age of rows does not adapt
 	watch     *meet.Watch
 	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
 	gathering atomic.Pointer[string]
@@ -102,16 +101,11 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = put.newReduction(put.division(t.weights.Layers()))
 	put.lockHost()
-	var err error
-	if t.probe, err = put.newProbe(); err != nil {
-		t.Close()
-		return nil, err
-	}
 	if err := put.join(); err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.state = state{State: fit.NewState[learn.Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
+	t.state = state{State: fit.NewState[learn.Metrics]()}
 	if err := t.begin(); err != nil {
 		t.Close()
 		return nil, err
@@ -144,7 +138,7 @@ func (o *Options) validate(p *learn.Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), o.Criterion.Check(p.Classes, p.Targets != nil)}
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
-	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
+	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}

@@ -80,7 +80,7 @@ func TestWeightedPartsAgree(t *testing.T) {
 		still := func(o *Options) { o.Optimizer, o.Epochs, o.Rank = gnn.Optimizer{Kind: gnn.SGD, LR: 1e-30}, 5, nil }
 		want, loss := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), still))
 		for name, c := range map[string]halo.Options{
-			"exact": {}, "kept": {Policy: jaca.JACA}, "stale": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true},
+			"exact": {}, "kept": {Policy: jaca.JACA}, "stale": {Policy: jaca.JACA, Staleness: 2, Pipeline: true},
 		} {
 			size, err := jaca.ParseSize("30%")
 			if err != nil {
@@ -102,7 +102,7 @@ func TestWeightedPartsAgree(t *testing.T) {
 					t.Errorf("%s, %s: loss of epoch %d is %v, want %v", kind, name, e, s.Loss, loss)
 				}
 			}
-			if c.Staleness.Bound > 0 {
+			if c.Staleness > 0 {
 				continue
 			}
 			got, _ := gradients(t, tr)

@@ -74,7 +74,7 @@ func slotFacts(name string, slots []any, of any) []Fact {
 	return []Fact{{name, strings.Join(all, ", ") + " rows"}}
 }
 
-// stalenessFacts returns what a finished run says of the age of rows. What probes found is drawn, not listed.
+// stalenessFacts returns what a finished run says of the age of rows.
 func (r *Run) stalenessFacts() []Fact {
 	if r.Result == nil || !r.stale() {
 		return nil
@@ -95,7 +95,7 @@ func (r *Run) stalenessFacts() []Fact {
 	periods, _ := s["period"].(map[string]any)
 	for _, layer := range slices.Sorted(maps.Keys(periods)) {
 		if p, ok := periods[layer].(float64); ok {
-			f = append(f, Fact{"layer " + layer, "at the end " + refreshed(p)})
+			f = append(f, Fact{"layer " + layer, refreshed(p)})
 		}
 	}
 	return f
@@ -103,10 +103,7 @@ func (r *Run) stalenessFacts() []Fact {
 
 // refreshed says what a refresh period means.
 func refreshed(period float64) string {
-	switch period {
-	case 0:
-		return "refreshed in every epoch and used at once"
-	case 1:
+	if period == 1 {
 		return "refreshed in every epoch"
 	}
 	return fmt.Sprintf("refreshed every %s epochs", written(count, period))

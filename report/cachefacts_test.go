@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What caches did in a finished run stands in words; what probes found is drawn alone.
+// What caches did in a finished run stands in words.
 func TestCacheFacts(t *testing.T) {
 	r := sampleRun(t, 12, true)
 	want := []Fact{{"policy", "jaca"}, {"slots in device memory", "10 of 40, 20 of 50 rows"}, {"slots in host memory", "30 of 60 rows"},
@@ -14,7 +14,7 @@ func TestCacheFacts(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	want = []Fact{{"allowed age", "4 epochs"}, {"oldest row used", "4 epochs"}, {"mean age", "1.500 epochs"},
-		{"layer 1", "at the end refreshed every 4 epochs"}, {"layer 2", "at the end refreshed in every epoch and used at once"}}
+		{"layer 1", "refreshed every 4 epochs"}, {"layer 2", "refreshed every 4 epochs"}}
 	if got := r.stalenessFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

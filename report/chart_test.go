@@ -33,11 +33,6 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 			return []float64{0.75, (local + 100) / all, local / all}
 		},
 		"staleness": func(e Epoch) []float64 { return []float64{4, e.Staleness.number("max_seen"), 1.5} },
-		"period":    func(Epoch) []float64 { return []float64{4, 2} },
-		"harm": func(e Epoch) []float64 {
-			h := object(e.Harm["1"].(map[string]any))
-			return []float64{h.number("rho") / h.number("noise")}
-		},
 	} {
 		d := p.chart(t, id)
 		for k, s := range d.Series {
@@ -58,7 +53,7 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 				}
 			}
 		}
-		if flat := id == "refresh" || id == "period"; flat != p.figures[id].flat {
+		if flat := id == "refresh"; flat != p.figures[id].flat {
 			t.Errorf("%s: flat is %v", id, !flat)
 		} else if !flat {
 			checkPaths(t, id, d, p.figures[id].paths)
@@ -138,18 +133,11 @@ func TestManyEpochs(t *testing.T) {
 // What does not change takes a line, and one epoch is no curve.
 func TestFlatCharts(t *testing.T) {
 	p := pageOf(t, sampleRun(t, 30, true))
-	for id, want := range map[string]string{"refresh": "512\u00a0B", "period": "layer 2 <output>2</output>"} {
+	for id, want := range map[string]string{"refresh": "512\u00a0B"} {
 		f := p.figures[id]
 		if !f.flat || strings.Contains(f.text, "<svg") || !strings.Contains(f.text, want) || !strings.Contains(f.text, "the same all the time") {
 			t.Errorf("%s: %s", id, f.text)
 		}
-	}
-	r := sampleRun(t, 30, true)
-	for i := range r.Epochs {
-		r.Epochs[i].Staleness["period"] = map[string]any{"1": 8.0, "2": 0.0, "3": 8.0}
-	}
-	if f := pageOf(t, r).figures["period"]; !strings.Contains(f.text, "layers 1, 3 <output>8</output>") || !strings.Contains(f.text, "layer 2 <output>0</output>") {
-		t.Errorf("layers of one period have curves of their own: %s", f.text)
 	}
 	if p.figures["loss"].flat || p.figures["staleness"].flat {
 		t.Error("a chart in which something changes is flat")

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
@@ -221,9 +220,6 @@ func (r *Run) lookupChart() *chart {
 	series, colours := r.keyed(lookups, func(e *Epoch, key string) float64 { return e.Cache.number(key) })
 	d := overEpochs("lookups", "Where rows were found", count)
 	d.stacked, d.colours = true, colours
-	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return len(e.Harm) > 0 }) {
-		d.note = "an epoch that probes the harm of stale rows looks every row up twice"
-	}
 	return d.draw(series...)
 }
 
@@ -263,92 +259,4 @@ func (r *Run) stalenessChart() *chart {
 	return d.draw(r.series("bound", func(e *Epoch) float64 { return e.Staleness.number("bound") }),
 		r.series("oldest", func(e *Epoch) float64 { return e.Staleness.number("max_seen") }),
 		r.series("mean", func(e *Epoch) float64 { return e.Staleness.number("mean_seen") }))
-}
-
-// branches returns a curve for every number inside an object of the epochs, called by its keys.
-func (r *Run) branches(of func(*Epoch) any) []points {
-	seen := map[string]bool{}
-	flat := make([]map[string]float64, len(r.Epochs))
-	for i := range r.Epochs {
-		flat[i] = map[string]float64{}
-		flatten("", of(&r.Epochs[i]), flat[i])
-		for key := range flat[i] {
-			seen[key] = true
-		}
-	}
-	var series []points
-	for _, key := range slices.Sorted(maps.Keys(seen)) {
-		p := points{Name: key}
-		for i := range r.Epochs {
-			p.add(float64(r.Epochs[i].Epoch), in(flat[i], key))
-		}
-		series = append(series, p)
-	}
-	return series
-}
-
-// flatten collects the numbers inside v by the path of their keys.
-func flatten(path string, v any, into map[string]float64) {
-	join := func(key string) string {
-		if path == "" {
-			return key
-		}
-		return path + " " + key
-	}
-	switch v := v.(type) {
-	case float64:
-		into[path] = v
-	case map[string]any:
-		for key, x := range v {
-			flatten(join(key), x, into)
-		}
-	case []any:
-		for i, x := range v {
-			flatten(join(fmt.Sprint(i)), x, into)
-		}
-	}
-}
-
-func (r *Run) periodChart() *chart {
-	d := overEpochs("period", "Refresh period", count)
-	d.zero, d.note = true, "epochs between two refreshes of a row; 0: rows are used in the epoch that makes them"
-	return d.draw(ofLayers(r.branches(func(e *Epoch) any { return e.Staleness["period"] }))...)
-}
-
-func (r *Run) harmChart() *chart {
-	d := overEpochs("harm", "Harm of stale rows to gradients", plain)
-	d.zero, d.log, d.note = true, true, "how far stale rows change the gradients of a layer's weights, over how far these change from epoch to epoch: rows may get older up to 0.5 in all layers, and get younger above 1 in any"
-	series := ofLayers(r.branches(func(e *Epoch) any { return e.harm() }))
-	if len(series) == 0 {
-		return nil
-	}
-	return d.draw(series...)
-}
-
-// harm returns, by layer, the multiple of its noise by which stale rows change a gradient.
-func (e *Epoch) harm() map[string]any {
-	times := map[string]any{}
-	for layer, x := range e.Harm {
-		if found, ok := x.(map[string]any); ok {
-			times[layer] = object(found).number("rho") / object(found).number("noise")
-		}
-	}
-	return times
-}
-
-// ofLayers names curves whose keys are numbers of layers. Layers whose curves are equal have one.
-func ofLayers(series []points) []points {
-	var out []points
-	var layers []string
-	for _, p := range series {
-		i := slices.IndexFunc(out, func(o points) bool { return slices.Equal(o.X, p.X) && slices.Equal(o.Y, p.Y) })
-		if i < 0 {
-			out, layers = append(out, p), append(layers, p.Name)
-			out[len(out)-1].Name = "layer " + p.Name
-			continue
-		}
-		layers[i] += ", " + p.Name
-		out[i].Name = "layers " + layers[i]
-	}
-	return out
 }

@@ -27,10 +27,9 @@ type Epoch struct {
 	PartS   []map[string]float64 `json:"part_s"`
 	Bytes   map[string]float64   `json:"bytes"`
 	// What the caches did; nil: there are none. Cache has coverage (a share) and the counts local_hits, global_hits and misses of
-	// the epoch; Staleness the ages bound, max_seen and mean_seen, and period, an object of numbers; Harm, by layer, rho and noise.
+	// the epoch; Staleness the ages bound, max_seen and mean_seen, and period, an object of numbers.
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
-	Harm      object `json:"harm"`
 	// What sampled training has besides: steps, sampled edges, rows of features by where they come from, and seconds by what becomes of a step.
 	Steps       int                `json:"steps"`
 	Edges       int64              `json:"edges"`

@@ -81,7 +81,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	r.Name, r.Result.Dataset, r.Result.Metric, r.Result.Devices[0] = evil, evil, evil, evil
 	r.Settings[1].Value, r.Repeat[0].Command, r.Partition.Parts[0].Device, r.Partition.Stop = evil, evil, evil, evil
 	r.Result.Cache["policy"] = evil
-	r.Epochs[3].Harm[evil] = map[string]any{"rho": 0.5, "noise": 0.5}
+	r.Result.Staleness["period"] = map[string]any{evil: 4.0}
 	var two bytes.Buffer
 	if err := WriteComparison(&two, []Run{r, sampleRun(t, 4, false)}); err != nil {
 		t.Fatal(err)

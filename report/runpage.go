@@ -54,7 +54,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
 	add(r.energySection())
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
-	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.harmChart(), r.stalenessFacts()))
+	add(sectionOf("Staleness", "", r.stalenessChart(), r.stalenessFacts()))
 	add(r.rankSection())
 	add(r.partSection())
 	add(r.dataSection())

@@ -12,7 +12,7 @@ func TestWhatIsDrawn(t *testing.T) {
 	if got := ids(pageOf(t, sampleRun(t, 12, false))); !slices.Equal(got, always) {
 		t.Errorf("without caches %v are drawn, want %v", got, always)
 	}
-	want := append(slices.Clone(always), "coverage", "harm", "lookups", "period", "refresh", "staleness")
+	want := append(slices.Clone(always), "coverage", "lookups", "refresh", "staleness")
 	slices.Sort(want)
 	if got := ids(pageOf(t, sampleRun(t, 12, true))); !slices.Equal(got, want) {
 		t.Errorf("with caches %v are drawn, want %v", got, want)

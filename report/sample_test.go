@@ -28,8 +28,7 @@ func sampleMetrics(t testing.TB, epochs int, caches bool) string {
 		}
 		if caches {
 			line["cache"] = map[string]any{"policy": "jaca", "lookups": 600 + e, "coverage": 0.75, "local_hits": 300 + e, "global_hits": 100, "misses": 200}
-			line["staleness"] = map[string]any{"bound": 4, "auto": true, "max_seen": e % 5, "mean_seen": 1.5, "period": map[string]any{"1": 4, "2": 2}}
-			line["harm"] = map[string]any{"1": map[string]any{"noise": 0.05, "rho": 0.01 * wave}}
+			line["staleness"] = map[string]any{"bound": 4, "max_seen": e % 5, "mean_seen": 1.5, "period": map[string]any{"1": 4, "2": 2}}
 			line["bytes"].(map[string]any)["refresh"] = 512
 			line["device_s"].(map[string]any)["check_cache"] = 0.0001
 		}
@@ -54,7 +53,7 @@ func sampleRun(t testing.TB, epochs int, caches bool) Run {
 	if caches {
 		more = `,"cache":{"policy":"jaca","lookups":800,"coverage":0.75,"local_hits":400,"global_hits":100,"misses":300,
 "capacity":{"local":[10,20],"global":30,"union_local":[40,50],"union_global":60,"slot_bytes":2048}},
-"staleness":{"bound":4,"auto":true,"max_seen":4,"mean_seen":1.5,"period":{"1":4,"2":0}},"harm":{"1":[{"epoch":3,"rho":0.01,"noise":0.5}]}`
+"staleness":{"bound":4,"max_seen":4,"mean_seen":1.5,"period":{"1":4,"2":4}}`
 	}
 	result, err := ReadResult(strings.NewReader(fmt.Sprintf(sampleResult, epochs, more)))
 	if err != nil {

@@ -18,7 +18,7 @@ func TestActivation(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for i, line := range []string{
-		"--model gcn --parts 3 --comm auto --activation elu", "--model sage --parts 2 --storage bf16 --norm none --activation tanh", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2 --activation leaky_relu",
+		"--model gcn --parts 3 --halo-dtype int8 --staleness 8 --activation elu", "--model sage --parts 2 --storage bf16 --norm none --activation tanh", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2 --activation leaky_relu",
 		"--model gat --heads 2 --parts 2 --staleness 3 --pipeline off --activation elu", "--model gatv2 --heads 2 --parts 3 --activation tanh", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1 --activation tanh",
 		"--model sage --batch-size 30 --sampling hopgnn --parts 2 --no-fuse --activation elu", "--model appnp --parts 2 --activation leaky_relu", "--model gcnii --parts 2 --activation tanh --no-fuse",
 	} {

@@ -77,7 +77,7 @@ func (d *anyFlags) draw(path string) {
 	}
 	set("peer", drawn(d, "on", "off"))
 	set("halo-dtype", drawn(d, "fp32", "bf16", "int8"))
-	policy := drawn(d, "jaca", "paper", "fifo", "lru", "sieve", "none")
+	policy := drawn(d, "jaca", "paper", "none")
 	if set("cache", policy); policy != "none" {
 		set("gpu-cache", drawn(d, "auto", "0", "2", "30%"))
 		set("cpu-cache", drawn(d, "auto", "0", "2", "30%"))

@@ -42,7 +42,7 @@ func TestScoresByClass(t *testing.T) {
 		return append([]string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "9", "--eval-every", "2", "--run-dir", dir}, more...)
 	}
 	for name, more := range map[string][]string{
-		"parts": {"--devices", cpus(2)}, "stale": {"--devices", cpus(2), "--comm", "stale"}, "phases": {"--devices", cpus(1), "--isolated=chunks=4,phases=1"},
+		"parts": {"--devices", cpus(2)}, "stale": {"--devices", cpus(2), "--halo-dtype", "int8", "--staleness", "8"}, "phases": {"--devices", cpus(1), "--isolated=chunks=4,phases=1"},
 		"sampled": {"--devices", cpus(2), "--batch-size", "8", "--fanout", "3,3,3"}, "macro": {"--devices", cpus(1), "--metric", "macro-f1"},
 	} {
 		args := args(name, append(more, "--checkpoint-every", "1")...)

@@ -18,7 +18,7 @@ func TestClassWeightsOfRuns(t *testing.T) {
 	}
 	loss := map[string]float64{}
 	for name, more := range map[string][]string{
-		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--comm", "stale"},
+		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--halo-dtype", "int8", "--staleness", "8"},
 		"isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "100", "--fanout", "all,all"},
 	} {
 		r := s.train(append(small("--run-dir", name, "--class-weights", "weights.txt", "--label-smoothing", "0.1", "--dropout", "0", "--hidden", "8"), more...)...)

@@ -21,7 +21,7 @@ func TestClipNorm(t *testing.T) {
 	}
 	first := map[string]float64{}
 	for name, more := range map[string][]string{
-		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "devices": {"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3"}, "stale": {"--devices", "cpu:0,cpu:0", "--comm", "stale"},
+		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "devices": {"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3"}, "stale": {"--devices", "cpu:0,cpu:0", "--halo-dtype", "int8", "--staleness", "8"},
 		"isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "phases": {"--devices", "cpu:0", "--isolated=chunks=4,phases=1"},
 		"sampled": {"--batch-size", "100", "--fanout", "all,all"}, "steps": {"--batch-size", "4", "--fanout", "2,2"},
 	} {

@@ -103,24 +103,19 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 		return append([]string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "12", "--checkpoint-every", "4", "--devices", "cpu:0,cpu:1", "--partitioner", "random"}, more...)
 	}
 	cases := map[string][]string{
-		"one part":        {"--parts", "1"},
-		"one layer":       {"--layers", "1", "--parts", "3"},
-		"no stale layer":  {"--stale-layers", "none"},
-		"fresh layer":     {"--layers", "2", "--model", "sage"},
-		"no edge cut":     {"--partitioner", "multilevel"},
-		"no slots":        {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},
-		"no room":         {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
-		"always exact":    {"--exact-epochs", "12"},
-		"lru, one layer":  {"--layers", "1", "--cache", "lru"},
-		"auto, one layer": {"--layers", "1", "--staleness", "auto", "--exact-epochs", "auto"},
+		"one part":       {"--parts", "1"},
+		"one layer":      {"--layers", "1", "--parts", "3"},
+		"no stale layer": {"--stale-layers", "none"},
+		"fresh layer":    {"--layers", "2", "--model", "sage"},
+		"no edge cut":    {"--partitioner", "multilevel"},
+		"no slots":       {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},
+		"no room":        {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
+		"always exact":   {"--exact-epochs", "12"},
 	}
 	resumed := long.Few(t, slices.Sorted(maps.Keys(cases)), 3)
 	for name, more := range cases {
 		dir := strings.ReplaceAll(name, " ", "-")
-		want := s.train(flags(append([]string{"--staleness", "0", "--exact-epochs", "auto", "--reserve-cpu", "0"}, more[:len(more):len(more)]...)...)...)
-		if slices.Contains(more, "--staleness") {
-			want = s.train(flags(append(more[:len(more):len(more)], "--staleness", "0")...)...)
-		}
+		want := s.train(flags(append([]string{"--staleness", "0", "--reserve-cpu", "0"}, more[:len(more):len(more)]...)...)...)
 		_, stderr, code := s.run(append([]string{"train", "--run-dir", dir}, flags(append([]string{"--staleness", "4"}, more...)...)...)...)
 		if code != 0 || !strings.Contains(stderr, "has no effect here") {
 			t.Errorf("%s: exit code %d, %s", name, code, stderr)
@@ -181,10 +176,8 @@ func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{
 		{"--model", "gat", "--staleness", "2", "--stale-layers", "1"},
-		{"--model", "gat", "--comm", "auto", "--stale-layers", "1", "--epochs", "23"},
-		{"--comm", "stale"},
-		{"--model", "gat", "--staleness", "3", "--halo-backward", "warmup", "--halo-dtype", "int8"},
-		{"--model", "gcn", "--staleness", "2", "--smoothing", "0.5", "--stale-layers", "1"},
+		{"--halo-dtype", "int8"},
+		{"--halo-dtype", "int8", "--staleness", "8", "--stale-layers", "wide", "--epochs", "23"},
 	} {
 		a, b := fmt.Sprint("a", n), fmt.Sprint("b", n)
 		args := small(append([]string{"--run-dir", a, "--devices", "cpu:0,cpu:1"}, more...)...)
@@ -193,54 +186,5 @@ func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 		if got := s.train("--config", a+"/config.yaml", "--run-dir", b, "--quiet", "--json"); got.SHA256 != want.SHA256 {
 			t.Errorf("%v: weights %s, again %s", more, want.SHA256, got.SHA256)
 		}
-	}
-}
-
-// A level of communication changes nothing where there is one part, and says so in one note.
-func TestLevelWithOnePart(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
-	flags := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "12", "--devices", "cpu:0"}
-	want := s.train(flags...)
-	for _, level := range []string{"encoded", "stale", "lean"} {
-		_, stderr, code := s.run(append([]string{"train", "--run-dir", level, "--comm", level}, flags...)...)
-		if code != 0 || strings.Count(stderr, "has no effect") != 1 || !strings.Contains(stderr, "note: --comm "+level+" has no effect with one part") {
-			t.Errorf("%s: exit code %d, %s", level, code, stderr)
-		}
-		if got, err := runfolder.Dir(s.path(level)).ReadResult(); err != nil || got.SHA256 != want.SHA256 {
-			t.Errorf("%s: %+v, exact weights %s; %v", level, got, want.SHA256, err)
-		}
-	}
-}
-
-// Runs at every level are repeated by their config file, resumed and used: weights are the same.
-func TestLevelsAreRunsLikeOthers(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
-	seen := map[string]string{}
-	for _, level := range []string{"encoded", "stale", "stale --staleness 3", "lean"} {
-		dir := strings.ReplaceAll(level, " ", "")
-		want := s.train(append([]string{"--run-dir", dir, "--dataset", "ok.npz", "--hidden", "32", "--epochs", "30", "--checkpoint-every", "11", "--devices", "cpu:0,cpu:1",
-			"--partitioner", "random", "--layers", "3", "--comm"}, strings.Fields(level)...)...)
-		if was, ok := seen[want.SHA256]; ok {
-			t.Errorf("%s has the weights of %s", level, was)
-		}
-		seen[want.SHA256] = level
-		if again := s.train("--run-dir", dir+"2", "--config", dir+"/config.yaml"); again.SHA256 != want.SHA256 {
-			t.Errorf("%s: repeated: weights %s, want %s", level, again.SHA256, want.SHA256)
-		}
-		s.predict("--run", dir)
-		s.unfinished(dir)
-		if r := s.train("--resume", dir); r.SHA256 != want.SHA256 {
-			t.Errorf("%s: resumed: weights %s, want %s", level, r.SHA256, want.SHA256)
-		}
-	}
-	for _, other := range []string{"stale", "lean", "exact"} { // the flag that was given is named, not what it stands for
-		s.fails(term.ExitUsage, []string{"drop --comm, or"}, "train", "--resume", "stale--staleness3", "--comm", other)
-	}
-	if _, stderr, _ := s.run("train", "--run-dir", "exact", "--dataset", "ok.npz", "--epochs", "2", "--devices", "cpu:0,cpu:1", "--comm", "stale", "--exact-epochs", "2"); !strings.Contains(stderr, "note: --comm stale makes no row stale here: no row") {
-		t.Errorf("exact epochs only: %s", stderr)
 	}
 }

@@ -18,8 +18,8 @@ func TestResumeForMoreEpochs(t *testing.T) {
 		note  string // why weights are others; "": they are not
 	}{
 		"full-batch":      {"--parts 2 --schedule constant,warmup=3", ""},
-		"stale":           {"--parts 3 --staleness 2 --exact-epochs 4 --comm stale --pipeline on", ""},
-		"encoded":         {"--parts 3 --comm encoded", ""},
+		"stale":           {"--parts 3 --staleness 2 --exact-epochs 4 --halo-dtype int8 --stale-layers wide", ""},
+		"encoded":         {"--parts 3 --halo-dtype int8", ""},
 		"sampled":         {"--batch-size 16 --parts 2", ""},
 		"steps":           {"--schedule step,every=4", ""},
 		"patience":        {"--patience 1 --eval-every 1 --lr 1", ""},

@@ -18,7 +18,7 @@ func TestMetric(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	ways := map[string][]string{
-		"one part": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--comm", "stale"},
+		"one part": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--halo-dtype", "int8", "--staleness", "8"},
 		"isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "phases": {"--devices", "cpu:0", "--isolated=chunks=4,phases=1"}, "sampled": {"--batch-size", "8", "--fanout", "3,3", "--epochs", "3"},
 	}
 	for i, name := range slices.Sorted(maps.Keys(ways)) {

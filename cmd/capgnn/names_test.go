@@ -32,7 +32,7 @@ func TestDidYouMean(t *testing.T) {
 		{"--version", []string{"--versoin"}},
 		{"sage", []string{"train", "--dataset", "ok.npz", "--model", "SAGe"}},
 		{"adam", []string{"train", "--dataset", "ok.npz", "--optimizer", "adamv", "--model", "gcn"}},
-		{"sieve", []string{"train", "--dataset", "ok.npz", "--cache", "seive"}},
+		{"paper", []string{"train", "--dataset", "ok.npz", "--cache", "papre"}},
 		{"multilevel", []string{"partition", "--dataset", "ok.npz", "--partitioner", "multi"}},
 		{"epochs", []string{"train", "--config", "typo.yaml"}},
 		{"reddit-like", []string{"data", "synth", "redit-like", "--out", "x"}},

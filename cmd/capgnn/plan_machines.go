@@ -132,11 +132,11 @@ func machineAdvice(p *training.MachinePlan) string {
 	}
 	switch {
 	case p.Best == 1 && p.Encoded:
-		all = append(all, "stay on one, with --comm encoded")
+		all = append(all, "stay on one, with --halo-dtype int8")
 	case p.Best == 1:
 		all = append(all, "stay on one")
 	case p.Encoded:
-		all = append(all, fmt.Sprintf("take %d machines with --comm encoded: %sx of one", p.Best, number.Ratio.Text(p.Counts[0].EpochS / *best.EncodedS)))
+		all = append(all, fmt.Sprintf("take %d machines with --halo-dtype int8: %sx of one", p.Best, number.Ratio.Text(p.Counts[0].EpochS / *best.EncodedS)))
 	default:
 		all = append(all, fmt.Sprintf("take %d machines: %sx of one", p.Best, number.Ratio.Text(best.Speedup)))
 	}

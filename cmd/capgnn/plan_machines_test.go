@@ -26,7 +26,7 @@ func TestPlanMachines(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for _, net := range []string{"1Mbit/s", "1Gbit/s", "10Gbit/s,0s", "1000Gbit/s,0s"} {
-		for _, more := range [][]string{{}, {"--model", "sage", "--comm", "encoded"}, {"--isolated"}} {
+		for _, more := range [][]string{{}, {"--model", "sage", "--halo-dtype", "int8"}, {"--isolated"}} {
 			m := s.planOver(append(more, "--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2", "--net", net)...)
 			if len(m.Counts) != 2 || m.Best < 1 || m.Best > 2 || m.Counts[0].Pairs != nil || len(m.Counts[1].Pairs) != 2 || len(m.Counts[1].Devices) != 4 {
 				t.Fatalf("%s %v: %+v", net, more, m)

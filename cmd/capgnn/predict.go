@@ -20,7 +20,6 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu/host/kernel"
 	"capgnn/internal/atomicfile"
-	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
@@ -114,10 +113,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
 		return nil, err
 	}
-	p.Config.Comm = runfolder.CommExact
-	p.Config.Set("staleness", jaca.Staleness{}.String()) // no row is old here, and nothing may be asked of old ones
-	p.Config.Set("smoothing", "0")
-	p.Config.Set(runfolder.HaloBackward, runfolder.HaloBackwardAlways)
+	p.Config.Staleness = 0 // no row is old here, and nothing may be asked of old ones
 	p.Config.Set(runfolder.StaleLayers, runfolder.LayersAuto)
 	if err := p.Config.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.Folder, err)

@@ -65,12 +65,6 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "run folder", args: []string{"--run-dir", "ok.npz/run"}, want: []string{"rank 0 (host "}},
 		{name: "run there", args: []string{"--run-dir", "."}, make: func(s *sandbox) { s.put("config.yaml", []byte("lr: 1\n")) }, want: []string{"--run-dir . already holds a run"}},
 		{name: "lost data", own: map[int][]string{1: {"--dataset", "nowhere.npz"}}, want: []string{"rank 1 (host "}},
-		{name: "staleness by harm", args: []string{"--staleness", "auto"}, want: []string{"--staleness auto chooses ages in one process: over several ranks give a number of epochs, or --comm stale"}},
-		{name: "adaptive staleness", args: []string{"--comm", "auto"}, want: []string{"--comm auto chooses ages in one process: over several ranks give a number of epochs, or --comm stale"}},
-		{name: "staleness by drift", args: []string{"--staleness", "auto:0.1"}, want: []string{"--comm auto"}},
-		{name: "stale settings", args: []string{"--config", "stale.yaml"}, make: func(s *sandbox) { s.put("stale.yaml", []byte("staleness: auto\n")) }, want: []string{"--staleness auto chooses ages in one process"}},
-		{name: "fresher between ranks", args: []string{"--staleness", "4", "--staleness-net", "2"}, want: []string{"rows between ranks would be at most 2 epochs old, others 4"}},
-		{name: "dynamic cache", args: []string{"--cache", "lru"}, want: []string{"--cache lru works within one process: over several ranks choose jaca or none"}},
 		{name: "does not fit", own: map[int][]string{1: {"--devices", "cpu:0,mem=1KiB"}}, want: []string{"rank 1 (host "}, code: term.ExitDoesNotFit},
 	} {
 		t.Run(tc.name, func(t *testing.T) { t.Parallel(); tc.check(t) })

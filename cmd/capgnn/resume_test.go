@@ -15,12 +15,10 @@ import (
 // TestResumeNamesWhatWasGiven: flags beside --resume that change the run are named as the user gave them, not what follows from them.
 func TestResumeNamesWhatWasGiven(t *testing.T) {
 	for _, tc := range []struct{ run, flags, want string }{
-		{"staleness: 4", "--comm stale", "drop --comm"},
-		{"comm: stale\nstaleness: 4", "--comm stale", "drop --comm"},
-		{"comm: stale", "--staleness 4", "drop --staleness"},
-		{"comm: stale", "--comm encoded", "drop --comm"},
-		{"comm: lean", "--comm stale --halo-backward always", "drop --comm --halo-backward"},
-		{"comm: stale", "--comm stale --staleness 8", ""},
+		{"staleness: 4", "--staleness 8", "drop --staleness"},
+		{"staleness: 8\nhalo-dtype: int8", "--staleness 8 --halo-dtype bf16", "drop --halo-dtype"},
+		{"staleness: 8\nhalo-dtype: int8", "--staleness 8", ""},
+		{"partitioner: multilevel", "--isolated", "drop --isolated"},
 	} {
 		was := runfolder.Default()
 		if err := runfolder.ParseConfig([]byte(tc.run), &was); err != nil {

@@ -20,7 +20,7 @@ func TestSchedule(t *testing.T) {
 		return all
 	}
 	for name, more := range map[string][]string{
-		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--comm", "stale"},
+		"one": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "stale": {"--devices", "cpu:0,cpu:0", "--halo-dtype", "int8", "--staleness", "8"},
 		"isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "phases": {"--devices", "cpu:0", "--isolated=chunks=4,phases=1"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
 	} {
 		s.train(append(small("--run-dir", name, "--schedule", "cosine,warmup=3", "--lr", "0.04", "--hidden", "8"), more...)...)

@@ -242,9 +242,6 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 			implied = append(implied, "--"+o.Name)
 		}
 	}
-	if changed == nil && implied != nil && slices.Contains(given, "comm") { // the level of the run, beside which the run had other flags
-		changed = []string{"--comm"}
-	}
 	if slices.Equal(changed, []string{"--epochs"}) {
 		return fewerEpochs(d, c.String("epochs"), was.Epochs)
 	}

@@ -93,17 +93,8 @@ func TestWrongUsage(t *testing.T) {
 		{"--reserve-gpu", with("--reserve-gpu", "5")},
 		{"--reserve-cpu", with("--reserve-cpu", "20%")},
 		{"--cache-topk", with("--cache-topk", "-1")},
-		{"--cache-bypass", with("--cache-bypass", "1.5")},
-		{"--cache-bypass", with("--cache-bypass", "0.5", "--comm", "auto")},
-		{"--cache lru", with("--cache", "lru", "--staleness", "auto")},
 		{"--staleness", with("--staleness", "17")},
-		{"--comm auto", with("--staleness", "auto:0.1,8")},
-		{"--comm auto", with("--comm", "auto", "--cache", "sieve")},
-		{"--pipeline off", with("--comm", "auto", "--pipeline", "off")},
-		{"--halo-backward", with("--comm", "auto", "--halo-backward", "warmup")},
-		{"--batch-size", with("--comm", "auto", "--batch-size", "16")},
 		{"--pipeline", with("--pipeline", "maybe")},
-		{"--pipeline off", with("--pipeline", "on", "--cache", "fifo", "--staleness", "1")},
 		{"--peer", with("--peer", "yes")},
 		{"--halo-dtype", with("--halo-dtype", "fp8")},
 		{"rtx9999", with("--devices", "sim:rtx9999")},
@@ -142,13 +133,13 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// Flags that take one of a few values refuse an empty one, but --comm-net and --devices, where it stands for what holds without them. In a config file an empty norm or activation is the default.
+// Flags that take one of a few values refuse an empty one, but --devices, where it stands for what holds without them. In a config file an empty norm or activation is the default.
 func TestEmptyChoices(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for _, name := range []string{"edges", "standardize", "features", "self-loops", "model", "norm", "jk", "activation", "optimizer", "metric", "best-by", "sampling", "partitioner", "objective", "cost", "prune-score", "order", "storage",
-		"comm", "cache", "halo-backward", "pipeline", "peer", "halo-dtype"} {
+		"cache", "pipeline", "peer", "halo-dtype"} {
 		s.fails(term.ExitUsage, []string{"--" + name, `""`}, "train", "--dataset", "ok.npz", "--quiet", "--"+name, "")
 	}
 	for _, name := range []string{"edges", "standardize", "features"} {
@@ -162,7 +153,7 @@ func TestEmptyChoices(t *testing.T) {
 		t.Error("wrong usage left run folders")
 	}
 	plain := s.train(small("--run-dir", "plain", "--epochs", "1")...)
-	if err := os.WriteFile(s.path("empty.yaml"), []byte("dataset: ok.npz\nnorm: \"\"\nactivation: \"\"\ncomm-net: \"\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(s.path("empty.yaml"), []byte("dataset: ok.npz\nnorm: \"\"\nactivation: \"\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.train("--config", "empty.yaml", "--hidden", "16", "--layers", "2", "--epochs", "1", "--run-dir", "file"); r.SHA256 != plain.SHA256 {

@@ -26,7 +26,7 @@ func TestWeightDecayOfGroups(t *testing.T) {
 	}
 	started := weights("start", "--epochs", "0")
 	for name, how := range map[string][]string{
-		"one": nil, "devices": {"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3"}, "stale": {"--devices", "cpu:0,cpu:0", "--comm", "stale"},
+		"one": nil, "devices": {"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3"}, "stale": {"--devices", "cpu:0,cpu:0", "--halo-dtype", "int8", "--staleness", "8"},
 		"isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "phases": {"--isolated=chunks=4,phases=4"}, "sampled": {"--batch-size", "100", "--fanout", "2,2,2"},
 	} {
 		without, with := weights(name, how...), weights(name+"-with", append(how, "--weight-decay", "0.25,convs=0.5,convs.1.bias=0,norms.0=0.125")...)

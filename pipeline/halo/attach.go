@@ -21,7 +21,6 @@ type attachment struct {
 	ep   *Endpoint
 	ways map[int]*departure // to other ranks, by rank
 	seen map[int]*int64     // by owner at another rank: the last message in the area for rows that are used at once that the part has gone by
-	lag  bool               // some rows that cross are used in the epoch behind the one that made them, and no others are
 }
 
 // Attach puts the side of a part of this process of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
@@ -30,8 +29,6 @@ func (p *Plan) Attach(part int) (train, eval *Exchange) {
 	k := part - p.Cuts.Whole.Own.Lo
 	a := &attachment{Plan: p, ep: p.Ends[k], seen: map[int]*int64{}}
 	a.ways = a.departures()
-	lags := func(l *traffic) bool { return l.pipelined }
-	a.lag = slices.ContainsFunc(p.beyond[0], lags) && !slices.ContainsFunc(p.training, lags)
 	train, eval = a.halos()
 	p.sides[k] = train
 	return train, eval
@@ -68,15 +65,6 @@ func (t *traffic) sendRows(part int) (all, usual int) {
 	return all, usual + n[0]
 }
 
-// ownRows returns the most rows that a part sends for the next epoch.
-func (t *traffic) ownRows(part int) int {
-	all, usual := t.sendRows(part)
-	if t.adaptive {
-		return all
-	}
-	return usual
-}
-
 // halos returns the exchanges of training and evaluation of the part, in place on its device.
 func (a *attachment) halos() (train, eval *Exchange) {
 	i := a.ep.Part
@@ -108,8 +96,6 @@ func (a *attachment) halos() (train, eval *Exchange) {
 		eval.relays, eval.of[l.ID] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
-	a.smoothings(train)
-	a.assemblies(train, shared)
 	a.landings(train, false)
 	if a.beyond[0] != nil {
 		a.landings(train, true)
@@ -123,10 +109,10 @@ func (a *attachment) halos() (train, eval *Exchange) {
 // relay returns the part's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.ep.Part
-	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: a.ep.Fresh[0] != nil && !l.across && a.soon(l), net: a.Net}
+	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: a.ep.Fresh[0] != nil && !l.across && l.periods != nil && l.pipelined && !l.ages, net: a.Net}
 	mine := &l.readers[i]
 	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), areas: [2]uint32{a.area(l, i, false), a.area(l, i, true)}, leaving: a.leavings(l)},
-		receiver: receiver{side: s, mine: mine, bound: a.boundOf(l), pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
+		receiver: receiver{side: s, mine: mine, bound: a.Staleness, pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
 	r.now.queue, r.renewal.queue, r.ahead.queue = a.ep.Local, a.ep.Local, a.ep.Prefetch
 	if r.fresh {
 		r.now.queue = a.ep.Fresh[0]
@@ -134,7 +120,6 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	if l.across { // brought behind what the part waits for on the host
 		r.renewal.queue = a.ep.Prefetch
 	}
-	r.way = r
 	list := a.sendList(r)
 	for range 1 + l.classes {
 		made := make([]int, len(r.mine.owners))
@@ -193,19 +178,6 @@ func (a *attachment) sendList(r *relay) []int32 {
 	return list
 }
 
-// soon reports whether rows of an exchange are used in the epoch that makes them, beside others that have an epoch of time.
-func (a *attachment) soon(l *traffic) bool {
-	return l.periods != nil && (l.pipelined && !l.ages || !l.pipelined && a.lag)
-}
-
-// boundOf returns how old rows of an exchange may be, in epochs.
-func (a *attachment) boundOf(l *traffic) int {
-	if l.across {
-		return a.across().Staleness.Bound
-	}
-	return a.Staleness.Bound
-}
-
 // sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
 func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
 	own = make([]*sendBuffer, len(training))
@@ -226,7 +198,8 @@ func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendB
 		if !l.pipelined {
 			continue
 		}
-		own[k] = a.sendBuffer(1, l.wireRow()*gpu.Bytes(l.ownRows(i)), l)
+		_, usual := l.sendRows(i)
+		own[k] = a.sendBuffer(1, l.wireRow()*gpu.Bytes(usual), l)
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
@@ -275,7 +248,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	var local gpu.Bytes // of slots
 	bases := make([]gpu.Bytes, len(train.relays))
 	for _, k := range widestFirst(train.relays) {
-		if r := train.relays[k]; !r.holds() {
+		if r := train.relays[k]; !r.keeps {
 			bases[k] = local
 			local += (r.rowBytes(r.mine.rows[0]) + slotAlign - 1) / slotAlign * slotAlign
 		}
@@ -284,7 +257,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	turn := make([]int, len(train.relays))
 	for k, r := range train.relays {
 		turn[k] = (slices.Index(train.turns, r) + 1) % 2 // the first turn's is not the place that evaluation uses
-		if !r.holds() {
+		if !r.keeps {
 			halves[turn[k]] = max(halves[turn[k]], r.transientBytes())
 		}
 	}
@@ -294,7 +267,7 @@ func (a *attachment) place(train, eval *Exchange) {
 	at := [2]gpu.Bytes{local, local + (halves[0]+slotAlign-1)/slotAlign*slotAlign}
 	buf := a.ep.Memory.Alloc(at[1]+halves[1], "halo rows")
 	for k, r := range train.relays {
-		if r.holds() {
+		if r.keeps {
 			rows := max(len(r.mine.ids), r.mine.total())
 			r.hold(a.ep.Memory.Alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
 			r.halo.Rows = rows
@@ -322,9 +295,6 @@ func widestFirst(relays []*relay) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relays[b].rowBytes(1), relays[a].rowBytes(1)) })
 	return order
 }
-
-// holds reports whether the halo matrix is memory of the exchange alone.
-func (r *receiver) holds() bool { return r.keeps && r.dynamic == nil }
 
 // slotAlign is the alignment of the first row of an exchange, in bytes.
 const slotAlign = 64
@@ -385,7 +355,7 @@ type Placement struct {
 func (x *Exchange) Placements() []Placement {
 	var all []Placement
 	for _, r := range x.relays {
-		all = append(all, Placement{ID: r.ID, Halo: r.way.matrix(), Row: r.rowOf(), Inner: r.inner})
+		all = append(all, Placement{ID: r.ID, Halo: r.halo, Row: r.rowOf(), Inner: r.inner})
 	}
 	return all
 }

@@ -12,21 +12,15 @@ import (
 // cacheExchanges returns the exchanges whose rows may have slots.
 func (c *Config) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
-	near, far := c.scopes()
-	all := c.exchangesOf(near)
-	others := all
-	if far.across {
-		others = c.exchangesOf(far)
-	}
-	for k, l := range all {
-		if l.ages || others[k].ages {
+	near, _ := c.scopes()
+	for _, l := range c.exchangesOf(near) {
+		if l.ages {
 			cut := c.Cuts.At(l.Layer)
 			x := jaca.NewExchange(cut, l.Layer, l.Dir, l.rowBytes(1))
 			if l.returned {
 				x = jaca.ExchangeOf(returns(cut), l.Layer, l.Dir, l.rowBytes(1))
-				x.Vertices = verticesOf(cut)
 			}
-			x.WireBytes = max(l.wireRow(), others[k].wireRow())
+			x.WireBytes = l.wireRow()
 			out = append(out, x)
 		}
 	}
@@ -36,7 +30,7 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 // planCaches gives rows their slots, as many as memory leaves room for.
 func (p *Plan) planCaches(schedules *periods) error {
 	var err error
-	if p.caches, p.tables, err = p.buildCaches(p.cacheExchanges(), p.memory(), schedules.largest()); err == nil {
+	if p.caches, p.tables, err = p.buildCaches(p.cacheExchanges(), p.memory(), schedules.fixed.Period); err == nil {
 		caps := &p.caches.Capacities
 		p.Log.Info("caches planned", "policy", string(p.caches.Policy), "local slots", fmt.Sprint(caps.Local), "global slots", caps.Global)
 	}
@@ -44,9 +38,9 @@ func (p *Plan) planCaches(schedules *periods) error {
 }
 
 // buildCaches gives rows of exchanges slots: as many as recorded, else by the options and memory, which counts as endless where it is
-// zero. periods are those of rows that stay in a rank, and of those that cross. Each rank's parts get slots by themselves; all ranks have room for as many
+// zero. Each rank's parts get slots by themselves; all ranks have room for as many
 // rows in host memory. The plan is that of this rank, tables are those of all.
-func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [2]int) (*jaca.Plan, [][]*jaca.Table, error) {
+func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, [][]*jaca.Table, error) {
 	fresh := c.policy() == jaca.JACA && !c.ages() // every row moves in every epoch
 	if m.Local, m.Global = c.Local, c.Global; fresh && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0)
@@ -55,7 +49,7 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [
 		m = jaca.Memory{}
 	}
 	m.TopK = c.TopK
-	readBy, crossings := c.byRank(exchanges, periods[1])
+	readBy, crossings := c.byRank(exchanges)
 	caps, err := capacities(readBy, crossings, m)
 	if err != nil {
 		return nil, nil, err
@@ -66,10 +60,7 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [
 	case fresh && c.Global == (jaca.Size{}):
 		caps.Global = min(caps.Global, sharedRows(exchanges)) // others are copied to the host once in any case
 	}
-	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: periods[0], Seed: c.Seed}
-	if o.Policy == jaca.Degree {
-		o.Degree = [2][]int32{c.Cuts.Whole.OutDegree, c.Cuts.Whole.InDegree}
-	}
+	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: period}
 	var own *jaca.Plan
 	var tables [][]*jaca.Table
 	for rank, exchanges := range readBy {
@@ -86,7 +77,7 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [
 }
 
 // byRank returns exchanges as the parts of each rank see them, and which of their rows cross.
-func (c *Config) byRank(exchanges []jaca.Exchange, period int) (readBy [][]jaca.Exchange, crossings []*jaca.Crossing) {
+func (c *Config) byRank(exchanges []jaca.Exchange) (readBy [][]jaca.Exchange, crossings []*jaca.Crossing) {
 	near, _ := c.scopes()
 	if near.ranks == nil {
 		return [][]jaca.Exchange{exchanges}, []*jaca.Crossing{nil}
@@ -96,7 +87,7 @@ func (c *Config) byRank(exchanges []jaca.Exchange, period int) (readBy [][]jaca.
 		for i := range exchanges {
 			some = append(some, exchanges[i].ReadBy(rank, near.ranks))
 		}
-		x := &jaca.Crossing{Rank: rank, Of: near.ranks, Period: period}
+		x := &jaca.Crossing{Rank: rank, Of: near.ranks}
 		if c.Pairs != nil {
 			x.Seconds = c.Pairs[rank]
 		}
@@ -166,11 +157,6 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
 		return err
 	}
-	for _, l := range exchanges {
-		if l.dynamic != nil {
-			total += hostmem.SlotsCost(l.dynamic.GlobalSlots(), int64(l.wireRow()))
-		}
-	}
 	if total == 0 {
 		return nil
 	}
@@ -181,13 +167,6 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	p.region = r
 	if why := r.Unlocked(); why != nil {
 		p.Log.Warn("the global cache is not page-locked", "why", why)
-	}
-	for _, l := range exchanges {
-		if l.dynamic != nil {
-			if l.dynamic.Slots, err = r.Slots(l.ID.String(), l.dynamic.GlobalSlots(), int64(l.wireRow())); err != nil {
-				return err
-			}
-		}
 	}
 	return each(func(l *traffic, class, owner int, size int64) error {
 		if l.blocks == nil {

@@ -41,15 +41,12 @@ func (x *crossing) rowsOf(blocks []int) int {
 }
 
 // most returns the most rows of a message, and of one behind the first.
-func (x *crossing) most(adaptive bool) (all, usual int) {
+func (x *crossing) most() (all, usual int) {
 	for b := range x.direct {
 		n := len(x.direct[b]) + len(x.shared[b])
 		if all += n; b > 0 {
 			usual = max(usual, n)
 		}
-	}
-	if adaptive {
-		return all, all
 	}
 	return all, usual + len(x.direct[0])
 }
@@ -164,7 +161,7 @@ func (p *Plan) Crosses(from, epoch int) (bytes int) {
 	for _, t := range p.beyond[0] {
 		for o := range t.crossings {
 			x := t.crossingTo(p.Net.Rank(), o)
-			if x == nil || p.rank(o) != from || t.skips(epoch) {
+			if x == nil || p.rank(o) != from {
 				continue
 			}
 			rows := x.rowsOf(t.due(epoch))
@@ -211,7 +208,7 @@ func (p *Plan) Areas() []Area {
 		for o := range t.crossings {
 			for k := range t.crossings[o] {
 				x := &t.crossings[o][k]
-				all, usual := x.most(t.adaptive)
+				all, usual := x.most()
 				if add(t, o, x.rank, false, all); t.pipelined {
 					add(t, o, x.rank, true, usual)
 				}

@@ -7,7 +7,7 @@
 // Parts may be of several processes, called ranks. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all
 // make one plan. Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
 //
-// Rows go to another rank over a Net. They have exchanges of their own, with their own schedule and encoding, that fill the same halo matrices (relay.beyond).
+// Rows go to another rank over a Net. They have exchanges of their own that fill the same halo matrices (relay.beyond).
 // What a part sends to a rank in one exchange and epoch is a message: the rows of the blocks that are due, each once, however many parts there read it. The owner
 // packs it on its device, copies it to the host in pieces on queue out, and sends each. It arrives in an area, pinned memory that all parts of that rank pick
 // their rows from; rows with a global slot are copied from there into the rank's global cache, by the part that reads the message first. There is an area for each
@@ -21,8 +21,7 @@
 //
 // Inside: traffic is which rows one layer moves in one direction between all parts; a relay is one part's side of it, a sender and a
 // receiver. A send buffer holds packed rows until all readers have copied them. A shipment is the message that tells a reader where its
-// rows are; a lane carries it from owner to reader. Periods own the schedules by which rows are refreshed. Dynamic policies (fifo, lru,
-// sieve) are in agenda.go, dynamic.go and package dynamic.
+// rows are; a lane carries it from owner to reader. Periods own the schedules by which rows are refreshed.
 //
 // # Contract
 //
@@ -40,7 +39,7 @@
 // cache); prefetch brings rows that have no slot just before they are used; out takes rows to the host: into the global cache, or to memory
 // from which a reader without peer access takes them. All are bounded and in order. See Exchange for what happens when.
 //
-// Rows that cannot be used as they come, since they are encoded or are mixed with kept ones, land in memory of their own; the compute queue makes halo rows
+// Rows that cannot be used as they come, since they are encoded, land in memory of their own; the compute queue makes halo rows
 // of them just before it reads them (inlet). So queues that bring rows only copy.
 //
 // # Source
@@ -56,10 +55,9 @@
 //	p, err := halo.NewPlan(c)
 //	training, evaluation := p.Attach(part)  // of every part
 //	p.Join()                                // over ranks, when all know of p.Areas
-//	err = p.BeginEpoch(epoch)               // of all
 //	training.BeginEpoch(q)
 //	training.Begin(q, layer, gnn.Forward, rows)
 //	rows = training.Wait(q, layer, gnn.Forward)
 //	training.EndEpoch(q)
-//	p.EndEpoch(epoch, loss, nil)
+//	p.EndEpoch(epoch)
 package halo

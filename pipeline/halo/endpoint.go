@@ -30,7 +30,6 @@ type Endpoint struct {
 
 	stats    jaca.Stats    // of training, since they were taken
 	checking time.Duration // the same: in which schedules and versions were looked up
-	mixing   [2]gpu.Buffer // where fresh and kept rows lie as FP32 while they are mixed, of the compute queue
 	staged   gpu.Bytes     // of the host's memory, for rows on their way
 }
 

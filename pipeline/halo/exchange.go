@@ -111,7 +111,7 @@ func (x *Exchange) refill(r *relay, epoch int, read gpu.Event) {
 	case m < 0:
 	case m+2 < len(x.turns):
 		x.prefetch(x.turns[m+2], epoch, read)
-	case m%2 == 0 && !r.probing():
+	case m%2 == 0:
 		x.prefetchNextEpoch(epoch+1, read)
 	}
 }
@@ -136,12 +136,10 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	if x.lags {
 		x.takeAhead(r.index+1, epoch, q.Record())
 	}
-	if b := r.beyond; b != nil && !b.skips(epoch) { // the longer way first
+	if b := r.beyond; b != nil { // the longer way first
 		b.begin(q, x.leaves, rows, epoch)
 	}
-	if !r.skips(epoch) {
-		r.way.begin(q, x.shared, rows, epoch)
-	}
+	r.begin(q, x.shared, rows, epoch)
 	x.packed = q.Record()
 }
 
@@ -149,16 +147,9 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[ID{layer, dir}]
 	epoch := x.clock()
-	if r.skips(epoch) {
-		return gpu.Matrix{}
-	}
-	m := r.way.wait(q, x.packed, epoch)
-	switch b := r.beyond; {
-	case b == nil:
-	case b.skips(epoch):
-		b.without(q)
-	default:
-		b.wait(q, x.packed, epoch)
+	m := r.wait(q, x.packed, epoch)
+	if r.beyond != nil {
+		r.beyond.wait(q, x.packed, epoch)
 	}
 	return m
 }

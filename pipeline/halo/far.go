@@ -66,7 +66,7 @@ func (a *attachment) departures() map[int]*departure {
 			if size[x.rank] == 0 {
 				order = append(order, x.rank)
 			}
-			all, _ := x.most(t.adaptive)
+			all, _ := x.most()
 			size[x.rank] = max(size[x.rank], t.wireRow()*gpu.Bytes(all))
 		}
 	}
@@ -83,7 +83,7 @@ func (a *attachment) leavings(t *traffic) (all []leaving) {
 		x := &t.crossings[a.ep.Part][k]
 		l := leaving{crossing: x, once: a.ways[x.rank]}
 		if t.pipelined {
-			_, usual := x.most(t.adaptive)
+			_, usual := x.most()
 			l.later = a.departure(x.rank, t.wireRow()*gpu.Bytes(usual))
 		}
 		all = append(all, l)

@@ -146,8 +146,8 @@ func TestRowsOfOtherRanks(t *testing.T) {
 			{Policy: jaca.JACA},
 			{Policy: jaca.Paper, Local: jaca.Percent(30), Global: jaca.Percent(40)},
 			{Policy: jaca.Paper, Local: jaca.Rows(0), Global: jaca.Percent(50), Piece: 4 * teamWidth},
-			{Policy: jaca.Degree, Local: jaca.Percent(50), Global: jaca.Rows(0)},
-			{Policy: jaca.Degree, Local: jaca.Percent(100), Global: jaca.Rows(0)},
+			{Policy: jaca.Paper, Local: jaca.Percent(50), Global: jaca.Rows(0)},
+			{Policy: jaca.Paper, Local: jaca.Percent(100), Global: jaca.Rows(0)},
 		} {
 			o.Host = hostmem.LockOptions{Heap: true}
 			seed++

@@ -157,17 +157,16 @@ func (r *receiver) bring(in *inlet, dst gpu.Matrix, t *shipment, k, owner int) {
 			r.ep.Waits.For(in.queue, t.pieces[k][piece], owner, r.ID, "halo rows")
 			piece++
 		}
-		r.copyRows(in, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner, t.blocks[k] > 0 && r.mixes(t.epoch))
+		r.copyRows(in, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
 	})
 }
 
-// copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory. They replace those of dst, or are
-// mixed with them.
-func (r *receiver) copyRows(in *inlet, dst, src gpu.Matrix, staged []byte, owner int, mixes bool) {
+// copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory. They replace those of dst.
+func (r *receiver) copyRows(in *inlet, dst, src gpu.Matrix, staged []byte, owner int) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
 	}
-	switch at := r.open(in, dst, mixes); {
+	switch at := r.open(in, dst); {
 	case staged != nil:
 		in.queue.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
 		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
@@ -211,7 +210,7 @@ func (r *receiver) look(in *inlet, e entry, class, owner int, into gpu.Matrix, p
 			r.ep.Waits.For(q, e.pieces[n-1], owner, r.ID, "cached halo rows")
 			there = n
 		}
-		q.UploadRows(r.open(in, dst.RowRange(lo, hi), false), e.rows, p.rows[lo:hi])
+		q.UploadRows(r.open(in, dst.RowRange(lo, hi)), e.rows, p.rows[lo:hi])
 	})
 	if e.published != nil {
 		r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")

@@ -17,7 +17,6 @@ type inlet struct {
 // landed is rows that lie one behind the other in landing memory, and in the halo matrix to be.
 type landed struct {
 	dst, src gpu.Matrix
-	mixes    bool
 	there    gpu.Event // they have arrived; nil: they are the last ones, and more may follow
 }
 
@@ -33,8 +32,8 @@ func (in *inlet) close() {
 }
 
 // open returns where rows are to be copied to that will be dst.
-func (r *side) open(in *inlet, dst gpu.Matrix, mixes bool) gpu.Matrix {
-	if r.coding.as == FP32 && !mixes {
+func (r *side) open(in *inlet, dst gpu.Matrix) gpu.Matrix {
+	if r.coding.as == FP32 {
 		return dst
 	}
 	src := r.wire(in.land, in.next, dst.Rows)
@@ -42,13 +41,13 @@ func (r *side) open(in *inlet, dst gpu.Matrix, mixes bool) gpu.Matrix {
 	if n := len(in.rows); n > 0 {
 		last := &in.rows[n-1]
 		size := gpu.Bytes(last.src.Rows+src.Rows) * r.wireRow()
-		if last.there == nil && last.mixes == mixes && last.dst.Off+last.dst.Rows*last.dst.LD == dst.Off && size <= settleBytes {
+		if last.there == nil && last.dst.Off+last.dst.Rows*last.dst.LD == dst.Off && size <= settleBytes {
 			last.dst.Rows, last.src.Rows = last.dst.Rows+dst.Rows, last.src.Rows+src.Rows
 			return src
 		}
 		in.close()
 	}
-	in.rows = append(in.rows, landed{dst: dst, src: src, mixes: mixes})
+	in.rows = append(in.rows, landed{dst: dst, src: src})
 	return src
 }
 
@@ -56,11 +55,7 @@ func (r *side) open(in *inlet, dst gpu.Matrix, mixes bool) gpu.Matrix {
 func (r *side) settle(q gpu.Queue, in *inlet) {
 	for _, l := range in.rows {
 		q.Wait(l.there)
-		if !l.mixes {
-			r.decode(q, l.dst, l.src)
-			continue
-		}
-		r.eachPiece(l.dst.Rows, func(lo, hi int) { r.mix(q, l.dst.RowRange(lo, hi), l.src.RowRange(lo, hi)) })
+		r.decode(q, l.dst, l.src)
 	}
 	in.discard()
 }
@@ -77,22 +72,15 @@ type landing struct{ once, later, ahead int }
 
 // landing returns what lands of an exchange at a part.
 func (t *traffic) landing(part int) (n landing) {
-	r, coded := &t.readers[part], t.coding.as != FP32
-	if coded {
-		n.once = r.lookups
-	}
-	if t.dynamic != nil || !coded && t.gamma == 0 {
+	r := &t.readers[part]
+	if t.coding.as == FP32 {
 		return n
 	}
+	n.once = r.lookups
 	for c := range t.classes {
 		due := 0
 		for o := range r.owners {
-			if due += r.direct[1+c][o].n; coded {
-				due += len(r.shared[c][o].rows)
-			}
-		}
-		if t.adaptive { // several classes are due at once
-			due += n.later
+			due += r.direct[1+c][o].n + len(r.shared[c][o].rows)
 		}
 		n.later = max(n.later, due)
 	}
@@ -100,9 +88,9 @@ func (t *traffic) landing(part int) (n landing) {
 	switch {
 	case !t.pipelined:
 		n.later = 0
-	case coded && t.keeps:
+	case t.keeps:
 		n.later += r.without()
-	case coded:
+	default:
 		n.ahead = r.without()
 	}
 	return n
@@ -161,7 +149,7 @@ func (a *attachment) arrival(n gpu.Bytes) gpu.Buffer {
 func landingNeed(training []*traffic, part int) gpu.Bytes {
 	var once, ahead, later gpu.Bytes
 	for _, l := range training {
-		if l.coding.as == FP32 && l.gamma == 0 {
+		if l.coding.as == FP32 {
 			continue
 		}
 		n := l.wireRow() * gpu.Bytes(len(l.readers[part].ids))
@@ -171,6 +159,3 @@ func landingNeed(training []*traffic, part int) gpu.Bytes {
 	}
 	return once + 2*ahead + later + 3*slotAlign
 }
-
-// mixed returns the most rows that are mixed with what slots hold.
-func (n landing) mixed() int { return max(n.once, n.later) }

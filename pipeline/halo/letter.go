@@ -186,7 +186,7 @@ func (r *receiver) bringFar(m *letter, at int, some []int, without, slots *inlet
 // pickFar copies the part's direct rows of a block, in pieces.
 func (r *receiver) pickFar(in *inlet, m *letter, at, b int, dst gpu.Matrix) {
 	f, row := r.far[at], int(r.wireRow())
-	first, mixes := f.before(m.blocks, b), b > 0 && r.mixes(m.epoch)
+	first := f.before(m.blocks, b)
 	rows := f.rows[b]
 	if none := len(f.direct[0]); rows != nil && b > 0 && first != none { // several classes are due
 		rows = slices.Clone(rows)
@@ -200,12 +200,12 @@ func (r *receiver) pickFar(in *inlet, m *letter, at, b int, dst gpu.Matrix) {
 		to := dst.RowRange(lo, hi)
 		if rows == nil {
 			r.await(m, at, (first+hi)*row, in.queue)
-			r.copyRows(in, to, gpu.Matrix{}, m.mem[(first+lo)*row:(first+hi)*row], int(r.mine.owners[at]), mixes)
+			r.copyRows(in, to, gpu.Matrix{}, m.mem[(first+lo)*row:(first+hi)*row], int(r.mine.owners[at]))
 			return
 		}
 		some := rows[lo:hi]
 		r.await(m, at, (int(slices.Max(some))+1)*row, in.queue)
-		in.queue.UploadRows(r.open(in, to, mixes), m.mem, some)
+		in.queue.UploadRows(r.open(in, to), m.mem, some)
 		r.stats.Bytes.H2D += gpu.Bytes(len(some) * row)
 	})
 }

@@ -27,7 +27,7 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 				sharing++
 			}
 		}
-		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
+		need := exchangeNeed(plain, evaluation, i) + remapNeed(c.Cuts, plain, i)
 		if beyond != nil {
 			need += transitNeed(beyond, evaluation, i)
 		}
@@ -40,15 +40,14 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 	return free
 }
 
-// exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive. With a
-// dynamic policy halo rows lie where they arrive and where they are put together.
-func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.Bytes {
+// exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive.
+func exchangeNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 	var kept, halo, lists gpu.Bytes
 	lag := false
 	for _, l := range training {
 		lag = lag || l.pipelined
 		ids := len(l.readers[part].ids)
-		lists += 4 * gpu.Bytes(2*ids) // in the order of a dynamic policy
+		lists += 4 * gpu.Bytes(2*ids) // in reserve
 		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
 			kept += l.rowBytes(ids)
 		}
@@ -60,13 +59,10 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 	if lag {
 		need += halo
 	}
-	if dynamic {
-		need += halo
-	}
 	return need
 }
 
-// transitNeed returns what rows take on their way: send buffers and lists, where they arrive, and what mixes them.
+// transitNeed returns what rows take on their way: send buffers and listsand where they arrive.
 func transitNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 	var send, own, lists gpu.Bytes
 	lag := false
@@ -83,7 +79,7 @@ func transitNeed(training, evaluation []*traffic, part int) gpu.Bytes {
 		send = max(send, l.rowBytes(all))
 		lists += listNeed(l, all)
 	}
-	need := send + lists + landingNeed(training, part) + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	need := send + lists + landingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
 	if lag {
 		need += own
 	}

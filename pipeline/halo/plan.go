@@ -57,7 +57,6 @@ type Plan struct {
 	tables     [][]*jaca.Table      // by rank, and exchange whose rows age
 	periods    *periods             // schedules of training's exchanges; nil: none
 	region     *hostmem.Region      // the global cache as far as parts of this process make or read it, nil: nothing
-	dynamic    decider              // of a policy that decides while rows are read; nil: slots stay with their rows
 	sides      []*Exchange          // of training, of the parts of this process: as far as they have been attached
 	arriving   map[uint32]*arrivals // by area
 }
@@ -70,13 +69,6 @@ func (c *Config) own(part int) bool { return c.Cuts.Whole.Own.Has(part) }
 
 // side returns that of a part of this process.
 func (p *Plan) side(part int) *Exchange { return p.sides[part-p.Cuts.Whole.Own.Lo] }
-
-// decider decides before each epoch what moves in it.
-type decider interface {
-	Plan(epoch int) error
-	Reach(epoch int) error // decides the epochs before one once more
-	Restart()              // begins anew, with empty caches
-}
 
 // NewPlan decides what training and evaluation exchange, and takes the memory of the global cache. ErrNoSlots says that there is no room for
 // rows that are to age.
@@ -116,7 +108,7 @@ func newEvaluation(c Config, layers int) *Plan {
 
 // scopes returns which rows stay in a rank, and which cross.
 func (c *Config) scopes() (near, far scope) {
-	if c.Net == nil || c.Net.Ranks() == 1 || !c.policy().Static() { // policies that decide while rows are read are planned for one rank, and do not run on several
+	if c.Net == nil || c.Net.Ranks() == 1 {
 		return scope{}, scope{}
 	}
 	ranks := make([]int, len(c.Facts))
@@ -147,7 +139,7 @@ func (p *Plan) planTraining() error {
 		if err = p.planCaches(p.periods); err != nil {
 			return err
 		}
-		if p.ages() && !p.Pipeline && !givesSlots(p.caches, p.tables) {
+		if p.ages() && !p.Pipeline && !givesSlots(slices.Concat(p.tables...)) {
 			return ErrNoSlots
 		}
 		p.giveSlots()
@@ -157,9 +149,9 @@ func (p *Plan) planTraining() error {
 
 // giveSlots makes exchanges cached ones, by the tables of the plan.
 func (p *Plan) giveSlots() {
-	static, next := p.policy().Static(), 0
+	next := 0
 	for i, l := range p.training {
-		if !p.mayHaveSlots(l) {
+		if !l.ages {
 			continue
 		}
 		var tables []*jaca.Table
@@ -167,25 +159,13 @@ func (p *Plan) giveSlots() {
 			tables = append(tables, of[next])
 		}
 		next++
-		switch {
-		case !static:
-			local, global := cacheSlots(tables[0], &p.caches.Capacities)
-			p.training[i] = p.withDynamicCaches(*l, local, global)
-		case slices.ContainsFunc(tables, func(t *jaca.Table) bool { return t.Slots() > 0 }):
+		if givesSlots(tables) {
 			p.training[i] = p.cachedAs(*l, tables)
 			if p.beyond[0] != nil {
 				p.beyond[0][i] = p.cachedAs(*p.beyond[0][i], tables)
 			}
 		}
 	}
-	if !static {
-		p.dynamic = p.newDynamicCaches()
-	}
-}
-
-// mayHaveSlots reports whether rows of an exchange may have slots, if they stay in a rank or if they cross.
-func (p *Plan) mayHaveSlots(l *traffic) bool {
-	return l.ages || p.beyond[0] != nil && p.beyond[0][l.index].ages
 }
 
 // cachedAs returns an exact exchange with slots.
@@ -229,23 +209,11 @@ func (p *Plan) HostMemory() (cache, staging gpu.Bytes) {
 	return cache, staging
 }
 
-// BeginEpoch decides what an epoch of training moves, as far as that is not fixed.
-func (p *Plan) BeginEpoch(epoch int) error {
-	if p.dynamic == nil {
-		return nil
+// EndEpoch puts the schedules of the next epoch into force.
+func (p *Plan) EndEpoch(epoch int) {
+	if p.periods != nil {
+		p.periods.beginAging(epoch + 1)
 	}
-	return p.dynamic.Plan(epoch)
-}
-
-// EndEpoch puts the schedules of the next epoch into force. loss is that of all parts, harms what the epoch's probe has found; nil: it had none.
-func (p *Plan) EndEpoch(epoch int, loss float64, harms []jaca.Harm) {
-	if p.periods == nil {
-		return
-	}
-	if l := p.periods.ladder; l != nil && l.Observe(epoch, loss, harms) {
-		p.periods.adopt()
-	}
-	p.periods.beginAging(epoch + 1)
 }
 
 // ages reports whether training may use rows of other parts that an earlier epoch made.
@@ -260,9 +228,8 @@ func (c *Config) MayAge() (bool, error) {
 	if c.Pipeline || c.policy() == jaca.None {
 		return c.Pipeline, nil
 	}
-	s := c.sides()
-	p, tables, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, [2]int{s[0].Staleness.Bound + 1, s[1].Staleness.Bound + 1})
-	return err == nil && givesSlots(p, tables), err
+	_, tables, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, c.Staleness+1)
+	return err == nil && givesSlots(slices.Concat(tables...)), err
 }
 
 // ErrNoSlots says that rows were to age in slots, and memory leaves room for none.
@@ -278,13 +245,7 @@ func (c *Config) exchanges() bool {
 	return false
 }
 
-// givesSlots reports whether some row has a slot by a plan, or may get one while rows are read.
-func givesSlots(p *jaca.Plan, tables [][]*jaca.Table) bool {
-	return slices.ContainsFunc(slices.Concat(tables...), func(table *jaca.Table) bool {
-		if p.Policy.Static() {
-			return table.Slots() > 0
-		}
-		local, global := cacheSlots(table, &p.Capacities)
-		return global > 0 || slices.Max(local) > 0
-	})
+// givesSlots reports whether some row has a slot.
+func givesSlots(tables []*jaca.Table) bool {
+	return slices.ContainsFunc(tables, func(t *jaca.Table) bool { return t.Slots() > 0 })
 }

@@ -11,10 +11,9 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 	add := func(l int, dir gnn.Direction) {
 		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
 			stored := model.GatherType(plan, l, dir)
-			dropped := o.BackwardExact && o.Staleness.Bound > 0 && dir == gnn.Backward && plan.Ages(l)
 			exchanges = append(exchanges, traffic{ID: ID{l, dir}, index: len(exchanges),
 				rowFormat: rowFormat{w, stored, codingOf(o.HaloType, stored, model.ScoreColumns(plan, l, dir))},
-				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l) && !dropped, dropped: dropped,
+				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l),
 				still: l == 0 && dir == gnn.Forward && plan.Layers[0].AggregateFirst && !model.DropsFeatures()})
 		}
 	}
@@ -25,9 +24,6 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 		add(l, gnn.Backward)
 	}
 	for i := range exchanges {
-		if exchanges[i].ages {
-			exchanges[i].gamma = float32(o.Smoothing)
-		}
 		exchanges[i].until = i + 1
 		for j := range exchanges {
 			if exchanges[i].keeps && exchanges[j].ID == (ID{exchanges[i].Layer, gnn.Backward}) {
@@ -68,15 +64,11 @@ type scope struct {
 
 // exchangesOf returns the exchanges of a training epoch, in its order, without what moves. Those of rows that cross are counted behind the others.
 func (c *Config) exchangesOf(s scope) []traffic {
-	o := &c.Options
-	if s.across {
-		o = o.across()
-	}
-	all := trainingExchanges(c.Model, c.Order, o)
+	all := trainingExchanges(c.Model, c.Order, &c.Options)
 	for k := range all {
 		t := &all[k]
-		t.ranks, t.across, t.piece = s.ranks, s.across, o.Piece
-		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0 && !t.dropped, o.Staleness.Auto() || o.Bypass > 0
+		t.ranks, t.across, t.piece = s.ranks, s.across, c.Piece
+		t.pipelined = c.Pipeline && c.Staleness > 0
 		if s.across {
 			t.index += len(all)
 		}

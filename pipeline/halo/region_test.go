@@ -42,7 +42,7 @@ func TestRegionOfAProcess(t *testing.T) {
 		hub := meet.NewHub(context.Background(), time.Minute)
 		config := Config{Model: model, Order: gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 2)}, Cuts: Cuts{c, c}, Facts: facts, Hub: hub,
 			Log: slog.New(slog.DiscardHandler)}
-		config.Options = Options{Policy: jaca.JACA, NoPeer: true, Staleness: jaca.Staleness{Bound: 2}, Local: jaca.Rows(0), Host: hostmem.LockOptions{Heap: true}}
+		config.Options = Options{Policy: jaca.JACA, NoPeer: true, Staleness: 2, Local: jaca.Rows(0), Host: hostmem.LockOptions{Heap: true}}
 		for i := own.Lo; i < own.Hi; i++ {
 			dev := ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i)})
 			config.Ends = append(config.Ends, &Endpoint{Part: i, Device: dev, Accounts: true, Local: dev.NewQueue("local")})

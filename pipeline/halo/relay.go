@@ -15,7 +15,6 @@ type relay struct {
 	*side
 	sender
 	receiver
-	way    way    // itself, unless the policy is dynamic
 	beyond *relay // of the rows that cross between ranks, which lie in the same halo matrix; nil: none do
 }
 
@@ -28,24 +27,10 @@ func (r *relay) both() []*relay {
 }
 
 // lags reports whether rows may be used in the epoch behind the one that made them.
-func (r *relay) lags() bool { return r.pipelined || r.beyond != nil && r.beyond.pipelined }
+func (r *relay) lags() bool { return r.pipelined }
 
-// way is how the rows of an exchange go: in blocks of refresh classes (relay), or as an agenda says (dynamicSide).
-type way interface {
-	// begin packs rows on queue q and tells their readers. shared is where those wait that are used at once.
-	begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int)
-	// wait returns the halo matrix as q may read it behind what has been enqueued. Before packed the part's own rows are not packed, and
-	// what the matrix held is read.
-	wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix
-	// matrix is where the rows lie.
-	matrix() gpu.Matrix
-}
-
-// begin implements way.
+// begin packs rows on queue q and tells their readers. shared is where those wait that are used at once.
 func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int) {
-	if r.probing() && !r.atOnce(epoch) {
-		return
-	}
 	blocks := r.due(epoch)
 	box := r.own
 	if r.atOnce(epoch) {
@@ -57,7 +42,8 @@ func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch in
 	}
 }
 
-// wait implements way.
+// wait returns the halo matrix as q may read it behind what has been enqueued. Before packed the part's own rows are not packed, and
+// what the matrix held is read.
 func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
@@ -86,26 +72,6 @@ func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 	return r.halo
 }
 
-// without makes zeros of the rows of an exchange that moves none any more, and whose readers read others beside them.
-func (r *relay) without(q gpu.Queue) {
-	fill := func(m gpu.Matrix, first, n int) {
-		if n > 0 {
-			q.Fill(m.RowRange(first, first+n), 0)
-		}
-	}
-	for at := range r.mine.owners {
-		fill(r.transient, r.mine.direct[0][at].first, r.mine.direct[0][at].n)
-		for c := range r.classes {
-			fill(r.local, r.mine.direct[1+c][at].first, r.mine.direct[1+c][at].n)
-			fill(r.local, r.mine.shared[c][at].first, len(r.mine.shared[c][at].rows))
-			fill(r.transient, r.mine.passing[c][at].first, len(r.mine.passing[c][at].rows))
-		}
-	}
-}
-
-// matrix implements way.
-func (r *relay) matrix() gpu.Matrix { return r.halo }
-
 // side is what sending and receiving share.
 type side struct {
 	*traffic
@@ -125,7 +91,6 @@ type sender struct {
 	at       []int
 	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
 	seed     uint64
-	smoothed smoothed    // rows that the part puts into the global cache
 	leaving  []leaving   // rows for other ranks
 	areas    [2]uint32   // at other ranks, in which its rows arrive that are used at once, and in the next epoch
 	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end

@@ -63,7 +63,7 @@ func (p *Plan) sources(t *traffic) []int32 {
 		r := &forward.readers[i]
 		for h := range r.ids {
 			row := int32(h)
-			if r.place != nil && forward.dynamic == nil {
+			if r.place != nil {
 				row = r.place[h]
 			}
 			out = append(out, row)
@@ -110,6 +110,5 @@ func (a *attachment) returnedRows(t *traffic) []int32 {
 func (r *relay) clear() {
 	if r.Dir == gnn.Forward && r.keeps && r.halo.Rows > 0 && r.halo.Type == gpu.FP32 {
 		r.ep.Compute.Fill(r.halo, 0)
-		r.ep.Compute.Fill(r.way.matrix(), 0)
 	}
 }

@@ -15,7 +15,6 @@ type sendBuffer struct {
 	number  int // as in shipment.buffer
 	send    gpu.Buffer
 	stages  map[int][]byte // by reader
-	area    []byte         // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -25,7 +24,6 @@ type unread struct {
 	exchange ID
 	reader   int
 	staged   bool
-	shared   bool // it reads area
 	taken    <-chan gpu.Event
 }
 
@@ -33,7 +31,7 @@ type unread struct {
 func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
 		copied := meet.ReceiveRoom(h, u.taken, b.ep.Part, u.reader, "to take halo rows")
-		if u.staged || u.shared {
+		if u.staged {
 			b.ep.Waits.ForRoom(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {
@@ -68,24 +66,19 @@ func (r *sender) pack(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, 
 	at := 0
 	for k := 0; k < len(blocks); {
 		next := k + 1 // blocks that follow each other are packed at once
-		for next < len(blocks) && blocks[next] == blocks[next-1]+1 && r.averages(blocks[next], epoch) == 0 {
+		for next < len(blocks) && blocks[next] == blocks[next-1]+1 {
 			next++
-		}
-		averages := r.averages(blocks[k], epoch)
-		if averages > 0 {
-			next = k + 1
 		}
 		lo, hi := r.at[blocks[k]], r.at[blocks[next-1]+1]
 		for i := k; i < next; i++ {
 			starts[i] = at + r.at[blocks[i]] - lo
 		}
-		if n := hi - averages - lo; n > 0 {
+		if n := hi - lo; n > 0 {
 			r.encode(q, r.wire(box.send, at, n), rows, r.list.Slice(lo, lo+n), r.idsOf(rows), epoch)
 		}
 		at += hi - lo
 		k = next
 	}
-	r.smooth(q, box, rows, epoch, blocks, starts)
 	return starts
 }
 

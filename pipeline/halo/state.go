@@ -24,15 +24,12 @@ import (
 //	halo/K/P/transient  the same of its other rows, where they stay until the next epoch; where no row has a slot, /transient O of
 //	                    those of owner O: rows that are not exchanged lie between them
 //	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
-//	halo/K/P/smoothed   rows of the global cache as part P goes on smoothing them, of all classes
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache; where they cross between ranks, C of rank R as rank R has them
-//	halo/K/0/slots      rows of the global cache of exchange K, by slot, with a policy that decides while rows are read
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
 	Plan      string          // Plan.key
 	Exchanges []exchangeState `json:"Legs"`
-	Ladder    json.RawMessage `json:",omitempty"`
 }
 
 // exchangeState is one exchange.
@@ -70,18 +67,7 @@ func (p *Plan) Save(c *checkpoint.File) error {
 			}
 			state.Cached = append(state.Cached, epochs)
 		}
-		if l.dynamic != nil {
-			if rows := l.dynamic.Section(); rows != nil {
-				c.Sections[l.section(0, "slots")] = rows
-			}
-		}
 		s.Exchanges = append(s.Exchanges, state)
-	}
-	var err error
-	if p.periods.ladder != nil {
-		if s.Ladder, err = json.Marshal(p.periods.ladder); err != nil {
-			return err
-		}
 	}
 	raw, err := json.Marshal(s)
 	c.Sections[p.stateSection()] = bytes.NewReader(raw)
@@ -139,7 +125,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 		m["local"] = r.local
 	}
 	switch {
-	case !r.keeps || !r.lags() && !r.pipelined:
+	case !r.keeps || !r.pipelined:
 	case r.mine.place != nil:
 		if !r.across {
 			m["transient"] = r.transient
@@ -152,9 +138,6 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 			m[fmt.Sprint("transient ", r.mine.owners[o])] = r.transient.RowRange(e.first, e.first+e.n)
 		}
 	}
-	if !r.smoothed.rows.Empty() {
-		m["smoothed"] = r.smoothed.rows
-	}
 	if r.own != nil && r.at[1] > 0 {
 		m["sent"] = r.wire(r.own.send, 0, r.at[1])
 	}
@@ -163,8 +146,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 
 // save adds what a part holds of one exchange.
 func (r *relay) save(into map[string]checkpoint.Section) {
-	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
-	known := r.hub.Epoch >= r.schedule().Start && r.dynamic == nil
+	known := r.hub.Epoch >= r.schedule().Start // sent rows may be encoded
 	for what, m := range r.lasting() {
 		if m.Empty() {
 			continue
@@ -232,9 +214,9 @@ type Resuming struct {
 }
 
 // Restore puts the rows of earlier epochs back, by way of piece. Where a checkpoint has none, or those of another plan, all rows are due
-// once more in the next epoch: the run goes on, with other bits than without the stop. bypassed says that caches had been left alone.
+// once more in the next epoch: the run goes on, with other bits than without the stop.
 // What moves for it is not counted: the epochs before have.
-func (p *Plan) Restore(c *checkpoint.File, piece []byte, bypassed bool, by Resuming) error {
+func (p *Plan) Restore(c *checkpoint.File, piece []byte, by Resuming) error {
 	if !p.ages() {
 		return nil
 	}
@@ -245,12 +227,6 @@ func (p *Plan) Restore(c *checkpoint.File, piece []byte, bypassed bool, by Resum
 	if errors.Is(err, errOtherHalo) {
 		p.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
 		p.periods.restart(c.Epoch)
-		if p.dynamic != nil {
-			p.dynamic.Restart()
-		}
-		if bypassed {
-			p.leaveCaches(c.Epoch)
-		}
 		return nil
 	}
 	return err
@@ -266,11 +242,6 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, by Resuming) error {
 	}
 	if err != nil {
 		return err
-	}
-	if p.periods.ladder != nil {
-		if err := p.periods.ladder.Restore(s.Ladder, c.Epoch); err != nil {
-			return fmt.Errorf("%w: %w", errOtherHalo, err)
-		}
 	}
 	sinks := map[string]func(checkpoint.Section) error{}
 	for k := range p.allTraining() {
@@ -298,9 +269,6 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, by Resuming) error {
 		if err := by.Each(func(part int) error { return meet.Guard(func() { p.side(part).relay(k).resume(c.Epoch - 1) }) }); err != nil {
 			return err
 		}
-	}
-	if p.dynamic != nil {
-		return p.resumeDynamic(c, piece)
 	}
 	return by.Each(func(part int) error { return meet.Guard(func() { p.side(part).resume(c.Epoch) }) })
 }

@@ -18,7 +18,7 @@ func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) 
 	if s.Plan != p.key() {
 		return otherHalo("other rows have slots")
 	}
-	if len(s.Exchanges) != len(p.allTraining()) || (p.periods.ladder != nil) != (len(s.Ladder) > 0) {
+	if len(s.Exchanges) != len(p.allTraining()) {
 		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.allTraining()))
 	}
 	for k, l := range p.allTraining() {
@@ -45,11 +45,8 @@ func (p *Plan) key() string {
 	if p.caches != nil {
 		things = append(things, p.caches.Capacities)
 	}
-	if p.Smoothing > 0 {
-		things = append(things, "smoothed")
-	}
 	if near, _ := p.scopes(); near.ranks != nil {
-		things = append(things, near.ranks, p.across().HaloType)
+		things = append(things, near.ranks)
 	}
 	for _, l := range p.allTraining() {
 		things = append(things, l.ID, l.classes)

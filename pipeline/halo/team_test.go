@@ -165,9 +165,6 @@ func content(id ID, epoch int, v graph.NodeID) float32 {
 func (x *team) epochs(n int) error {
 	for epoch := x.first; epoch < x.first+n; epoch++ {
 		x.hub.Epoch = epoch
-		if err := x.plan.BeginEpoch(epoch); err != nil {
-			return err
-		}
 		errs, done := make([]error, len(x.ends)), make(chan struct{})
 		for i := range x.ends {
 			go func() {
@@ -187,7 +184,7 @@ func (x *team) epochs(n int) error {
 		if err != nil {
 			return fmt.Errorf("epoch %d: %w", epoch, err)
 		}
-		x.plan.EndEpoch(epoch, 1, nil)
+		x.plan.EndEpoch(epoch)
 	}
 	return nil
 }
@@ -329,7 +326,7 @@ func (c teamCase) run(t *testing.T, edit func(*team)) error {
 		}
 		return v
 	}
-	x := newTeam(t, Options{Policy: jaca.Paper, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
+	x := newTeam(t, Options{Policy: jaca.Paper, Local: size(c.local), Global: size(c.global), Staleness: c.staleness, Pipeline: c.pipeline,
 		Host: hostmem.LockOptions{Heap: true}}, 3, c.peers)
 	defer x.closed()
 	if edit != nil {

@@ -8,7 +8,6 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo/dynamic"
 )
 
 // traffic is what one exchange moves between all parts: which rows lie where, and which move together.
@@ -18,29 +17,24 @@ import (
 type traffic struct {
 	ID
 	rowFormat
-	index    int     // place among the exchanges of an epoch
-	keeps    bool    // the backward pass reads the rows once more
-	ages     bool    // rows may have a slot, and be of an earlier epoch
-	still    bool    // its rows are features, the same in all epochs
-	returned bool    // its rows are gradients of halo rows, which their readers made: see returns
-	dropped  bool    // only exact epochs exchange it
-	gamma    float32 // share of what a slot holds that a refresh leaves there; 0: rows replace each other
-	until    int     // index of the exchange that begins when they have been read for the last time
-	classes  int
-	piece    gpu.Bytes // that a copy moves at most; 0 = pieceBytes
-	// pipelined says that its schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
-	// which it is a divisor.
-	pipelined, adaptive bool
-	readers             []reader
-	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
-	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
-	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
-	dynamic             *dynamic.Exchange      // the policy decides while rows are read; nil: slots stay with their rows
-	senders             [][]target             // by owner: who reads its rows in its rank
-	ranks               []int                  // by part; nil: there is one
-	across              bool                   // its rows cross between ranks; else they stay in one
-	crossings           [][]crossing           // by owner, of one that is across: what other ranks read of it
-	kind, kinds         int                    // of its messages, among those of all exchanges
+	index       int  // place among the exchanges of an epoch
+	keeps       bool // the backward pass reads the rows once more
+	ages        bool // rows may have a slot, and be of an earlier epoch
+	still       bool // its rows are features, the same in all epochs
+	returned    bool // its rows are gradients of halo rows, which their readers made: see returns
+	until       int  // index of the exchange that begins when they have been read for the last time
+	classes     int
+	piece       gpu.Bytes // that a copy moves at most; 0 = pieceBytes
+	pipelined   bool      // its schedule may get a lag
+	readers     []reader
+	global      [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
+	blocks      [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
+	periods     *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
+	senders     [][]target             // by owner: who reads its rows in its rank
+	ranks       []int                  // by part; nil: there is one
+	across      bool                   // its rows cross between ranks; else they stay in one
+	crossings   [][]crossing           // by owner, of one that is across: what other ranks read of it
+	kind, kinds int                    // of its messages, among those of all exchanges
 }
 
 // target is a reader of an owner's rows, and the owner's place among the reader's owners.
@@ -267,17 +261,11 @@ func (t *traffic) due(epoch int) []int {
 // atOnce reports whether the rows of an epoch are used in that epoch.
 func (t *traffic) atOnce(epoch int) bool { return t.schedule().Lag == 0 || epoch == t.schedule().Start }
 
-// probing reports whether rows are read only, but for those that do not age.
-func (t *traffic) probing() bool { return t.periods != nil && t.periods.probing }
-
-// skips reports whether an exchange moves nothing in an epoch, and its readers do without.
-func (t *traffic) skips(epoch int) bool { return t.dropped && epoch >= t.periods.exact }
-
 // later returns the blocks of an epoch that are sent for the next one: those that are due; where these are used at once, the
 // rows without a slot, which are used again, unless they stay where they are.
 func (t *traffic) later(epoch int) []int {
 	switch {
-	case t.schedule().Lag == 0, t.probing():
+	case t.schedule().Lag == 0:
 		return nil
 	case epoch != t.schedule().Start:
 		return t.due(epoch)

@@ -33,8 +33,6 @@ var modes = []struct{ name, flags, old string }{
 	{"stale", alike + " --staleness 4 --pipeline off", ""},
 	{"pipeline", alike + " --staleness 4 --pipeline on", ""},
 	{"small caches", alike + " --peer off --gpu-cache 15% --cpu-cache 25%", " --staleness 2"},
-	{"lru", alike + " --cache lru --gpu-cache 20% --cpu-cache 20%", " --staleness 4"},
-	{"auto", alike + " --comm auto --stale-layers wide --epochs 12", ""},
 	{"int8", alike + " --halo-dtype int8", " --staleness 2"},
 	{"bf16", alike + " --storage bf16 --halo-dtype bf16", " --staleness 2"},
 	{"max-prune", unlike + " --max-prune 0.1 --layers 2", ""},

@@ -45,19 +45,19 @@ var ablationVariants = []variant{
 	{"+RAPA", withFitted},
 	variant{"+JACA +RAPA", withFitted}.and(withJACA),
 	whole,
-	encodedRows, staleRows, leanRows,
+	encodedRows, staleRows,
 }
 
-// The levels of --comm but exact, each with the caches and the pipeline that train gives it, on fitted parts.
-var encodedRows, staleRows, leanRows = withLevel("encoded", false), withLevel("stale", true), withLevel("lean", true)
+// The ways but exact, each with the caches and the pipeline that train gives it, on fitted parts.
+var encodedRows, staleRows = withWay("encoded", false), withWay("stale", true)
 
-// withLevel is a level of --comm. Without the pipeline rows are of the epoch that uses them.
-func withLevel(name string, pipelined bool) variant {
+// withWay is one of the ways. Without the pipeline rows are of the epoch that uses them.
+func withWay(name string, pipelined bool) variant {
 	return variant{name, func(s *setting) { s.Parts, s.Policy, s.Comm, s.Pipeline = partsFitted, jaca.JACA, name, pipelined }}
 }
 
-// levelsText says what the levels are.
-const levelsText = "encoded, stale, lean: the levels of --comm, parts fitted, caches and pipeline as train has them: rows as int8 in every epoch; up to 8 epochs old; and without gradients of stale rows."
+// waysText says what the ways are.
+const waysText = "encoded, stale: parts fitted, caches and pipeline as train has them: rows as int8 in every epoch (--halo-dtype int8), and up to 8 epochs old (with --staleness 8 --stale-layers wide)."
 
 // ablationExperiment is Table 8.
 func ablationExperiment() Experiment {
@@ -97,7 +97,7 @@ func planAblation(b *Bench, datasets []string) ([]cell, func() bench.Section, er
 		s := bench.Section{Title: "Table 8: what JACA, RAPA and the pipeline bring", Text: []string{
 			fmt.Sprintf("3 layers, hidden 256, on %s. none: parts of equal inner vertices, edges and training vertices, every halo row in every epoch. JACA: caches of the size that memory leaves, rows at most %s epochs old. RAPA: parts fitted to the devices, lossless. pipeline: rows are used from the next epoch on. Scores are those at the best validation epoch of %d, over %d seeds.",
 				devices.InWords(devices.Format(specs)), boundedStaleness, epochs, len(b.opt.Seeds)),
-			levelsText, timesText(devices.Format(specs))}}
+			waysText, timesText(devices.Format(specs))}}
 		for _, model := range models {
 			b.showAblation(&s, model, datasets, func(data string, v variant, seed uint64) setting { return at(data, model, v, seed) })
 		}

@@ -55,7 +55,8 @@ func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Sectio
 	p.each(func(data, model string, w sweep, g group) {
 		for _, policy := range w.policies {
 			for _, share := range p.shares {
-				if c := b.simulation(p.at(data, model, g, w, policy, share)); !seen[c.id.Key()] {
+				c, ok := p.cell(p.at(data, model, g, w, policy, share), policy)
+				if ok && !seen[c.id.Key()] {
 					seen[c.id.Key()] = true
 					cells = append(cells, c)
 				}
@@ -73,6 +74,14 @@ func (p capacityPlan) at(data, model string, g group, w sweep, policy jaca.Polic
 	return s
 }
 
+// cell returns that of a setting: policies other than jaca are replayed, and have none without caches.
+func (p capacityPlan) cell(s setting, policy jaca.Policy) (cell, bool) {
+	if policy == jaca.JACA {
+		return p.simulation(s), true
+	}
+	return p.replayed(s), s.Policy != ""
+}
+
 // each calls f for every panel.
 func (p capacityPlan) each(f func(data, model string, w sweep, g group)) {
 	for _, data := range p.datasets {
@@ -87,9 +96,10 @@ func (p capacityPlan) each(f func(data, model string, w sweep, g group)) {
 }
 
 func (p capacityPlan) show() bench.Section {
-	s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"On the first of " + devices.InWords(p.list[len(p.list)-1].devices) + "; rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold; 0 is the run without caches, whose rows are fresh. communication: transfers of the busiest device; picking: putting rows together for it. fifo and lru decide while rows are read.", simulatedText}}
+	s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"On the first of " + devices.InWords(p.list[len(p.list)-1].devices) + "; rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold; 0 is the run without caches, whose rows are fresh. communication: transfers of the busiest device; picking: putting rows together for it. fifo and lru are replayed: halo rows alone, as transfers of a card in the mean.", simulatedText}}
 	table := bench.Table{Columns: []string{"data set", "model", "devices", "varied", "policy", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
 	names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
+	moved := map[bool]string{true: "bytes", false: "halo_bytes"}
 	p.each(func(data, model string, w sweep, g group) {
 		title := shortDataset(data) + ", " + model
 		if n := len(s.Figures); n == 0 || s.Figures[n-1].Title != "Fig. 16-18: "+title {
@@ -98,18 +108,27 @@ func (p capacityPlan) show() bench.Section {
 		series := make([]bench.Series, len(names))
 		var byPolicy []bench.Series
 		for _, policy := range w.policies {
-			of := [2]bench.Series{{Name: string(policy) + ", epoch", X: p.shares}, {Name: string(policy) + ", communication", X: p.shares}}
+			of := [2]bench.Series{{Name: string(policy) + ", epoch"}, {Name: string(policy) + ", communication"}}
 			for _, share := range p.shares {
-				l := p.line(p.simulation(p.at(data, model, g, w, policy, share)).id)
+				c, ok := p.cell(p.at(data, model, g, w, policy, share), policy)
+				if !ok {
+					continue
+				}
+				l := p.line(c.id)
 				for i, n := range names {
 					if y := 1e3 * l.Value(n[0]); policy == jaca.JACA {
 						series[i].Name, series[i].X, series[i].Y = n[1], p.shares, append(series[i].Y, y)
 					}
 				}
-				of[0].Y, of[1].Y = append(of[0].Y, 1e3*l.Value("epoch_s")), append(of[1].Y, 1e3*l.Value("communication_s"))
-				table.Add(shortDataset(data), model, g.name, w.name, string(policy), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
+				for i := range of {
+					of[i].X, of[i].Y = append(of[i].X, share), append(of[i].Y, 1e3*l.Value(names[i][0]))
+				}
+				table.Add(shortDataset(data), model, g.name, w.name, string(policy), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, moved[policy == jaca.JACA]))
 			}
-			byPolicy = append(byPolicy, of[:]...)
+			if policy == jaca.JACA {
+				byPolicy = append(byPolicy, of[0])
+			}
+			byPolicy = append(byPolicy, of[1])
 		}
 		draw := func(f *bench.Figure, name string, series []bench.Series) {
 			f.Panels = append(f.Panels, bench.Panel{Title: name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true, Series: series})

@@ -14,7 +14,7 @@ func convergenceExperiment() Experiment {
 
 var convergenceVariants = []variant{
 	{"exact, equal parts", withEqual}, {"exact", withFitted}, variant{"+JACA", withFitted}.and(withJACA), variant{"+JACA +pipeline", withFitted}.and(withJACA, withPipeline),
-	encodedRows, staleRows, leanRows,
+	encodedRows, staleRows,
 }
 
 func planConvergence(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
@@ -48,7 +48,7 @@ func planConvergence(b *Bench, datasets []string) ([]cell, func() bench.Section,
 		}
 	}
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "Fig. 22: convergence", Text: []string{"Validation score while training; time is the epoch's, evaluation not counted. Reached: the first evaluation within 0.5 points of the best of exact, equal parts.", levelsText, timesText(list[0].devices)}}
+		s := bench.Section{Title: "Fig. 22: convergence", Text: []string{"Validation score while training; time is the epoch's, evaluation not counted. Reached: the first evaluation within 0.5 points of the best of exact, equal parts.", waysText, timesText(list[0].devices)}}
 		table := bench.Table{Columns: []string{"data set", "model", "group", "", "best validation %", "test %", "epochs to reached", "ms to reached", "of exact, equal parts"}}
 		byEpoch, byTime := bench.Figure{Title: "Fig. 22: validation score by epoch"}, bench.Figure{Title: "Validation score by time"}
 		for _, data := range datasets {

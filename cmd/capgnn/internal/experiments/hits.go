@@ -62,7 +62,7 @@ func hitCapacityExperiment() Experiment {
 
 func planHitCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	shares := []float64{1, 5, 10, 20, 40, 60, 80, 100}
-	policies := []jaca.Policy{jaca.JACA, jaca.Paper, jaca.FIFO, jaca.LRU, jaca.SIEVE, jaca.Random, jaca.Degree}
+	policies := []jaca.Policy{jaca.JACA, jaca.Paper, jaca.FIFO, jaca.LRU}
 	if b.opt.Quick {
 		shares = []float64{20, 100}
 	}

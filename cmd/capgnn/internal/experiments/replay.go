@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -21,14 +22,13 @@ func alikeDevices(parts int) string {
 	return strings.TrimSuffix(strings.Repeat("sim:rtx3090,", parts), ",")
 }
 
-// replayed is the cell of a setting's caches.
+// replayed is the cell of a setting's caches. Rows age whatever a forecast says of time.
 func (b *Bench) replayed(s setting) cell {
-	s.Epochs, s.EvalEvery = 0, 0
+	s.Epochs, s.EvalEvery, s.StaleLayers = 0, 0, runfolder.LayersWide
 	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
 }
 
-// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for policies that
-// decide while rows are read.
+// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: an epoch, or a period for fifo, lru.
 func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	t, err := b.prepare(ctx, s)
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	bound, pipelined := t.Config.Staleness.Value.Bound, t.Config.Pipelined()
+	bound, pipelined := t.Config.Staleness, t.Config.Pipelined()
 	if !trainer.Ages() { // the caches are those of exact epochs
 		bound, pipelined = 0, false
 	}
@@ -67,9 +67,12 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 		l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = 0, 0, 0
 		return l, nil
 	}
+	if plan, err = under(s.Policy, plan, schedule.Period); err != nil {
+		return nil, err
+	}
 	r := jaca.NewReplay(plan, slices.Repeat([]jaca.Schedule{schedule}, len(plan.Tables)))
 	warm := 1
-	if !plan.Policy.Static() {
+	if plan.Policy.Dynamic() {
 		warm = schedule.Period
 	}
 	r.Run(0, warm)
@@ -77,8 +80,25 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	n := float64(schedule.Period)
 	l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = stats.Coverage(), stats.HitRate(), stats.MeanAge()
 	l.Values["halo_bytes"], l.Values["lookups"] = float64(stats.Bytes.Total())/n, float64(stats.Lookups)/n
+	if plan.Links.H2D != nil { // of equal cards
+		b, up, down := &stats.Bytes, plan.Links.H2D[0], plan.Links.D2H[0]
+		seconds := float64(b.H2D)*up + float64(b.D2H)*down + float64(b.Peer)*max(up, down)
+		l.Values["communication_s"] = seconds / n / float64(t.Parts)
+	}
 	l.Values["union_global"], l.Values["slot_bytes"] = float64(plan.Capacities.GlobalUnion), float64(plan.Capacities.Slot)
 	return l, nil
+}
+
+// under returns a plan of the same caches under another policy.
+func under(policy jaca.Policy, p *jaca.Plan, period int) (*jaca.Plan, error) {
+	if p.Policy == policy {
+		return p, nil
+	}
+	var exchanges []jaca.Exchange
+	for _, t := range p.Tables {
+		exchanges = append(exchanges, t.Exchange)
+	}
+	return jaca.Build(exchanges, &p.Capacities, jaca.Options{Policy: policy, Links: p.Links, Period: period})
 }
 
 // percentSize writes a share of the rows that a cache could hold.

@@ -16,7 +16,7 @@ var scalingVariants = []variant{
 	{"exact", withFitted},
 	variant{"+JACA", withFitted}.and(withJACA),
 	variant{"+JACA +pipeline", withFitted}.and(withJACA, withPipeline),
-	encodedRows, staleRows, leanRows,
+	encodedRows, staleRows,
 }
 
 // scalingExperiment adds one device at a time, in the order of Table 4.
@@ -53,7 +53,7 @@ func planScaling(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 
 func (b *Bench) showScaling(datasets []string, list []group, at func(string, group, variant) setting) bench.Section {
 	s := bench.Section{Title: "Scaling: devices added one at a time", Text: []string{
-		"GCN, 3 layers, hidden 256. Parts are fitted to the devices, lossless. exact: every halo row in every epoch; +JACA: rows at most " + boundedStaleness + " epochs old; +pipeline: used from the next epoch on. The group's last device is the one that it adds.", levelsText, simulatedText}}
+		"GCN, 3 layers, hidden 256. Parts are fitted to the devices, lossless. exact: every halo row in every epoch; +JACA: rows at most " + boundedStaleness + " epochs old; +pipeline: used from the next epoch on. The group's last device is the one that it adds.", waysText, simulatedText}}
 	table := bench.Table{Title: "Time of an epoch", Columns: []string{"data set", "group", "last device"}}
 	why := bench.Table{Title: "Where the time goes", Columns: []string{"data set", "system", "group", "epoch ms", "computing ms", "transfers ms", "open ms", "MiB / epoch", "longest work / mean"}}
 	best := bench.Table{Title: "Best groups", Columns: []string{"data set", "system", "falls up to", "best", "epoch ms", "of x1", "why not more"}}

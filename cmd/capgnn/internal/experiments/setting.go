@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,15 +31,22 @@ type setting struct {
 	Parts            string // "" = partsFitted
 	Policy           jaca.Policy
 	Local, Global    string // sizes as jaca.ParseSize reads them, "" = auto
-	Staleness        string // as jaca.ParseStaleness reads it, "" = 0
+	Staleness        string // largest age of rows in epochs, "" = 0
 	Pipeline         bool
-	Comm             string // level of communication, in the place of Staleness; "" = none
+	Comm             string // a way to exchange rows, in the place of Staleness: a key of ways; "" = none
 	StaleLayers      string // "" = auto
 	Off              string // savings that are off, a list of the flags' names
 	More             string // further options of train, NAME=VALUE with blanks between
 	Seed             uint64
 	Epochs           int // of training
 	EvalEvery        int // of training
+}
+
+// ways are the options of train by which experiments exchange rows.
+var ways = map[string]map[string]string{
+	"exact":   {},
+	"encoded": {runfolder.HaloDtype: "int8"},
+	"stale":   {runfolder.HaloDtype: "int8", "staleness": "8", runfolder.StaleLayers: runfolder.LayersWide},
 }
 
 // id names the cell that kind measures of the setting.
@@ -71,6 +79,9 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
 	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
 	t.Config.Cache, t.Config.Pipeline = cmp.Or(string(s.Policy), string(jaca.None)), runfolder.SwitchOff
+	if s.Policy != "" && !slices.Contains(jaca.Policies, s.Policy) { // replay gives the slots of its plan to other rows
+		t.Config.Cache = string(jaca.JACA)
+	}
 	t.Config.Set("gpu-cache", cmp.Or(s.Local, "auto"))
 	t.Config.Set("cpu-cache", cmp.Or(s.Global, "auto"))
 	t.Config.Set("staleness", cmp.Or(s.Staleness, "0"))
@@ -78,8 +89,8 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	if s.Pipeline {
 		t.Config.Pipeline = runfolder.SwitchOn
 	}
-	if s.Comm != "" {
-		t.Config.TakeLevel(s.Comm)
+	for name, value := range ways[s.Comm] {
+		t.Config.Set(name, value)
 	}
 	switch s.Parts {
 	case partsEqual:

@@ -15,7 +15,7 @@ import (
 
 // stalenessExperiment is ours: what encoded and old rows save and cost.
 func stalenessExperiment() Experiment {
-	return Experiment{Name: "staleness", Usage: "score against bytes of halo rows: levels of communication, and fixed bounds on the age of rows",
+	return Experiment{Name: "staleness", Usage: "score against bytes of halo rows: exact, encoded and stale ones, and fixed bounds on the age of rows",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planStaleness}
 }
 
@@ -28,10 +28,10 @@ type stalenessPlan struct {
 	epochs   int
 }
 
-// exchanged is a way to exchange halo rows: a level of communication, or a bound on the age of rows that are not encoded.
+// exchanged is a way to exchange halo rows: one of the ways, or a bound on the age of rows that are not encoded.
 type exchanged struct{ comm, staleness string }
 
-// fixedBound is the name of the series of ways without a level.
+// fixedBound is the name of the series of fixed bounds.
 const fixedBound = "fixed s, fp32"
 
 // name is what tables call it.
@@ -42,10 +42,10 @@ func (w exchanged) name() string {
 	return "s = " + w.staleness
 }
 
-// exchanges returns the levels, the exact one first, and then fixed bounds.
+// exchanges returns the ways, the exact one first, and then fixed bounds.
 func exchanges(bounds ...string) []exchanged {
 	var all []exchanged
-	for _, name := range runfolder.LevelNames() {
+	for _, name := range []string{"exact", "encoded", "stale"} {
 		all = append(all, exchanged{comm: name})
 	}
 	for _, s := range bounds {
@@ -80,7 +80,7 @@ func planStaleness(b *Bench, datasets []string) ([]cell, func() bench.Section, e
 
 func (p *stalenessPlan) simulates() bool { return p.specs[0].Simulated() }
 
-// at is a run with rows exchanged in a way. Fixed bounds age the layers that levels age.
+// at is a run with rows exchanged in a way. Fixed bounds age the layers that stale ages.
 func (p *stalenessPlan) at(data string, w exchanged, seed uint64) setting {
 	s := setting{Dataset: data, Devices: devices.Format(p.specs), Policy: jaca.JACA, Comm: w.comm, Staleness: w.staleness, Pipeline: true, Seed: seed, Epochs: p.epochs, EvalEvery: evalEvery(p.epochs)}
 	if w.comm == "" {
@@ -114,11 +114,11 @@ func (p *stalenessPlan) section() bench.Section {
 		figure.Panels = append(figure.Panels, panel)
 	}
 	return bench.Section{Title: "Staleness: score against bytes", Tables: []bench.Table{table}, Figures: []bench.Figure{figure}, Text: []string{
-		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. Levels are those of --comm; s is --staleness with fp32 rows, and where levels age rows, so do these. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
+		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. encoded is --halo-dtype int8, stale also --staleness 8 --stale-layers wide; s is --staleness with fp32 rows in the layers that stale ages. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
 		timesText(devices.Format(p.specs))}}
 }
 
-// addPoint adds a point to a panel: to the series of its level, or to that of fixed bounds. The spread is that of seeds that are paired with the exact runs', so that what
+// addPoint adds a point to a panel: to the series of its way, or to that of fixed bounds. The spread is that of seeds that are paired with the exact runs', so that what
 // seeds have in common does not hide what ways differ by.
 func addPoint(all []bench.Series, w exchanged, runs, exact []*bench.Line) []bench.Series {
 	name, label := w.comm, ""

@@ -125,9 +125,6 @@ func addEpoch(l *bench.Line, e pipeline.EpochStats) {
 	h := e.Halo.Bytes
 	add("halo_bytes", float64(h.Total()))
 	add("age", e.Halo.MeanAge())
-	if e.Rung != nil {
-		add("period", float64(e.Rung.Period))
-	}
 	if e.Eval {
 		add("eval_epoch", float64(e.Epoch+1))
 		if e.Metrics.Train != nil {

@@ -74,50 +74,44 @@ type Config struct {
 	EvalFanout Text[[]int]               // in-neighbours that evaluation samples by layer, nearest the roots first; nil = it reads all
 	RowCache   Text[minibatch.CacheSize] // of each part, for rows of others
 
-	Devices      string // grammar of --devices
-	Parts        int    // 0 = one per device
-	Partitioner  string
-	Objective    string               // of the multilevel partitioner: cut or volume
-	Machines     Text[[]int]          // parts of each machine, or the number of machines; nil: one, or those of the ranks
-	Net          Text[*Net]           // what connects machines; nil: not known
-	Balance      float64              // most inner vertices of a part over its share, ≥ 1
-	BalanceBy    string               // list of balanced quantities, "" = vertices,edges,train
-	Cost         string               // what parts are balanced by: CostAuto, CostTime or CostLambda
-	NoMove       bool                 // inner vertices stay where the partitioner put them
-	MaxPrune     float64              // share of cut edges that may be pruned, 0 = lossless
-	Prune        float64              // share of each part's cut edges that is pruned whatever the devices, 0 = none
-	PruneScore   string               // order in which replicas are pruned
-	Rescale      bool                 // what pruning leaves of a sum over neighbours is scaled up
-	Alpha        float64              // α of Eq. 14
-	Plan         string               // plan file to take the parts from, "" = make one
-	Profile      string               // profile file; "" = the cached one or a brief measurement
-	Order        string               // of the vertices inside a part: orders
-	Storage      string               // element type of gathered and exchanged rows: fp32 or bf16
-	TF32         bool                 // dense products on GPUs may round their operands to TF32
-	Cache        string               // policy by which halo rows get slots: jaca.Policies
-	GPUCache     Text[jaca.Size]      // size of each device's cache
-	CPUCache     Text[jaca.Size]      // of the host's
-	ReserveGPU   Text[gpu.Bytes]      // memory of each device that caches leave alone
-	ReserveCPU   Text[gpu.Bytes]      // of the host's
-	CacheTopK    int                  // halo rows that count per reader and owner, 0 = all
-	CacheBypass  float64              // hit rate under which caches are given up, 0 = never
-	Staleness    Text[jaca.Staleness] // how old rows may get
-	StaleLayers  Text[[]int]          // layers whose halo rows may be stale; nil: CacheLayers, or by their widths
-	ExactEpochs  Text[int]            // epochs at first that use rows of their own epoch; −1 = auto
-	Smoothing    float64              // share of a stale row that a refresh keeps, 0 = none
-	HaloBackward string               // when gradients of stale rows are exchanged: HaloBackwardAlways or HaloBackwardWarmup
-	Pipeline     string               // SwitchOn, SwitchOff or PipelineAuto
-	Peer         string               // whether devices copy straight from each other: SwitchOn or SwitchOff
-	Comm         string               // level of communication: a name for settings of the exchange
-	CommNet      string               // level of rows that cross between ranks, "" = Comm
-	StalenessNet Text[int]            // how old such rows may get, in epochs; −1 = as their level says
-	HaloType     Text[halo.Encoding]  // encoding of halo rows on their way
-	CacheSlots   Text[[]int]          // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
-	CacheLayers  Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
-	CacheLinks   Text[[]Link]         // of each device: transfer rates that slots were decided by; "" = decide; config file only
-	Merged       Text[*int]           // time steps of HopGNN that the run that wrote the file dropped for good; nil: its epochs decide; config file only
-	PlanKey      string               // of the plan of the run that wrote the file; config file only
-	Targets      string               // share of the work of each part, "" = decide from devices and profile; config file only
+	Devices     string // grammar of --devices
+	Parts       int    // 0 = one per device
+	Partitioner string
+	Objective   string              // of the multilevel partitioner: cut or volume
+	Machines    Text[[]int]         // parts of each machine, or the number of machines; nil: one, or those of the ranks
+	Net         Text[*Net]          // what connects machines; nil: not known
+	Balance     float64             // most inner vertices of a part over its share, ≥ 1
+	BalanceBy   string              // list of balanced quantities, "" = vertices,edges,train
+	Cost        string              // what parts are balanced by: CostAuto, CostTime or CostLambda
+	NoMove      bool                // inner vertices stay where the partitioner put them
+	MaxPrune    float64             // share of cut edges that may be pruned, 0 = lossless
+	Prune       float64             // share of each part's cut edges that is pruned whatever the devices, 0 = none
+	PruneScore  string              // order in which replicas are pruned
+	Rescale     bool                // what pruning leaves of a sum over neighbours is scaled up
+	Alpha       float64             // α of Eq. 14
+	Plan        string              // plan file to take the parts from, "" = make one
+	Profile     string              // profile file; "" = the cached one or a brief measurement
+	Order       string              // of the vertices inside a part: orders
+	Storage     string              // element type of gathered and exchanged rows: fp32 or bf16
+	TF32        bool                // dense products on GPUs may round their operands to TF32
+	Cache       string              // policy by which halo rows get slots: jaca.Policies
+	GPUCache    Text[jaca.Size]     // size of each device's cache
+	CPUCache    Text[jaca.Size]     // of the host's
+	ReserveGPU  Text[gpu.Bytes]     // memory of each device that caches leave alone
+	ReserveCPU  Text[gpu.Bytes]     // of the host's
+	CacheTopK   int                 // halo rows that count per reader and owner, 0 = all
+	Staleness   int                 // how old rows may get, in epochs
+	StaleLayers Text[[]int]         // layers whose halo rows may be stale; nil: CacheLayers, or by their widths
+	ExactEpochs Text[int]           // epochs at first that use rows of their own epoch; −1 = auto
+	Pipeline    string              // SwitchOn or SwitchOff
+	Peer        string              // whether devices copy straight from each other: SwitchOn or SwitchOff
+	HaloType    Text[halo.Encoding] // encoding of halo rows on their way
+	CacheSlots  Text[[]int]         // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
+	CacheLayers Text[[]int]         // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
+	CacheLinks  Text[[]Link]        // of each device: transfer rates that slots were decided by; "" = decide; config file only
+	Merged      Text[*int]          // time steps of HopGNN that the run that wrote the file dropped for good; nil: its epochs decide; config file only
+	PlanKey     string              // of the plan of the run that wrote the file; config file only
+	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence
 	Savings         pipeline.Savings
@@ -130,12 +124,12 @@ func Default() Config {
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
-		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
+		Cache: string(jaca.JACA), Pipeline: SwitchOn, Peer: SwitchOn,
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
-		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", evalFanout: "", isolated: "", scheduleOption: "", classWeights: "", stalenessNet: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
+		fanOut: "", evalFanout: "", isolated: "", scheduleOption: "", classWeights: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -183,11 +177,7 @@ func (c *Config) Validate() error {
 	if c.ElementType() != gpu.FP32 && slices.Contains(Models, model.Kind) && !model.Kind.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
-	if err := c.levelError(); err != nil { // flags of a level that does not hold are wrong for that reason
-		p = append(p, err)
-	} else {
-		p = append(append(p, c.cacheErrors()...), c.netErrors()...)
-	}
+	p = append(p, c.cacheErrors()...)
 	c.checkBlocks(&p)
 	c.checkCounts(&p)
 	c.checkSchedule(&p)

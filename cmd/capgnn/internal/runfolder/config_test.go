@@ -24,14 +24,14 @@ func unusual() Config {
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
-		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
-		Pipeline: "off", Peer: "off", Smoothing: 0.25, HaloBackward: "warmup",
+		Cache: "paper", CacheTopK: 9,
+		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
 		"staleness": "8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
 		"fanout": "15,all", "eval-fanout": "9,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25",
-		"comm-net": "stale", "staleness-net": "9", "net": "1Gbit/s"} {
+		"net": "1Gbit/s"} {
 		c.Set(name, text)
 	}
 	return c

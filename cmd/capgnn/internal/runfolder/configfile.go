@@ -55,7 +55,6 @@ func ParseConfig(data []byte, cfg *Config) error {
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return errors.New(yaml.FormatError(err, false, false))
 	}
-	said := map[string]bool{}
 	for _, o := range Options {
 		value, ok := entries[o.Name]
 		if !ok {
@@ -72,10 +71,6 @@ func ParseConfig(data []byte, cfg *Config) error {
 		if err := o.Set(cfg, text); err != nil {
 			return err
 		}
-		said[o.Name] = true
-	}
-	if said[comm] {
-		cfg.applyLevel(func(name string) bool { return said[name] })
 	}
 	if len(entries) > 0 {
 		unknown := slices.Sorted(maps.Keys(entries))

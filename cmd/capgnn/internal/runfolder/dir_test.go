@@ -85,7 +85,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 
 // resultKeys are the keys that other programs read.
 var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
-	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "halo_pairs", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "harm", "class_names"}
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "halo_pairs", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "class_names"}
 
 func TestResultKeys(t *testing.T) {
 	specs := []devices.Spec{{Label: "0", Threads: 1, Slow: 1}}
@@ -114,7 +114,7 @@ func TestResultKeys(t *testing.T) {
 	for key, want := range map[string][]string{
 		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer", "refresh"}, "peak_bytes": {"devices", "host"},
 		"time_s": {"aggregation", "check_cache", "communication_transfer", "communication_wait", "cpu", "eval", "mm", "order", "other", "pick_cache", "reduce", "start"},
-		"cache":  {"capacity", "coverage", "global_hits", "local_hits", "lookups", "misses", "policy"}, "staleness": {"auto", "bound", "forecast", "max_seen", "mean_seen", "period"},
+		"cache":  {"capacity", "coverage", "global_hits", "local_hits", "lookups", "misses", "policy"}, "staleness": {"bound", "forecast", "max_seen", "mean_seen", "period"},
 	} {
 		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %v, want %v", key, got, want)

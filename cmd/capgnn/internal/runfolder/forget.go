@@ -8,7 +8,7 @@ import (
 
 // PartitionOptions are the options of train that decide how a graph is cut, and for what model.
 var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", ignoreWeights, "split", allowOverlap, "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", machinesOption, NetOption, "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage", comm}, CacheOptions...)
+	"parts", "partitioner", "objective", machinesOption, NetOption, "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, CacheOptions...)
 
 // Forget drops what a config file recorded about choices that flags beside it have changed.
 func Forget(cfg *Config, given []string) {
@@ -25,7 +25,7 @@ func Forget(cfg *Config, given []string) {
 	if changed("devices", "parts", "partitioner", "plan", isolated) && !changed(machinesOption) {
 		cfg.Set(machinesOption, "")
 	}
-	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan", commNet, stalenessNet) {
+	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
 		cfg.Set("cache-slots", "")
 		cfg.CacheLayers = layersOpen
 	}

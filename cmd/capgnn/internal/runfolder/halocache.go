@@ -19,28 +19,18 @@ import (
 
 // Values of --pipeline and --peer.
 const (
-	SwitchOn     = "on"
-	SwitchOff    = "off"
-	PipelineAuto = "auto" // on where the policy allows it
-	exactAuto    = "auto" // of --exact-epochs: a tenth
-	LayersAuto   = "auto" // of --stale-layers: where it saves time
-	layersNone   = "none"
-	LayersWide   = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
+	SwitchOn   = "on"
+	SwitchOff  = "off"
+	exactAuto  = "auto" // of --exact-epochs: a tenth
+	LayersAuto = "auto" // of --stale-layers: where it saves time
+	layersNone = "none"
+	LayersWide = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
 )
 
-// HaloBackward is the option that says when gradients of stale rows are exchanged, and its values.
+// HaloDtype and gpuCache are options whose names others use.
 const (
-	HaloBackward       = "halo-backward"
-	HaloBackwardAlways = "always"
-	HaloBackwardWarmup = "warmup"
-)
-
-// Further options that levels set.
-const (
-	haloDtype = "halo-dtype"
+	HaloDtype = "halo-dtype"
 	gpuCache  = "gpu-cache"
-	staleness = "staleness"
-	smoothing = "smoothing"
 )
 
 // Names of the options that say which layers may read stale halo rows: as the user asks, and as a forecast decided.
@@ -50,7 +40,7 @@ const (
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", gpuCache, "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", staleness, StaleLayers, "exact-epochs", smoothing, HaloBackward, "pipeline", "peer", haloDtype}
+var CacheOptions = []string{"cache", gpuCache, "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "staleness", StaleLayers, "exact-epochs", "pipeline", "peer", HaloDtype}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
@@ -59,7 +49,7 @@ func (c *Config) cacheErrors() []error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %s", term.Quoted(c.Cache, Names(jaca.Policies)), list(jaca.Policies)))
 	}
-	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(policy), c.smoothingErrors(policy), c.exchangeErrors(policy))
+	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(), c.exchangeErrors())
 }
 
 // capacityErrors says what is wrong with the sizes of caches, and with the rows that they are for.
@@ -91,121 +81,46 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 	if c.CacheTopK < 0 {
 		bad("--cache-topk %d is negative: 0 = all rows", c.CacheTopK)
 	}
-	if !(c.CacheBypass >= 0 && c.CacheBypass <= 1) {
-		bad("--cache-bypass %g is not in [0, 1]", c.CacheBypass)
-	}
 	return errs
 }
 
 // stalenessErrors says what is wrong with the ages that rows may reach.
-func (c *Config) stalenessErrors(policy jaca.Policy) []error {
+func (c *Config) stalenessErrors() []error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	stale := c.Staleness.Value
-	if err := c.Staleness.err; err != nil {
-		bad("--staleness: %w", err)
-	}
-	if stale.Auto() && !policy.Static() {
-		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %s", c.Staleness, c.Cache, list(staticPolicies()))
-	}
-	if stale.Auto() && policy == jaca.None {
-		bad("%s: --cache %s has no rows that stay in their slots: give one of the policies %s", c.SaysStaleness(), c.Cache, list(keepingPolicies()))
-	}
-	if stale.Auto() && policy.Static() && !c.Pipelined() {
-		bad("%s needs the pipeline: drop --pipeline %s", c.SaysStaleness(), c.Pipeline)
-	}
-	if stale.Auto() && c.CacheBypass > 0 {
-		bad("--cache-bypass %g with %s, which sets periods itself: drop one of them", c.CacheBypass, c.SaysStaleness())
+	if c.Staleness < 0 || c.Staleness > jaca.MaxStaleness {
+		bad("--staleness %d is not in [0, %d]", c.Staleness, jaca.MaxStaleness)
 	}
 	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
 		bad("--%s: %w", StaleLayers, err)
 	} else if n := len(layers); n > 0 && layers[n-1] >= c.Layers {
 		bad("--%s %s: the last of %d layers is layer %d", StaleLayers, c.StaleLayers, c.Layers, c.Layers-1)
-	} else if n > 0 && stale.Bound == 0 && c.Across().Bound == 0 && c.Staleness.err == nil {
+	} else if n > 0 && c.Staleness == 0 {
 		bad("--%s %s: without --staleness all rows are fresh: give both", StaleLayers, c.StaleLayers)
 	}
 	if c.CacheLayers.err != nil {
 		bad("config: %s: %w", CacheLayers, c.CacheLayers.err)
 	}
-	if n, err := c.ExactEpochs.Value, c.ExactEpochs.err; err != nil {
+	if err := c.ExactEpochs.err; err != nil {
 		bad("--exact-epochs: %w", err)
-	} else if n > 0 && (stale.Auto() || !policy.Static()) {
-		bad("--exact-epochs %d with %s, which has no exact epochs: drop one of them", n, c.saysNotExact())
 	}
 	return errs
-}
-
-// saysNotExact returns the flag because of which a run has no exact epochs: the policy, or the staleness.
-func (c *Config) saysNotExact() string {
-	if !jaca.Policy(c.Cache).Static() {
-		return "--cache " + c.Cache
-	}
-	return c.SaysStaleness()
-}
-
-// smoothingErrors says what is wrong with what becomes of stale rows and of their gradients.
-func (c *Config) smoothingErrors(policy jaca.Policy) []error {
-	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	fresh, drops := c.Staleness.Value.Bound == 0 && c.Staleness.err == nil, c.HaloBackward == HaloBackwardWarmup
-	switch {
-	case !(c.Smoothing >= 0 && c.Smoothing < 1):
-		bad("--smoothing %g is not in [0, 1)", c.Smoothing)
-	case c.Smoothing > 0 && fresh:
-		bad("--smoothing %g: without --staleness all rows are fresh: give both", c.Smoothing)
-	case c.Smoothing > 0 && !keepsRows(policy):
-		bad("--smoothing %g: --cache %s has no rows that stay in their slots: give one of the policies %s", c.Smoothing, c.Cache, list(keepingPolicies()))
-	}
-	switch {
-	case c.HaloBackward != HaloBackwardAlways && !drops:
-		bad("--halo-backward %q is not one of always, warmup", c.HaloBackward)
-	case drops && fresh:
-		bad("--halo-backward warmup: without --staleness all rows are fresh: give both")
-	case drops && (!policy.Static() || c.Staleness.Value.Auto()):
-		bad("%s with %s, which has no exact epochs: drop one of them", c.says(HaloBackward), c.saysNotExact())
-	}
-	return errs
-}
-
-// keepsRows reports whether a policy has slots that keep their rows.
-func keepsRows(p jaca.Policy) bool { return p.Static() && p != jaca.None }
-
-// keepingPolicies are those whose slots keep their rows.
-func keepingPolicies() []jaca.Policy {
-	return slices.DeleteFunc(staticPolicies(), func(p jaca.Policy) bool { return !keepsRows(p) })
 }
 
 // exchangeErrors says what is wrong with the way that rows take.
-func (c *Config) exchangeErrors(policy jaca.Policy) []error {
+func (c *Config) exchangeErrors() []error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	switch c.Pipeline {
-	case SwitchOn:
-		if !policy.Static() && c.Staleness.Value.Bound > 0 {
-			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %s",
-				c.Staleness, c.Cache, list(staticPolicies()))
-		}
-	case SwitchOff, PipelineAuto:
-	default:
-		bad("--pipeline %q is not one of on, off, auto", c.Pipeline)
+	if c.Pipeline != SwitchOn && c.Pipeline != SwitchOff {
+		bad("--pipeline %q is not one of on, off", c.Pipeline)
 	}
 	if err := c.HaloType.err; err != nil {
-		bad("--halo-dtype: %w", err)
+		bad("--%s: %w", HaloDtype, err)
 	}
 	if c.Peer != SwitchOn && c.Peer != SwitchOff {
 		bad("--peer %q is not one of on, off", c.Peer)
 	}
 	return errs
-}
-
-func staticPolicies() []jaca.Policy {
-	var out []jaca.Policy
-	for _, p := range jaca.Policies {
-		if p.Static() {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // parseReserve reads an amount of memory, or 0.
@@ -217,9 +132,7 @@ func parseReserve(text string) (gpu.Bytes, error) {
 }
 
 // Pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.
-func (c *Config) Pipelined() bool {
-	return c.Pipeline == SwitchOn || c.Pipeline == PipelineAuto && (jaca.Policy(c.Cache).Static() || c.Staleness.Value.Bound == 0)
-}
+func (c *Config) Pipelined() bool { return c.Pipeline == SwitchOn }
 
 // parseExactEpochs reads a number of epochs; auto is -1.
 func parseExactEpochs(text string) (int, error) {
@@ -276,8 +189,7 @@ func FormatLayers(layers []int) string {
 
 // exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
 func (c *Config) exactEpochs() int {
-	s := c.Staleness.Value
-	if s.Bound == 0 && c.Across().Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
+	if c.Staleness == 0 {
 		return 0
 	}
 	if n := c.ExactEpochs.Value; n >= 0 {
@@ -292,10 +204,10 @@ func (c *Config) HaloCache() halo.Options {
 	if layers == nil {
 		layers = c.CacheLayers.Value
 	}
-	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(),
-		Smoothing: c.Smoothing, BackwardExact: c.HaloBackward == HaloBackwardWarmup, Pipeline: c.Pipelined(),
-		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
-		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed, Between: c.between()}
+	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness, Layers: layers, ExactEpochs: c.exactEpochs(),
+		Pipeline: c.Pipelined(),
+		Local:    c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
+		NoPeer: c.Peer == SwitchOff}
 }
 
 // ExplainCache says of a cache that does not fit what would.

@@ -3,7 +3,6 @@ package runfolder
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"syscall"
@@ -17,38 +16,29 @@ import (
 )
 
 func TestHaloCacheOfSettings(t *testing.T) {
-	plain := halo.Options{Policy: jaca.JACA, Pipeline: true, Seed: 1}
+	plain := halo.Options{Policy: jaca.JACA, Pipeline: true}
 	for _, tc := range []struct {
 		name   string
 		change func(*Config)
 		want   func(*halo.Options)
 	}{
 		{"defaults", func(*Config) {}, func(*halo.Options) {}},
-		{"policy", func(c *Config) { c.Cache = "low-overlap" }, func(c *halo.Options) { c.Policy = jaca.LowOverlap }},
+		{"policy", func(c *Config) { c.Cache = "paper" }, func(c *halo.Options) { c.Policy = jaca.Paper }},
 		{"sizes", func(c *Config) { c.Set("gpu-cache", "20%"); c.Set("cpu-cache", "700") }, func(c *halo.Options) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
 		{"reserves", func(c *Config) { c.Set("reserve-gpu", "1MiB"); c.Set("reserve-cpu", "2KiB") }, func(c *halo.Options) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
-		{"top and bypass", func(c *Config) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *halo.Options) { c.TopK, c.Bypass = 5, 0.25 }},
-		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
-		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
+		{"top", func(c *Config) { c.CacheTopK = 5 }, func(c *halo.Options) { c.TopK = 5 }},
+		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *halo.Options) { c.Staleness, c.ExactEpochs = 4, Default().Epochs/10 }},
+		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *halo.Options) { c.Staleness, c.ExactEpochs = 4, 7 }},
 		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*halo.Options) {}},
-		{"adaptive", func(c *Config) { c.Set("staleness", "auto") }, func(c *halo.Options) { c.Staleness = jaca.Staleness{Bound: 16, Adaptive: true} }},
 		{"stale layers", func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "2,1,2"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
-			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{1, 2}
+			c.Staleness, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{1, 2}
 		}},
 		{"no stale layers by a forecast", func(c *Config) { c.Set("staleness", "4"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
-			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{}
-		}},
-		{"smoothed", func(c *Config) { c.Set("staleness", "4"); c.Smoothing, c.HaloBackward = 0.5, HaloBackwardWarmup }, func(c *halo.Options) {
-			c.Staleness.Bound, c.ExactEpochs, c.Smoothing, c.BackwardExact = 4, Default().Epochs/10, 0.5, true
+			c.Staleness, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{}
 		}},
 		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *halo.Options) { c.Pipeline = false }},
-		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *halo.Options) { c.Policy = jaca.FIFO }},
-		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *halo.Options) {
-			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
-		}},
 		{"no peers", func(c *Config) { c.Peer = "off" }, func(c *halo.Options) { c.NoPeer = true }},
 		{"int8", func(c *Config) { c.Set("halo-dtype", "int8") }, func(c *halo.Options) { c.HaloType = halo.Int8 }},
-		{"seed", func(c *Config) { c.Seed = 9 }, func(c *halo.Options) { c.Seed = 9 }},
 	} {
 		cfg, want := Default(), plain
 		tc.change(&cfg)
@@ -58,41 +48,6 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		}
 		if got := cfg.HaloCache(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
-		}
-	}
-}
-
-// What smoothing and gradients of exact epochs cannot go with is one problem each, which names the flag.
-func TestSmoothingErrors(t *testing.T) {
-	stale := func(c *Config) { c.Set("staleness", "4") }
-	for name, tc := range map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"share of 1":        {func(c *Config) { stale(c); c.Smoothing = 1 }, "--smoothing 1 is not in [0, 1)"},
-		"negative share":    {func(c *Config) { stale(c); c.Smoothing = -0.5 }, "--smoothing -0.5 is not in [0, 1)"},
-		"no number":         {func(c *Config) { stale(c); c.Smoothing = math.NaN() }, "--smoothing NaN is not in [0, 1)"},
-		"fresh rows":        {func(c *Config) { c.Smoothing = 0.5 }, "--smoothing 0.5: without --staleness all rows are fresh"},
-		"lru":               {func(c *Config) { stale(c); c.Cache, c.Smoothing = "lru", 0.5 }, "--smoothing 0.5: --cache lru has no rows that stay"},
-		"fifo":              {func(c *Config) { stale(c); c.Cache, c.Smoothing = "fifo", 0.5 }, "--smoothing 0.5: --cache fifo has no rows that stay"},
-		"sieve":             {func(c *Config) { stale(c); c.Cache, c.Smoothing = "sieve", 0.5 }, "--smoothing 0.5: --cache sieve has no rows that stay"},
-		"none":              {func(c *Config) { stale(c); c.Cache, c.Smoothing = "none", 0.5 }, "--smoothing 0.5: --cache none has no rows that stay"},
-		"no such time":      {func(c *Config) { stale(c); c.HaloBackward = "never" }, `--halo-backward "never" is not one of always, warmup`},
-		"gradients fresh":   {func(c *Config) { c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup: without --staleness all rows are fresh"},
-		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --cache lru, which has no exact epochs"},
-		"gradients by need": {func(c *Config) { c.Set("staleness", "auto"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto"},
-		"no slots by need":  {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "none" }, "--staleness auto: --cache none has no rows that stay in their slots"},
-		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto needs the pipeline: drop --pipeline off"},
-		"lru by need":       {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "lru" }, "--staleness auto: --cache lru decides while rows are read"},
-		"bypass by need":    {func(c *Config) { c.Set("staleness", "auto"); c.CacheBypass = 0.5 }, "--cache-bypass 0.5 with --staleness auto"},
-		"exact by need":     {func(c *Config) { c.Set("staleness", "auto"); c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --staleness auto, which has no exact epochs"},
-		"exact of lru":      {func(c *Config) { stale(c); c.Cache = "lru"; c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --cache lru, which has no exact epochs"},
-		"by drift":          {func(c *Config) { c.Set("staleness", "auto:0.1") }, `--staleness: "auto:0.1" is not offered any more: --comm auto chooses`},
-	} {
-		c := Default()
-		tc.change(&c)
-		if errs := c.cacheErrors(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", name, errs, tc.want)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
-	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
@@ -26,9 +24,8 @@ type Metrics struct {
 	Lost      func(path string) error // as that of Events
 	f         *os.File                // nil before the first line
 	Policy    string
-	Staleness jaca.Staleness
-	Across    jaca.Staleness // of rows that cross between ranks
-	Period    map[string]int // refresh period of each layer with slots; where it adapts the epoch says which
+	Staleness int            // bound on the age of rows, in epochs
+	Period    map[string]int // refresh period of each layer with slots
 }
 
 // metricsLine is one line. Times are seconds, summed over devices where they come from queues.
@@ -76,8 +73,6 @@ type metricsHalo struct {
 	Halo      haloBytes `json:"halo"`
 	Cache     cacheUse  `json:"cache"`
 	Staleness staleUse  `json:"staleness"`
-	// Harm is what the epoch's probe has found by layer; left out of epochs without one.
-	Harm map[string]measuredHarm `json:"harm,omitempty"`
 }
 
 // maxPartsInMetrics bounds a line of metrics to about ten times what it has without parts.
@@ -159,24 +154,8 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 // halo returns what the line says of halo rows.
 func (m *Metrics) halo(s pipeline.EpochStats) *metricsHalo {
 	b := s.Halo.Bytes
-	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo)}
-	period := maps.Clone(m.Period)
-	if s.Rung != nil {
-		h.Harm = harmsOf(s.Rung.Harms)
-		for layer := range period {
-			period[layer] = s.Rung.Period
-		}
-	}
-	h.Staleness = staleUseOf(m.Staleness, m.Across, s.Halo, period)
-	return h
-}
-
-// finite returns a pointer to x, nil if it is no number.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
+	return &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo),
+		Staleness: staleUse{Bound: m.Staleness, MaxSeen: s.Halo.AgeMax, Mean: s.Halo.MeanAge(), Period: m.Period}}
 }
 
 // lossValue is a loss as it stands in files: nine significant digits, which identify a float32; null where it is not

@@ -132,24 +132,18 @@ var Options = []Option{
 	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16. Sums are fp32 with both. With bf16, a GPU that has cuBLAS also rounds the operands of dense products to bf16", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
-	{Name: comm, Group: GroupExchange, usage: "`LEVEL` of communication, a name for flags: exact (--halo-dtype fp32 --staleness 0), encoded (--halo-dtype int8 --staleness 0), stale (--halo-dtype int8 --staleness 8 --stale-layers wide), lean (as stale, with --halo-backward warmup) or auto (--halo-dtype int8 --staleness auto); flags given beside it hold", field: func(c *Config) any { return &c.Comm }},
-	{Name: commNet, Group: GroupExchange, usage: "`LEVEL` of rows that cross between ranks, in place of that of --comm: exact, encoded, stale or lean", field: func(c *Config) any { return &c.CommNet }, before: "", quiet: true},
-	{Name: stalenessNet, Group: GroupExchange, usage: "largest age in `EPOCHS` of rows that cross between ranks, at least that of --staleness (default: as their level says)", field: func(c *Config) any { return readBy(&c.StalenessNet, parseStalenessNet) }, before: "", quiet: true},
-	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
+	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper (Algorithm 1 as printed) or none", field: func(c *Config) any { return &c.Cache }},
 	{Name: gpuCache, Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves; with --batch-size each GPU keeps feature rows of its own part, at most so many, and not more than memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
 	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return readBy(&c.CPUCache, jaca.ParseSize) }},
 	{Name: "reserve-gpu", Group: GroupExchange, usage: "memory (`SIZE`) of each device that its cache leaves alone, such as 500MiB", field: func(c *Config) any { return readBy(&c.ReserveGPU, parseReserve) }},
 	{Name: "reserve-cpu", Group: GroupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *Config) any { return readBy(&c.ReserveCPU, parseReserve) }},
 	{Name: "cache-topk", Group: GroupExchange, usage: "size a part's caches by `N` rows of each other part, those that most parts read; 0 = by all rows", field: func(c *Config) any { return &c.CacheTopK }},
-	{Name: "cache-bypass", Group: GroupExchange, usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *Config) any { return &c.CacheBypass }},
-	{Name: staleness, Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16, or auto: by the harm that old rows do to gradients", field: func(c *Config) any { return readBy(&c.Staleness, jaca.ParseStaleness) }},
+	{Name: "staleness", Group: GroupExchange, usage: "largest age of rows of other parts, `N` epochs up to 16; 0 = all rows are of the epoch that uses them", field: func(c *Config) any { return &c.Staleness }},
 	{Name: StaleLayers, Group: GroupExchange, usage: "layers `LIST` whose rows of other parts may be stale, such as 1,2 (layer 0 always reads fresh rows), none, or wide = those whose output is wide; auto = those by which a forecast epoch gets faster, on CPU devices without link= wide", field: func(c *Config) any { return readBy(&c.StaleLayers, parseLayers) }},
-	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and --staleness auto", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
-	{Name: smoothing, Group: GroupExchange, usage: "`SHARE` that a stale row keeps of its old value when it is refreshed, 0 to below 1: a moving average over refreshes (0.5); 0 = the new row replaces the old one", field: func(c *Config) any { return &c.Smoothing }, before: 0.0},
-	{Name: HaloBackward, Group: GroupExchange, usage: "`WHEN` gradients of stale rows of other parts are exchanged: always, or warmup = only in the epochs of --exact-epochs; in later epochs stale rows count as constants", field: func(c *Config) any { return &c.HaloBackward }, before: HaloBackwardAlways},
-	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
+	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
+	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
-	{Name: haloDtype, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
+	{Name: HaloDtype, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
 	{Name: isolated, Group: GroupExchange, usage: isolatedUsage, field: func(c *Config) any { return readBy(&c.Isolated, parseIsolated) }, before: "", alone: true},
 	{Name: "cache-slots", field: func(c *Config) any { return readBy(&c.CacheSlots, parseSlots) }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
@@ -262,8 +256,6 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 	switch {
 	case !o.Says(c), o.before != nil && value == o.before, o.Name == normOption && value == normLayer, o.Name == activationOption && value == activationReLU, (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
 		return nil, false
-	case o.Name == comm: // what it stands for decides
-		return nil, false
 	case o.Name == rowCache, o.Name == merged, o.Name == NetOption: // changes no bit; is in checkpoints; is in the plan's key
 		return nil, false
 	case o.Name == gpuCache && c.Sampled(): // changes no bit there; always was in identities
@@ -326,11 +318,9 @@ func FlagNames() []string {
 	return out
 }
 
-// ApplyFlags sets every option that was given on the command line, and what the level stands for if one was; else what follows a level of cfg goes on to do so. It
-// returns the names of those given.
+// ApplyFlags sets every option that was given on the command line. It returns the names of those given.
 func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 	var given []string
-	follow := cfg.followsLevel()
 	for _, o := range Options {
 		if o.FileOnly || !c.IsSet(o.Name) {
 			continue
@@ -345,7 +335,6 @@ func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 		given = append(given, o.Name)
 	}
 	cfg.ownPartitioner(!slices.Contains(given, isolated) || slices.Contains(given, "partitioner"))
-	cfg.applyLevel(func(name string) bool { return c.IsSet(name) || !c.IsSet(comm) && !slices.Contains(follow, name) })
 	return given, nil
 }
 

@@ -52,19 +52,17 @@ type Result struct {
 	Bytes     epochBytes         `json:"bytes"`
 	Cache     runCache           `json:"cache"`
 	Staleness runStaleness       `json:"staleness"`
-	// Harm is what probes of adaptive staleness have found by layer, the newest; null: nothing.
-	Harm      map[string][]harmPoint `json:"harm"`
-	HaloRows  int64                  `json:"halo_rows"`
-	HaloPairs [][]int64              `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
-	Hosts     []string               `json:"hosts,omitempty"`    // by rank; left out where there was one process
-	Pairs     []RankTraffic          `json:"pairs,omitempty"`    // between ranks, over all epochs
-	Isolated  *runIsolated           `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
-	Sampling  *runSampling           `json:"sampling,omitempty"` // left out of full-batch runs
-	Meters    []gpu.Metered          `json:"meters,omitempty"`   // over all epochs; left out where there are no meters
-	PeakBytes peakBytes              `json:"peak_bytes"`
-	SHA256    string                 `json:"weights_sha256"`
-	RunDir    string                 `json:"run_dir"`
-	Build     term.BuildInfo         `json:"build"` // of the program that trained
+	HaloRows  int64              `json:"halo_rows"`
+	HaloPairs [][]int64          `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
+	Hosts     []string           `json:"hosts,omitempty"`    // by rank; left out where there was one process
+	Pairs     []RankTraffic      `json:"pairs,omitempty"`    // between ranks, over all epochs
+	Isolated  *runIsolated       `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
+	Sampling  *runSampling       `json:"sampling,omitempty"` // left out of full-batch runs
+	Meters    []gpu.Metered      `json:"meters,omitempty"`   // over all epochs; left out where there are no meters
+	PeakBytes peakBytes          `json:"peak_bytes"`
+	SHA256    string             `json:"weights_sha256"`
+	RunDir    string             `json:"run_dir"`
+	Build     term.BuildInfo     `json:"build"` // of the program that trained
 }
 
 // confusion is how many test vertices of one class were predicted to be of another, of the learn.MaxConfusion largest classes.
@@ -141,7 +139,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	if cfg.Sampled() {
 		policy = string(jaca.None)
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, cfg.Across(), r.Halo, nil)}
+	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUse{Bound: cfg.Staleness, MaxSeen: r.Halo.AgeMax, Mean: r.Halo.MeanAge()}}
 	out.Isolated = isolatedOf(cfg, r)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
 	out.TimeS = runSeconds{

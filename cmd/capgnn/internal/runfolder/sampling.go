@@ -116,7 +116,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", noFoldScale, "no-reuse", comm, commNet, stalenessNet},
+var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", noFoldScale, "no-reuse"},
 	slices.DeleteFunc(slices.Clone(CacheOptions), func(name string) bool { return name == gpuCache })...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.
@@ -201,7 +201,7 @@ func (c *Config) said(among func(Option) bool, given []string) []string {
 	var list []string
 	for _, o := range Options {
 		switch v := o.Value(c); {
-		case !among(o) || (v == o.Value(&defaults) || c.ofLevel(o)) && !slices.Contains(given, o.Name):
+		case !among(o) || v == o.Value(&defaults) && !slices.Contains(given, o.Name):
 		case v == true || v == false:
 			list = append(list, "--"+o.Name)
 		default:

@@ -50,7 +50,7 @@ func TestSampledSettings(t *testing.T) {
 		{"--checkpoint-every 500steps: for sampled training only", []string{"batch-size", "0", "sampling", "default", "checkpoint-every", "500steps"}},
 		{"--checkpoint-every -500 is not in", []string{"checkpoint-every", "-500steps"}},
 		{"drop --staleness 2: for full-batch training only, not with --batch-size 1024", []string{"staleness", "2"}},
-		{"--cache lru", []string{"cache", "lru"}},
+		{"--cache paper", []string{"cache", "paper"}},
 		{"--max-prune 0.25 --halo-dtype bf16", []string{"halo-dtype", "bf16", "max-prune", "0.25"}},
 		{"--order community", []string{"order", "community"}},
 		{"", []string{"order", "none"}},

@@ -13,25 +13,18 @@ import (
 	"capgnn/profiler"
 )
 
-// leastOpen is the share of a forecast epoch with fresh rows from which on adaptive staleness acts: that in which devices wait for transfers.
-const leastOpen = 0.05
-
 // agingGain is the share of an epoch that a choice of stale layers must save for it to be taken: less is within the error of the
 // forecast, and fresh rows cost no accuracy.
 const agingGain = 0.005
 
 // SettleAging decides which layers may read stale halo rows, where the settings leave that open: those by which a forecast epoch gets
-// faster. Where nothing is known of the links, between CPU devices that read each other's memory, it leaves it to the widths of layers (docs/adr/0020); adaptive staleness
-// then leaves all rows fresh, and also where hardly any transfer is open.
+// faster. Where nothing is known of the links, between CPU devices that read each other's memory, it leaves it to the widths of layers (docs/adr/0020).
 func (t *Run) SettleAging(ctx context.Context) error {
 	if err := t.agingOf(ctx, t.Profile); err != nil {
 		return err
 	}
-	switch {
-	case t.Aging != nil:
+	if t.Aging != nil {
 		t.Console.Note("staleness: %s", t.Aging)
-	case t.unforecast:
-		t.Console.Note("staleness: all rows stay fresh, as nothing is known of the links between these devices; --%s %s lets rows age all the same", runfolder.StaleLayers, runfolder.LayersWide)
 	}
 	return nil
 }
@@ -43,10 +36,6 @@ func (t *Run) agingOf(ctx context.Context, profile *profiler.Profile) error {
 		return nil
 	}
 	if slices.ContainsFunc(t.Specs, func(d devices.Spec) bool { return !d.Simulated() && !d.GPU && d.Link == 0 }) {
-		if t.Config.Staleness.Value.Auto() {
-			t.unforecast = true
-			t.Config.Set(runfolder.CacheLayers, runfolder.FormatLayers([]int{}))
-		}
 		return nil
 	}
 	if profile == nil {
@@ -60,9 +49,8 @@ func (t *Run) agingOf(ctx context.Context, profile *profiler.Profile) error {
 
 // opensAging reports whether it is open which layers may read stale halo rows.
 func (t *Run) opensAging() bool {
-	s := t.Config.Staleness.Value
 	decided := !t.Config.StaleByForecast() || t.Config.CacheLayers.Value != nil && t.Aging == nil // by a flag, or by the run that is repeated
-	return !t.Resume && !t.Bare && t.Parts > 1 && t.Config.Layers > 1 && s.Bound > 0 && !decided
+	return !t.Resume && !t.Bare && t.Parts > 1 && t.Config.Layers > 1 && t.Config.Staleness > 0 && !decided
 }
 
 // chooseAging sets the layers that may read stale halo rows to those by which an epoch on the devices of a profile gets fastest. It
@@ -79,7 +67,6 @@ func (t *Run) chooseAging(ctx context.Context, profile *profiler.Profile) error 
 		return err
 	}
 	defer opt.Layout.Release()
-	open := 1.0 // share of the epoch with fresh rows
 	// try forecasts a choice and keeps it if it is faster than the one that is kept.
 	try := func(kept *runfolder.StaleForecast, layers []int) (*runfolder.StaleForecast, error) {
 		opt.Cache.Layers = layers
@@ -90,7 +77,6 @@ func (t *Run) chooseAging(ctx context.Context, profile *profiler.Profile) error 
 		case err != nil:
 			return nil, err
 		case kept == nil:
-			open = o.Open * o.CommS / o.EpochS
 			return &runfolder.StaleForecast{Layers: layers, ExactS: o.EpochS, EpochS: o.EpochS}, nil
 		case o.EpochS < kept.EpochS*(1-agingGain):
 			return &runfolder.StaleForecast{Layers: layers, ExactS: kept.ExactS, EpochS: o.EpochS}, nil
@@ -100,11 +86,6 @@ func (t *Run) chooseAging(ctx context.Context, profile *profiler.Profile) error 
 	best, err := try(nil, []int{})
 	if best == nil {
 		return err
-	}
-	if t.Config.Staleness.Value.Auto() && open <= leastOpen {
-		best.Open = &open
-		t.settleAging(best)
-		return nil
 	}
 	var all []int
 	for l := 1; l < t.Config.Layers; l++ {

@@ -70,7 +70,6 @@ func TestStaleLayersAreTheFastest(t *testing.T) {
 		{"devices": "sim:rtx3090,link=0.2GiB/s,latency=1us,sim:rtx3090,link=0.2GiB/s,latency=1us", "gpu-cache": "5%", "cpu-cache": "5%"},
 		{"devices": "sim:rtx3090,link=100GiB/s,latency=1us,sim:rtx3090,link=100GiB/s,latency=1us", "model": "sage"},
 		{"devices": "sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us", "model": "gin", "layers": "4"},
-		{"devices": "sim:a40,link=0.1GiB/s,sim:a40,link=0.1GiB/s", "cache": "lru", "layers": "2", "hidden": "256"},
 		{"devices": "sim:a40,link=0.1GiB/s,sim:a40,link=0.1GiB/s", "layers": "1"},
 	} {
 		r := settled(t, s)
@@ -128,8 +127,6 @@ func TestStaleLayersAreLeftAlone(t *testing.T) {
 		"by width":      {map[string]string{"devices": slow, "stale-layers": "wide"}, nil},
 		"recorded":      {map[string]string{"devices": slow, "cache-layers": "2", "plan-key": strings.Repeat("0", 64)}, nil},
 		"host memory":   {map[string]string{"devices": "cpu:0,cpu:1"}, nil},
-		"adaptive":      {map[string]string{"devices": "cpu:0,cpu:1", "staleness": "auto", "pipeline": "on"}, []int{}},
-		"forced":        {map[string]string{"devices": "cpu:0,cpu:1", "staleness": "auto", "pipeline": "on", "stale-layers": "1,2"}, []int{1, 2}},
 		"exact":         {map[string]string{"devices": slow, "staleness": "0"}, nil},
 	} {
 		if name == "recorded" { // its plan is gone, so the forecast decides again

@@ -64,14 +64,16 @@ func (t *Run) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Op
 }
 
 // orFromExact returns a better plan than one that fit has made of t.plan, if there is one beginning with the parts that fit the devices where all rows move as
-// they are stored in every epoch: what a level of communication is compared with. For a run at that level there is none.
+// they are stored in every epoch: what encoded and stale rows are compared with. For a run without these there is none.
 //
-// Why: a fit is a search that ends at the first balanced cut, and with other costs it ends at another one, which may cut many more edges. On its own, a level
+// Why: a fit is a search that ends at the first balanced cut, and with other costs it ends at another one, which may cut many more edges. On its own, a run
 // that moves a quarter of the bytes was forecast to take up to half as long again as on the parts of exact rows.
 func (t *Run) orFromExact(ctx context.Context, profile *profiler.Profile, opt rapa.Options, plan *rapa.Plan) (*rapa.Plan, error) {
 	exact := *t
 	exact.forgetAging()
-	exact.Config.TakeLevel(runfolder.CommExact)
+	exact.Config.Staleness = 0
+	exact.Config.Set(runfolder.HaloDtype, "fp32")
+	exact.Config.Set(runfolder.StaleLayers, runfolder.LayersAuto)
 	exact.Config.MaxPrune, exact.Config.Prune = 0, 0
 	own, other := t.Config.HaloCache(), exact.Config.HaloCache()
 	if !t.uneven() || !exact.uneven() || t.ByLambda() || own.HaloType == other.HaloType && own.Staleness == other.Staleness {

@@ -19,7 +19,7 @@ import (
 	"capgnn/report"
 )
 
-// periods returns the refresh period of every layer with slots, the largest where it adapts; nil: none has slots.
+// periods returns the refresh period of every layer with slots; nil: none has slots.
 func periods(caches *jaca.Plan) map[string]int {
 	if caches == nil {
 		return nil
@@ -130,14 +130,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
 	result.Positive = t.positive()
 	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.Names.Classes, t.shape()
-	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
-		for layer := range result.Staleness.Period {
-			result.Staleness.Period[layer] = *r.Period
-		}
-		if result.Harm, err = runfolder.ReadHarms(t.Dir.Metrics()); err != nil {
-			return nil, err
-		}
-	}
+	result.Staleness.Period = periods(r.Caches)
 	if result.Meters, err = runfolder.ReadMeters(t.Dir.Metrics()); err != nil {
 		return nil, err
 	}

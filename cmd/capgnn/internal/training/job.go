@@ -32,7 +32,7 @@ func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
 		}
 		return err
 	}
-	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across(), Lost: lost},
+	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness, Lost: lost},
 		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric()), Lost: lost}
 }
 

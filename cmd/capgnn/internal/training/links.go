@@ -30,9 +30,6 @@ func (t *Run) SettleCache(ctx context.Context) error {
 	if t.Parts == 1 || t.Config.Isolated.Value != nil {
 		return nil
 	}
-	if t.Config.Pipeline == runfolder.PipelineAuto && !t.Config.Pipelined() {
-		t.Console.Note("note: pipeline off: --cache %s decides while rows are read", t.Config.Cache)
-	}
 	if t.Config.CacheLinks.String() != "" || jaca.Policy(t.Config.Cache) != jaca.JACA {
 		return nil
 	}

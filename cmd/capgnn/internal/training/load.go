@@ -122,7 +122,6 @@ func (t *Run) ChooseDevices(context.Context) error {
 		specs = specs[:n]
 	}
 	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
-	t.noteLevel()
 	t.noteProducts()
 	t.estimateStages()
 	return nil
@@ -157,17 +156,6 @@ func (t *Run) noteProducts() {
 		text += "; rows stored in bf16 by capgnn's own kernels on GPUs before sm_80"
 	}
 	t.Console.Note("dense products on GPUs: %s", text)
-}
-
-// noteLevel says what --comm stands for, or that there is nothing to be exchanged.
-func (t *Run) noteLevel() {
-	switch text := t.Config.DescribeLevel(); {
-	case text == "":
-	case t.Parts == 1:
-		t.Console.Note("note: --comm %s has no effect with one part: no row of another part is read", t.Config.Comm)
-	default:
-		t.Console.Note("comm: %s", text)
-	}
 }
 
 // Workers returns how many parts train at a time.

@@ -84,9 +84,8 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
 	}
-	noted := t.Parts == 1 && t.Config.Comm != runfolder.CommExact
-	if t.Config.Staleness.Value.Bound > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) && !t.unforecast && !noted {
-		t.Console.Note("note: %s", t.Config.DescribeFresh())
+	if t.Config.Staleness > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) {
+		t.Console.Note("note: --staleness %d has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil
 }

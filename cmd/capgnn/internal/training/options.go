@@ -70,9 +70,6 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 		if s.Eval {
 			val = s.Metrics.Val
 		}
-		if r := s.Rung; r != nil && r.Next != r.Period {
-			t.Console.Note("epoch %d: %s", s.Epoch, describeRung(r))
-		}
 		board.add(s.Train, s.Parts, s.HaloParts)
 		t.bar.Table = board.lines(time.Now())
 		t.bar.At(int64(s.Epoch+1), epochDetail(s, val))
@@ -91,27 +88,6 @@ func epochDetail(s pipeline.EpochStats, val *float64) string {
 	}
 	wall := s.Train.Seconds()
 	return text + "  " + term.Duration(&wall)
-}
-
-// describeRung says of an epoch behind which rows get another age, which and why.
-func describeRung(r *pipeline.Rung) string {
-	age := fmt.Sprintf("rows of other parts up to %d epochs old from now on", r.Next)
-	if r.Next == 0 {
-		age = "rows of other parts fresh from now on"
-	}
-	if r.Period == 0 {
-		return age + ", on trial"
-	}
-	worst, layer := 0.0, -1
-	for _, h := range r.Harms {
-		if x := h.Rho / h.Noise; layer < 0 || !(x <= worst) {
-			worst, layer = x, h.Layer
-		}
-	}
-	if layer < 0 || r.Next < r.Period && worst <= 1 {
-		return age + ", as the loss swings"
-	}
-	return fmt.Sprintf("%s, as the old ones change gradients by %s times their noise, most in layer %d", age, number.Ratio.Text(worst), layer)
 }
 
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.

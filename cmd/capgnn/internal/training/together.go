@@ -37,10 +37,7 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 
 // checkTogether refuses settings that several ranks do not train by.
 func checkTogether(c *runfolder.Config) error {
-	switch policy := jaca.Policy(c.Cache); {
-	case c.Staleness.Value.Auto():
-		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
-	case policy != jaca.JACA && policy != jaca.None:
+	if c.Cache == string(jaca.Paper) {
 		return term.Usagef("--cache %s works within one process: over several ranks choose jaca or none", c.Cache)
 	}
 	return nil

@@ -54,38 +54,37 @@ type Run struct {
 	Own   Own            // with Ranks: what is said for this one
 	Given []string       // names of the flags beside --config
 
-	Data       *datasets.Input // set beforehand by demo for a generated graph; else loaded
-	Specs      []devices.Spec
-	Parts      int
-	Profile    *profiler.Profile // of the devices, nil where nothing had to be known of them
-	Plan       *rapa.Plan        // nil with one part
-	place      *placement        // of parts on devices of several ranks; nil: all are of this process
-	rank       []int32           // place of every vertex in the order of the parts' rows, nil = by number
-	arranged   arrangement
-	Devices    []gpu.Device // of this process
-	layout     *pipeline.Layout
-	own        MemUse                   // what the process had when memory was planned; of a run in phases, before it was cut
-	may        gpu.Bytes                // what it may have in all; 0: not asked
-	shares     []float64                // of the roots of a step of sampled training, by part; nil: equal ones
-	sampled    *minibatch.Totals        // what steps have done, once a run has trained on samples
-	Aging      *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
-	unforecast bool                     // nothing is known of links, so that adaptive staleness leaves all rows fresh
-	Dir        runfolder.Dir            // set beforehand when resuming
-	madeDir    bool                     // by this run
-	above      []string                 // folders above that one which this run has made, too
-	lock       *lockfile.Lock
-	folder     *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
-	written    bool                // the folder holds the run
-	settings   []string            // files that it holds as long as the run lasts
-	traced     bool                // the epoch of Trace has been trained
-	sets       *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
-	settled    func()              // the folder that this run has made holds it now; nil: it has made none
-	criterion  criterion.Criterion // what the loss weighs
-	initial    *gnn.Weights        // of --init, nil without
-	initOrder  [2][]int            // where each of its columns, and classes, stands in the data set; nil: in the same place
-	meters     *devices.Meters     // of this process, nil: none
-	start      time.Duration       // from the start of the program to the first epoch
-	bar        *term.Progress      // of the epochs
+	Data      *datasets.Input // set beforehand by demo for a generated graph; else loaded
+	Specs     []devices.Spec
+	Parts     int
+	Profile   *profiler.Profile // of the devices, nil where nothing had to be known of them
+	Plan      *rapa.Plan        // nil with one part
+	place     *placement        // of parts on devices of several ranks; nil: all are of this process
+	rank      []int32           // place of every vertex in the order of the parts' rows, nil = by number
+	arranged  arrangement
+	Devices   []gpu.Device // of this process
+	layout    *pipeline.Layout
+	own       MemUse                   // what the process had when memory was planned; of a run in phases, before it was cut
+	may       gpu.Bytes                // what it may have in all; 0: not asked
+	shares    []float64                // of the roots of a step of sampled training, by part; nil: equal ones
+	sampled   *minibatch.Totals        // what steps have done, once a run has trained on samples
+	Aging     *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
+	Dir       runfolder.Dir            // set beforehand when resuming
+	madeDir   bool                     // by this run
+	above     []string                 // folders above that one which this run has made, too
+	lock      *lockfile.Lock
+	folder    *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
+	written   bool                // the folder holds the run
+	settings  []string            // files that it holds as long as the run lasts
+	traced    bool                // the epoch of Trace has been trained
+	sets      *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
+	settled   func()              // the folder that this run has made holds it now; nil: it has made none
+	criterion criterion.Criterion // what the loss weighs
+	initial   *gnn.Weights        // of --init, nil without
+	initOrder [2][]int            // where each of its columns, and classes, stands in the data set; nil: in the same place
+	meters    *devices.Meters     // of this process, nil: none
+	start     time.Duration       // from the start of the program to the first epoch
+	bar       *term.Progress      // of the epochs
 }
 
 // Do trains. The steps before training change nothing but the cache.
@@ -245,9 +244,6 @@ func (t *Run) Check() error {
 	}
 	if t.Ranks != nil { // each looks at its own
 		return checkTogether(&t.Config)
-	}
-	if says := t.Config.SaysNet(); says != "" && !t.Resume {
-		return term.Usagef("%s: there is one rank, and no row crosses between ranks: drop it, or start several with capgnn launch", says)
 	}
 	return devices.Check(t.Config.Devices)
 }
