@@ -148,6 +148,7 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 // on returns the run as it would be on other devices, which a profile describes: nothing of it is decided, and it says nothing.
 func (t *Run) on(specs []devices.Spec, profile *profiler.Profile) *Run {
 	quiet := *t
+	quiet.trying = true
 	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
 	quiet.Config.Set("cache-slots", "")
