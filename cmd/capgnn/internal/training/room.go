@@ -187,15 +187,16 @@ func (t *Run) enoughDivided(ctx context.Context, more gpu.Bytes) string {
 
 // tryWith divides a full-batch run anew where each device has so much more memory, and returns whether it fits.
 func (t *Run) tryWith(ctx context.Context, more gpu.Bytes) error {
-	o := *t
-	o.Console, o.trying, o.Config.PlanKey, o.layout = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, true, "", nil
-	o.Specs, o.Devices = slices.Clone(t.Specs), nil
-	for i := range o.Specs {
-		if t.Devices != nil { // else they are known by the profile
-			o.Specs[i].Memory = t.Devices[i].Info().Budget
+	specs := slices.Clone(t.Specs)
+	for i := range specs {
+		if t.Devices == nil {
+			specs[i].Memory = t.Budget(t.Profile, i) + more // part i is on device i
+		} else {
+			specs[i].Memory = t.Devices[i].Info().Budget + more
 		}
-		o.Specs[i].Memory = o.Budget(t.Profile, i) + more // part i is on device i
 	}
+	o := t.on(specs, t.Profile)
+	o.Parts, o.Config.Plan, o.Devices = t.Parts, t.Config.Plan, nil
 	for _, step := range []func(context.Context) error{o.Divide, o.SettleCache, o.SettleAging, o.Arrange, o.Open, o.preflight} {
 		if err := step(ctx); err != nil {
 			return devices.CloseAfter(err, o.Devices)
