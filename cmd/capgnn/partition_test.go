@@ -300,6 +300,20 @@ func TestSimulatedProfile(t *testing.T) {
 	}
 }
 
+// A choice of devices that parts do not fit is left out; all devices together are not refused for it.
+func TestPlanOfChoicesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	var m training.MemoryPlan
+	const device = "sim:rtx3090,mem=16MiB"
+	if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", device+","+device+","+device)), &m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Subsets) != 2 || len(m.Subsets[0].Devices) != 3 || len(m.Subsets[1].Devices) != 1 || m.Subsets[1].Fits {
+		t.Errorf("choices: %+v", m.Subsets)
+	}
+}
+
 // plan forecasts every choice of devices that differs, the fastest first.
 func TestPlanSubsets(t *testing.T) {
 	t.Parallel()

@@ -84,11 +84,11 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 		return fmt.Errorf("make %s features: %w", text, err)
 	}
 	d.ColumnNames = nil
+	place := ""
 	if had > 0 {
-		d.Note("features: %s, %d columns, in place of the %d columns of the data set", text, d.Features.Cols, had)
-	} else {
-		d.Note("features: %s, %d columns", text, d.Features.Cols)
+		place = fmt.Sprintf(", in place of the %d columns of the data set", had)
 	}
+	d.Note("--features %s: %d columns%s", text, d.Features.Cols, place)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func TestLoadMadeFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(d.Features.Indices, []int32{0, 1, 1}) || !slices.ContainsFunc(d.Notes, func(n string) bool {
-		return n == "features: degree, 89 columns, in place of the 2 columns of the data set"
+		return n == "--features degree: 89 columns, in place of the 2 columns of the data set"
 	}) {
 		t.Errorf("columns %v, notes %q", d.Features.Indices, d.Notes)
 	}

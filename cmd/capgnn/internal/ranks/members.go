@@ -335,7 +335,7 @@ func (m *Members) Fail(err error) error {
 		end.Code = term.ExitCode(err)
 	}
 	if note, ok := strings.CutPrefix(f[4], "interrupted: "); ok {
-		end.Code, end.Line = term.ExitInterrupted, fmt.Sprintf("interrupted: %s was stopped %s: %s", f[1], f[3], note)
+		end.Code, end.Line = term.ExitInterrupted, fmt.Sprintf("interrupted: %s was stopped %s: %s", f[1], f[3], strings.TrimPrefix(note, f[3]+": "))
 	}
 	return end
 }

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -122,8 +121,8 @@ func TestRanksAgree(t *testing.T) {
 func TestInterruptedRankEndsAll(t *testing.T) {
 	errs := among(t, 3, func(m *Members) error {
 		switch m.Rank() {
-		case 1: // its step was cancelled
-			return m.Agree(t.Context(), context.Canceled)
+		case 1: // its step says where it stood
+			return m.Agree(t.Context(), &term.InterruptedError{Note: "before the first epoch: nothing was written"})
 		case 2: // it is in a step that ends with the run
 			ctx, cancel := m.Until(t.Context())
 			defer cancel()
@@ -133,7 +132,8 @@ func TestInterruptedRankEndsAll(t *testing.T) {
 		return m.Agree(t.Context(), nil)
 	})
 	for rank, err := range errs {
-		if term.ExitCode(err) != term.ExitInterrupted || !strings.Contains(err.Error(), "interrupted: rank 1 (host ") || err.Error() != errs[0].Error() {
+		if term.ExitCode(err) != term.ExitInterrupted || !strings.HasPrefix(err.Error(), "interrupted: rank 1 (host ") || err.Error() != errs[0].Error() ||
+			!strings.HasSuffix(err.Error(), ") was stopped before the first epoch: nothing was written") {
 			t.Errorf("rank %d: %v (exit code %d)", rank, err, term.ExitCode(err))
 		}
 	}

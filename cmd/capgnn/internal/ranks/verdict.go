@@ -21,7 +21,7 @@ type Failed struct {
 }
 
 // saysWho begins the line of a fault that names its rank.
-var saysWho = regexp.MustCompile(`^rank \d+ \(host `)
+var saysWho = regexp.MustCompile(`^(interrupted: )?rank \d+ \(host `)
 
 // Error names the rank at fault and what it said.
 func (f *Failed) Error() string {

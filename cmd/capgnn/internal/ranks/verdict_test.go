@@ -49,3 +49,15 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// A line that names its rank names it once.
+func TestFailedNamesItsRank(t *testing.T) {
+	for line, want := range map[string]string{
+		"no room": "rank 1 (host a): no room", "rank 0 (host b): no room": "rank 0 (host b): no room",
+		"interrupted: rank 0 (host b) was stopped": "interrupted: rank 0 (host b) was stopped", "interrupted: now": "rank 1 (host a): interrupted: now",
+	} {
+		if got := (&Failed{Rank: 1, Host: "a", Line: line}).Error(); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}

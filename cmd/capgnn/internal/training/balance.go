@@ -12,6 +12,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -70,6 +71,7 @@ func (t *Run) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Op
 // that moves a quarter of the bytes was forecast to take up to half as long again as on the parts of exact rows.
 func (t *Run) orFromExact(ctx context.Context, profile *profiler.Profile, opt rapa.Options, plan *rapa.Plan) (*rapa.Plan, error) {
 	exact := *t
+	exact.trying = true // what it lacks is not said
 	exact.forgetAging()
 	exact.Config.Staleness = 0
 	exact.Config.Set(runfolder.HaloDtype, "fp32")
@@ -94,7 +96,7 @@ func (t *Run) orFromExact(ctx context.Context, profile *profiler.Profile, opt ra
 	if is, err := estimator.Estimate(ctx, exact.Plan.Part); err != nil || !is.Better(&was) {
 		return plan, err
 	}
-	exact.Config, exact.Aging = t.Config, t.Aging
+	exact.Config, exact.Aging, exact.trying = t.Config, t.Aging, t.trying
 	return exact.fit(ctx, profile, opt)
 }
 
@@ -114,8 +116,9 @@ func (t *Run) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Optio
 		}
 	}
 	plan, err := balance.Fit(ctx, problem, &epochEstimator{t, profile, problem.Graph}, how)
-	if infeasible := (*rapa.InfeasibleError)(nil); errors.As(err, &infeasible) {
-		return nil, asFit(err)
+	if e := (*rapa.InfeasibleError)(nil); errors.As(err, &e) {
+		return nil, &term.FitError{Err: fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
+			Remedy: t.enoughDivided(ctx, gpu.Bytes(e.MoreBytes())/gpu.Bytes(len(t.Specs))+1)}
 	}
 	return plan, err
 }

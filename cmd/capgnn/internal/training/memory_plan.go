@@ -118,7 +118,7 @@ const cacheTries = 6
 // otherwise all that is needed counts.
 func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*MemoryPlan, *jaca.Plan, error) {
 	m, caches, err := t.account(ctx, bare(opt), false)
-	if err != nil || m.lacking() != nil {
+	if err != nil || !m.fits() {
 		return m, nil, err
 	}
 	for range cacheTries {
@@ -241,28 +241,36 @@ func (t *Run) preflight(ctx context.Context) error {
 	return nil
 }
 
-// lacking returns a device that is too small, nil if there is none.
-func (m *MemoryPlan) lacking() *DeviceMemory {
-	i := slices.IndexFunc(m.Devices, func(d DeviceMemory) bool { return !d.Fits })
-	if i < 0 {
-		return nil
+// fits reports whether every device is large enough.
+func (m *MemoryPlan) fits() bool { return slices.Max(m.lacks()) == 0 }
+
+// lacks returns what each device lacks, 0 for those that are large enough.
+func (m *MemoryPlan) lacks() []gpu.Bytes {
+	lacks := make([]gpu.Bytes, len(m.Devices))
+	for i, d := range m.Devices {
+		lacks[i] = max(0, d.Peak-d.Budget)
 	}
-	return &m.Devices[i]
+	return lacks
 }
 
 // FitMemory returns a *FitError if a device or the host is too small, naming what takes most and what fits.
 func (t *Run) FitMemory(ctx context.Context, m *MemoryPlan) error {
-	d := m.lacking()
 	switch {
 	case !m.Room.Fits(): // also of a device that is too small: what the host lacks no mem= gives
 		return m.Room.misfit("up to", t.advice(ctx))
-	case d == nil:
+	case m.fits():
 		return nil
+	}
+	lacks := m.lacks()
+	d := m.Devices[slices.Index(lacks, slices.Max(lacks))]
+	more := t.giveMore(lacks)
+	if t.uneven() && t.changed() {
+		more = t.enoughDivided(ctx, slices.Max(lacks))
 	}
 	largest := d.Buffers[0]
 	return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
 		largest.Name, term.Size(largest.Bytes)),
-		Remedy: giveMore(d.Peak-d.Budget) + t.advice(ctx)}
+		Remedy: more + t.advice(ctx)}
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.

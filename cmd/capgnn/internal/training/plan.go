@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -77,7 +75,7 @@ func cachePlan(k *term.Console, plan *rapa.Plan) {
 // Cut returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
 func Cut(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
 	plan, err := cutPlan(ctx, k, g, train, opt, file)
-	return plan, asFit(err)
+	return plan, term.AsUsage(err)
 }
 
 // cutPlan is partition whose errors are those of package rapa.
@@ -108,14 +106,4 @@ func planPath(key string) string {
 		return ""
 	}
 	return filepath.Join(dir, "plan-"+key[:32]+".bin")
-}
-
-// asFit marks parts that fit no devices, and all else as caused by the user's input.
-func asFit(err error) error {
-	var e *rapa.InfeasibleError
-	if !errors.As(err, &e) {
-		return term.AsUsage(err)
-	}
-	return &term.FitError{Err: fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
-		Remedy: fmt.Sprintf("give about %s more (mem=)", term.Size(gpu.Bytes(e.MoreBytes())))}
 }

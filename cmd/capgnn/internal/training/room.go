@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -76,8 +78,33 @@ func (t *Run) measureOwn() {
 	t.may = gpu.Bytes(left + hostmem.Anonymous())
 }
 
-// giveMore says how much more a device needs; a little is added, so that the rounded number is enough.
-func giveMore(n gpu.Bytes) string { return fmt.Sprintf("give it %s more (mem=)", term.Size(n+n/16)) }
+// giveMore says how much more memory the devices of this process need; lacks is by device. Those of one name have what one of them lacks at most, and a little is
+// added, so that rounded numbers are enough.
+func (t *Run) giveMore(lacks []gpu.Bytes) string {
+	if len(lacks) == 1 {
+		return fmt.Sprintf("give it %s more (mem=)", term.Size(lacks[0]+lacks[0]/16))
+	}
+	var names []string
+	devices, most := map[string]int{}, map[string]gpu.Bytes{}
+	for i, s := range t.ownSpecs() {
+		name := s.String()
+		if devices[name]++; devices[name] == 1 {
+			names = append(names, name)
+		}
+		most[name] = max(most[name], lacks[i]+lacks[i]/16)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return most[name] == 0 })
+	if len(names) == len(most) {
+		return fmt.Sprintf("give each device %s more (mem=)", term.Size(slices.Max(slices.Collect(maps.Values(most)))))
+	}
+	for i, name := range names {
+		names[i] += " " + term.Size(most[name])
+		if devices[name] > 1 {
+			names[i] = "each " + names[i]
+		}
+	}
+	return fmt.Sprintf("give %s more (mem=)", strings.Join(names, " and "))
+}
 
 // larger is a device with more memory.
 type larger struct {
@@ -124,25 +151,58 @@ func (t *Run) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
 // moreTries is how often what a device lacks is doubled.
 const moreTries = 8
 
-// enough says with how much more memory for a device a run on samples fits it: evaluation takes more where there is more.
-func (t *Run) enough(ctx context.Context, device int, more gpu.Bytes) string {
+// enough says with how much more memory for devices a run on samples fits them: evaluation takes more where there is more. lacks is by device, of this process.
+func (t *Run) enough(ctx context.Context, lacks []gpu.Bytes) string {
+	more := slices.Clone(lacks)
 	for range moreTries {
 		o := *t
 		o.Devices = slices.Clone(t.Devices)
-		at := &o.Devices[device-t.firstDevice()]
-		*at = larger{*at, more}
+		for i, d := range t.Devices {
+			o.Devices[i] = larger{d, more[i]}
+		}
 		p, err := o.planSampled(ctx)
 		switch {
 		case err != nil:
-			return giveMore(more)
+			return t.giveMore(more)
 		case !p.Room.Fits():
-			return term.MoreMemory(p.Room.Need+p.Room.Need/16+4<<20-p.Room.May) + ", and " + strings.TrimPrefix(giveMore(more), "give ")
-		case p.lacks == nil || p.device != device:
-			return giveMore(more)
+			return term.MoreMemory(p.Room.Need+p.Room.Need/16+4<<20-p.Room.May) + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
+		case slices.Max(p.lacks) == 0:
+			return t.giveMore(more)
 		}
+		for i, n := range p.lacks {
+			more[i] += min(n, 1) * max(n, more[i])
+		}
+	}
+	return t.giveMore(more)
+}
+
+// enoughDivided says with how much more memory for each device a full-batch run fits them whose parts are made for unequal devices: where there is more, parts are
+// others. more is what is tried first.
+func (t *Run) enoughDivided(ctx context.Context, more gpu.Bytes) string {
+	for try := 0; try < moreTries && !t.trying && t.Ranks == nil && term.ExitCode(t.tryWith(ctx, more)) == term.ExitDoesNotFit; try++ {
 		more *= 2
 	}
-	return giveMore(more)
+	return t.giveMore(slices.Repeat([]gpu.Bytes{more}, len(t.ownSpecs())))
+}
+
+// tryWith divides a full-batch run anew where each device has so much more memory, and returns whether it fits.
+func (t *Run) tryWith(ctx context.Context, more gpu.Bytes) error {
+	specs := slices.Clone(t.Specs)
+	for i := range specs {
+		if t.Devices == nil {
+			specs[i].Memory = t.Budget(t.Profile, i) + more // part i is on device i
+		} else {
+			specs[i].Memory = t.Devices[i].Info().Budget + more
+		}
+	}
+	o := t.on(specs, t.Profile)
+	o.Parts, o.Config.Plan, o.Devices = t.Parts, t.Config.Plan, nil
+	for _, step := range []func(context.Context) error{o.Divide, o.SettleCache, o.SettleAging, o.Arrange, o.Open, o.preflight} {
+		if err := step(ctx); err != nil {
+			return devices.CloseAfter(err, o.Devices)
+		}
+	}
+	return devices.CloseAll(o.Devices)
 }
 
 // leastTried is the smallest width of hidden layers that is advised.
@@ -199,11 +259,11 @@ func (t *Run) fits(ctx context.Context) bool {
 	debug.FreeOSMemory() // what the last try has left
 	if !t.Config.Sampled() {
 		m, _, err := t.account(ctx, bare(t.ProblemOptions()), false)
-		return err == nil && m.lacking() == nil && m.Room.ample()
+		return err == nil && m.fits() && m.Room.ample()
 	}
 	if t.shares == nil && (t.alike() || t.Profile != nil) && t.settleShares(ctx) != nil {
 		return false
 	}
 	p, err := t.planSampled(ctx)
-	return err == nil && p.lacks == nil && p.Room.ample()
+	return err == nil && slices.Max(p.lacks) == 0 && p.Room.ample()
 }

@@ -98,34 +98,57 @@ func TestLimitOfTheHost(t *testing.T) {
 	}
 }
 
-// What a device is said to lack is enough, also where evaluation takes more of a larger one.
+// What devices are said to lack is enough for each of them: where evaluation takes more of a larger one, where some have one name, and where parts are others in more memory.
 func TestMoreIsEnough(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	more := regexp.MustCompile(`give it ([0-9.]+) ([KM])iB more`)
-	for _, mode := range []map[string]string{{"batch-size": "64"}, {}} {
-		for _, has := range []float64{300, 500, 700, 900} {
-			with := func(kib float64) map[string]string {
-				all := maps.Clone(mode)
-				all["hidden"], all["devices"] = "16", fmt.Sprintf("cpu:threads=1,mem=%.0fKiB", kib)
-				return all
+	sampled := map[string]string{"batch-size": "64"}
+	for _, tc := range []struct {
+		device string
+		kib    []float64 // of each
+		mode   map[string]string
+		says   string
+	}{
+		{"cpu:threads=1", []float64{300}, nil, "give it"}, {"cpu:threads=1", []float64{300}, sampled, "give it"},
+		{"cpu:threads=1", []float64{900}, nil, "give it"}, {"cpu:threads=1", []float64{700}, sampled, "give it"},
+		{"cpu:threads=1", []float64{500, 500}, nil, "give each device"}, {"cpu:threads=1", []float64{500, 500}, sampled, "give each device"},
+		{"cpu:threads=1", []float64{300, 500}, sampled, "give each device"}, {"cpu:threads=1", []float64{9000, 500, 500}, sampled, "give each cpu:threads=1,mem=500KiB"},
+		{"cpu:threads=1", []float64{9000, 500, 700}, nil, "give cpu:threads=1,mem=500KiB"}, {"sim:rtx3090", []float64{700, 500}, nil, "give each device"},
+	} {
+		settings := func() map[string]string {
+			var list []string
+			for _, n := range tc.kib {
+				list = append(list, fmt.Sprintf("%s,mem=%.0fKiB", tc.device, n))
 			}
-			err := checked(t, small(t, 8<<30, with(has)))
-			if err == nil {
-				t.Errorf("%v, %.0f KiB: it fits", mode, has)
-				continue
-			}
-			says := more.FindStringSubmatch(term.OneLine(err))
-			if says == nil {
-				t.Errorf("%v, %.0f KiB: %v", mode, has, err)
-				continue
-			}
-			lacks, _ := strconv.ParseFloat(says[1], 64)
-			if says[2] == "M" {
+			all := map[string]string{"hidden": "16", "devices": strings.Join(list, ",")}
+			maps.Copy(all, tc.mode)
+			return all
+		}
+		had := settings()
+		line := term.OneLine(checked(t, small(t, 8<<30, had)))
+		if !strings.Contains(line, "; "+tc.says) {
+			t.Errorf("%v: %s", had, line)
+			continue
+		}
+		_, says, _ := strings.Cut(line, "; give ")
+		says, _, _ = strings.Cut(says, " more (mem=)")
+		more := make([]float64, len(tc.kib))
+		for item := range strings.SplitSeq(says, " and ") {
+			words := strings.Fields(strings.TrimPrefix(item, "each "))
+			lacks, _ := strconv.ParseFloat(words[1], 64)
+			if words[2] == "MiB" {
 				lacks *= 1024
 			}
-			if err := checked(t, small(t, 8<<30, with(has+lacks))); err != nil {
-				t.Errorf("%v, %.0f KiB, %s: %v", mode, has, says[0], err)
+			for i, n := range tc.kib {
+				if words[0] == "it" || words[0] == "device" || words[0] == fmt.Sprintf("%s,mem=%.0fKiB", tc.device, n) {
+					more[i] = lacks
+				}
 			}
+		}
+		for i, n := range more {
+			tc.kib[i] += n
+		}
+		if err := checked(t, small(t, 8<<30, settings())); err != nil {
+			t.Errorf("%v: %s: %v", had, line, err)
 		}
 	}
 }

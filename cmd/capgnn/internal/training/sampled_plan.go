@@ -31,9 +31,7 @@ type SampledPlan struct {
 	Epoch     SampledEpoch `json:"epoch"`
 	Rows      *RowsPlan    `json:"rows"` // null where nothing is fetched
 
-	lacks  *PartMemory // whose device is too small; nil: none is
-	device int         // that one, of all of the run
-	need   gpu.Bytes   // of that device
+	lacks []gpu.Bytes // by device of this process; 0: it is large enough
 }
 
 // PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
@@ -98,13 +96,12 @@ func (t *Run) planSampled(ctx context.Context) (*SampledPlan, error) {
 	for part := range p.Parts {
 		taken[t.deviceOf(part)] += p.Parts[part].Bound
 	}
-	for part := range p.Parts {
-		if n := taken[t.deviceOf(part)]; p.lacks == nil && n > p.Parts[part].Budget {
-			p.lacks, p.device, p.need = &p.Parts[part], t.deviceOf(part), n
-		}
+	p.lacks = make([]gpu.Bytes, len(t.Devices))
+	for i, d := range t.Devices {
+		p.lacks[i] = max(0, taken[t.firstDevice()+i]-d.Memory().Budget)
 	}
 	p.Room = t.hostRoom(p.Host.Bound, func(device int) gpu.Bytes { return taken[t.firstDevice()+device] })
-	p.Fits = p.lacks == nil && p.Room.Fits()
+	p.Fits = slices.Max(p.lacks) == 0 && p.Room.Fits()
 	return p, nil
 }
 
@@ -175,16 +172,20 @@ func sharesOf(parts []PartMemory, of func(*PartMemory) float64) string {
 
 // FitSampled returns a *FitError if a device or the host is too small, with what fits.
 func (t *Run) FitSampled(ctx context.Context, p *SampledPlan) error {
-	m := p.lacks
 	switch {
 	case p.Fits:
 		return nil
 	case !p.Room.Fits():
 		return t.unbound(ctx, p.Room).misfit("up to", t.advice(ctx))
 	}
+	device, part := slices.Index(p.lacks, slices.Max(p.lacks)), 0
+	for t.deviceOf(part) != t.firstDevice()+device {
+		part++
+	}
+	m := &p.Parts[part]
 	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
-	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(p.need), term.Size(m.Budget),
-		largest.Name, term.Size(largest.Bound)), Remedy: t.enough(ctx, p.device, p.need-m.Budget) + t.advice(ctx)}
+	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device, term.Counted(p.BatchSize, "root"), term.Size(m.Budget+p.lacks[device]), term.Size(m.Budget),
+		largest.Name, term.Size(largest.Bound)), Remedy: t.enough(ctx, p.lacks) + t.advice(ctx)}
 }
 
 // fittingBatch says what to do where steps do not fit; 0: no batch does.

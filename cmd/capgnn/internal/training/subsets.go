@@ -3,6 +3,7 @@ package training
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -59,11 +60,16 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 	defer bar.End()
 	var out []Subset
 	alone, each := 0.0, map[int]float64{} // seconds of one device, by kind
+	able := choices[:0]
 	for i, choice := range choices {
 		s, err := t.forecastOn(ctx, choice, profile)
+		if misfit := (*term.FitError)(nil); errors.As(err, &misfit) && len(choice) < len(t.Specs) { // the run on all of them may fit
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
+		able = append(able, choice)
 		if len(choice) == 1 {
 			each[kindOf(t.Specs, choice[0])] = s.EpochS
 			if alone == 0 || s.EpochS < alone {
@@ -75,7 +81,7 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 	}
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS
-		for _, d := range choices[i] {
+		for _, d := range able[i] {
 			if took := each[kindOf(t.Specs, d)]; took > 0 {
 				out[i].Sum += alone / took
 			}
@@ -148,6 +154,7 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 // on returns the run as it would be on other devices, which a profile describes: nothing of it is decided, and it says nothing.
 func (t *Run) on(specs []devices.Spec, profile *profiler.Profile) *Run {
 	quiet := *t
+	quiet.trying = true
 	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
 	quiet.Config.Set("cache-slots", "")

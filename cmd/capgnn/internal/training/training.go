@@ -45,8 +45,8 @@ type Run struct {
 	Longer    bool // a run that is resumed goes on behind its last epoch (Lengthen)
 	Trace     *int // the epoch of which a trace is written; nil: none
 	// Anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
-	// Bare that there is nothing to learn from.
-	Anonymous, cutting, Bare bool
+	// Bare that there is nothing to learn from, trying that it is tried whether the run fits with more memory.
+	Anonymous, cutting, Bare, trying bool
 
 	Free func() (free, total int64, err error) // of the host; nil: hostmem.Free
 
