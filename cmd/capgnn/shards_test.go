@@ -314,7 +314,7 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--partitioner", "random"), "it is cut already: drop --partitioner random"},
 		{train("two", "--machines", "2"), "it is cut for machines already: drop --machines 2"},
 		{train("two", "--isolated=chunks=2"), "isolated parts take turns with chunks of the whole graph"},
-		{train("two", "--order", "rcm"), "rows lie in the order of the vertices: drop --order rcm"},
+		{train("two", "--order", "community"), "rows lie in the order of the vertices: drop --order community"},
 		{train("two", "--class-weights", "balanced"), "the loss would be weighed by labels of all machines: name the data set itself"},
 		{train("two", "--label-smoothing", "0.1"), "drop --class-weights and --label-smoothing"},
 		{train("two", "--prune", "0.5"), "drop --prune and --max-prune"},

@@ -80,7 +80,7 @@ func TestWrongUsage(t *testing.T) {
 		{"drop --staleness 1", with("--batch-size", "8", "--staleness", "1")},
 		{"drop --no-fold-scale: isolated parts scale rows", with("--isolated=chunks=3", "--no-fold-scale")},
 		{"drop --cache jaca: isolated parts train on whole chunks and exchange no rows; drop --no-precompute, or", with("--isolated=chunks=3", "--cache", "jaca", "--no-precompute")},
-		{"drop --order rcm", with("--batch-size", "8", "--order", "rcm")},
+		{"drop --order community", with("--batch-size", "8", "--order", "community")},
 		{"drop --cache jaca", with("--batch-size", "8", "--cache", "jaca")},
 		{"drop --cache none", with("--batch-size", "8", "--cache", "none")},
 		{"drop --cache jaca --staleness 0", with("--batch-size", "8", "--cache", "jaca", "--staleness", "0")},

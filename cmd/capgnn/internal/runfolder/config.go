@@ -310,12 +310,10 @@ const (
 	OrderAuto      = "auto" // decided once for a data set and a device
 	OrderNone      = "none" // as the data set numbers them
 	OrderCommunity = "community"
-	OrderRCM       = "rcm"
-	OrderDegree    = "degree"
 )
 
 // Orders are all of them.
-var Orders = []string{OrderAuto, OrderNone, OrderCommunity, OrderRCM, OrderDegree}
+var Orders = []string{OrderAuto, OrderNone, OrderCommunity}
 
 // MakeAbsolute turns the given file flags into absolute paths, and a file of class weights into what it says, so that config.yaml means the same anywhere.
 func (c *Config) MakeAbsolute(given []string) error {

@@ -129,7 +129,7 @@ var Options = []Option{
 	{Name: "alpha", Group: groupUnequal, usage: "`WEIGHT` of sparse against dense work in the cost model (Eq. 14)", field: func(c *Config) any { return &c.Alpha }},
 	{Name: "plan", Group: GroupParts, usage: "take the parts from `FILE`, made by `capgnn partition --out`", field: func(c *Config) any { return &c.Plan }},
 	{Name: "profile", Group: groupUnequal, usage: "profile `FILE` of the devices (default: the cached one, else a brief measurement)", field: func(c *Config) any { return &c.Profile }},
-	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
+	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none or community; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16. Sums are fp32 with both. With bf16, a GPU that has cuBLAS also rounds the operands of dense products to bf16", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper (Algorithm 1 as printed) or none", field: func(c *Config) any { return &c.Cache }},
