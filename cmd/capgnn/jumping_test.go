@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -132,20 +131,4 @@ func TestJumpingResumes(t *testing.T) {
 		s.fails(term.ExitUsage, []string{"--jk cat", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--jk", "cat")
 	}
 	s.fails(term.ExitUsage, []string{"--jk", "max", "none, cat"}, "train", "--dataset", "ok.npz", "--jk", "max")
-}
-
-// A run without jumping knowledge says nothing of it, so that older runs are repeated and resumed: neither its config.yaml nor its identity nor its weights.
-func TestNoJumping(t *testing.T) {
-	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
-	plain, said := s.train(small("--run-dir", "plain")...), s.train(small("--run-dir", "said", "--jk", "none")...)
-	if plain.SHA256 != said.SHA256 {
-		t.Error("--jk none gives other weights")
-	}
-	for _, name := range []string{"config.yaml", "last.safetensors"} {
-		a, err := os.ReadFile(s.path("plain/" + name))
-		if b, err2 := os.ReadFile(s.path("said/" + name)); err != nil || err2 != nil || !slices.Equal(a, b) || bytes.Contains(a, []byte("jk")) {
-			t.Errorf("%s of a run with --jk none: %v %v", name, err, err2)
-		}
-	}
 }

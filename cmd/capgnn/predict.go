@@ -110,7 +110,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if !p.Folder.HoldsRun() {
 		return nil, term.Usagef("--run %s: no run there: %s", p.Folder, p.Folder.NoRun())
 	}
-	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
+	if err := p.Folder.ReadConfig(&p.Config); err != nil {
 		return nil, err
 	}
 	p.Config.Staleness = 0 // no row is old here, and nothing may be asked of old ones

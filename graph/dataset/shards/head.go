@@ -52,8 +52,8 @@ type Head struct {
 	Settled        map[string]string `json:"settled"` // options of reading by which it was read, by name
 	Scaling        *dataset.Scaling  `json:"scaling,omitempty"`
 	Machines       []Machine         `json:"machines"`
-	Files          map[string]file   `json:"files"`                 // of common
-	Whole          map[string]file   `json:"graph_files,omitempty"` // of the whole graph; nil: it was written by a program that left that out
+	Files          map[string]file   `json:"files"`       // of common
+	Whole          map[string]file   `json:"graph_files"` // of the whole graph
 }
 
 // Machine is what one machine has.

@@ -71,7 +71,7 @@ func (f *Folder) names(file string, most int64, want int, of string) (names []st
 	return names, err
 }
 
-// IDs reads the ids of all vertices: numbers, or texts. Both nil: vertices have none, or an older version cut the shards.
+// IDs reads the ids of all vertices: numbers, or texts. Both nil: vertices have none.
 func (f *Folder) IDs() (ids []int64, names []string, err error) {
 	if _, ok := f.Files[idsKey+".npy"]; !ok {
 		names, err = f.names(idsFile, maxPlan, f.Vertices, "vertices")

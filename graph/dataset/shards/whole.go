@@ -53,15 +53,9 @@ type Whole struct {
 // GraphPath is where the whole graph lies.
 func (f *Folder) GraphPath() string { return filepath.Join(f.Dir, graphDir) }
 
-// ErrNoGraph says that a folder was written without the whole graph.
-var ErrNoGraph = errors.New("was written by an older version, without the graph that sampled training reads: cut the shards again")
-
 // CheckWhole compares the files of the whole graph with what they must be.
 func (f *Folder) checkWhole(opt Options) error {
 	dir := f.GraphPath()
-	if f.Head.Whole == nil {
-		return fmt.Errorf("%s: %w", f.Dir, ErrNoGraph)
-	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: is not there: copy the graph into the folder, which sampled training reads: %w", dir, fs.ErrNotExist)
 	}
@@ -85,7 +79,7 @@ func (f *Folder) wholeFiles() []string {
 	return names
 }
 
-// MapWhole maps the whole graph; o is the outline. fs.ErrNotExist: its folder is not here. ErrNoGraph: it was never written.
+// MapWhole maps the whole graph; o is the outline. fs.ErrNotExist: its folder is not here.
 func (f *Folder) MapWhole(o *graph.Outline, opt Options) (*Whole, error) {
 	if err := f.checkWhole(opt); err != nil {
 		return nil, err

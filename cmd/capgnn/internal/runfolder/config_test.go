@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,38 @@ func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
 	want.Set("split", "0.5,0.25,0.25")
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
+	}
+}
+
+// The file of a run says everything: one that lacks a setting, or has one that is none, is of another version.
+func TestConfigOfRunIsWhole(t *testing.T) {
+	for name, cfg := range map[string]Config{"full batch": Default(), "sampled": sampledBy()} {
+		data, err := FormatConfig(&cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Dir(t.TempDir())
+		read := func(data string) error {
+			if err := os.WriteFile(d.Config(), []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := Default()
+			return d.ReadConfig(&got)
+		}
+		if err := read(string(data)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		lines := strings.SplitAfter(string(data), "\n")
+		for i, line := range lines[1 : len(lines)-1] {
+			key, _, _ := strings.Cut(line, ":")
+			err := read(strings.Join(slices.Delete(slices.Clone(lines), i+1, i+2), ""))
+			if key != "batch-size" && (term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "no key "+key+": ")) {
+				t.Errorf("%s without %s: %v", name, key, err)
+			}
+		}
+		if err := read(string(data) + "no-such: false\n"); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), `no option "no-such"`) {
+			t.Errorf("%s with a key of another version: %v", name, err)
+		}
 	}
 }
 
