@@ -20,7 +20,6 @@ type builder struct {
 	plan      gnn.Plan
 	kept      *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
 	scale     weighting
-	fold      bool // scales as vectors, not as edge values
 	sparse    bool // features stay sparse on the device
 
 	picks  map[picked][]float32
@@ -38,7 +37,7 @@ type adjacency struct {
 	backward *scales // nil until a layer needs it
 }
 
-// scales are the edge weights of one block, as scale vectors or as edge values.
+// scales are the edge weights of one block: scale vectors, and the values that edges have besides.
 type scales struct {
 	row, col, halo gpu.Vec
 	inner, outer   []float32
@@ -54,14 +53,8 @@ func (b *builder) scales(name string, block *graph.Block, row, col, loop []float
 	ids := b.part.Inner
 	rows, cols, halo, loops := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs), b.pick(loop, ids)
 	inner, outer := b.weights(block, turned)
-	if b.fold {
-		return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-			halo: upload(b.ld, name+" halo scale", halo), inner: b.folded(block.Inner, inner, loops), outer: outer}
-	}
-	if row == nil && col == nil && inner == nil {
-		return scales{}
-	}
-	return scales{inner: edgeValues(block.Inner, inner, rows, cols, loops), outer: haloValues(&block.Halo, outer, rows, halo)}
+	return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
+		halo: upload(b.ld, name+" halo scale", halo), inner: b.folded(block.Inner, inner, loops), outer: outer}
 }
 
 // weights returns what the edges of a block weigh in the graph; nil: all are 1.
@@ -102,7 +95,7 @@ func (b *builder) folded(c *graph.CSR, weight, loop []float32) []float32 {
 	if shared := b.values[c]; shared != nil && weight == nil {
 		return shared
 	}
-	val := edgeValues(c, weight, nil, nil, loop)
+	val := edgeValues(c, weight, loop)
 	if shared := b.values[c]; slices.Equal(shared, val) {
 		return shared
 	}
@@ -131,7 +124,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 			g.Backward = b.back(a, src, rows, l+1)
 		}
 		if l == 0 && b.plan.Input == gnn.Replicated {
-			g.HaloBack = b.haloBack(rows, whole.forward.outer)
+			g.HaloBack = b.haloBack(rows)
 		}
 		train = append(train, g)
 		eval = append(eval, b.layer(whole, all, all))
@@ -171,15 +164,11 @@ func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
 }
 
 // haloBack is the transpose of the forward halo part, for a replicated first layer.
-func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
+func (b *builder) haloBack(rows int) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if b.p.Weighted() {
 		val = b.p.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
-	}
-	if outer != nil && !b.fold {
-		r, c := pick(b.scale.whole.Col, b.part.In.IDs), pick(b.scale.whole.Row, b.part.Inner)
-		val = edgeValues(t, val, r, c, nil)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
 }

@@ -303,8 +303,6 @@ func TestIsolatedRefusals(t *testing.T) {
 		"weights":     func(o *Options) { o.Isolated.Correction = chunks.Inclusion },
 		"correction":  func(o *Options) { o.Isolated.Correction = "nonsense" },
 		"targets":     func(o *Options) { o.Isolated.Targets = "nonsense" },
-		"precompute":  func(o *Options) { o.Savings.NoPrecompute = true },
-		"scales":      func(o *Options) { o.Savings.NoFoldScale = true },
 		"caches":      func(o *Options) { o.Cache.Policy = "jaca" },
 		"empty chunk": func(o *Options) { o.Part = make([]int32, p.Vertices()) },
 	} {

@@ -20,9 +20,8 @@ func TestLedgerEqualsRun(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, parts := range []int{1, 3} {
 			for name, edit := range map[string]func(*learn.Problem, *Options){
-				"all savings":  func(*learn.Problem, *Options) {},
-				"none":         func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-				"exchanged":    func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
+				"plain":        func(*learn.Problem, *Options) {},
+				"exchanged":    func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
 				"residual":     func(_ *learn.Problem, o *Options) { o.Model.Residual = kind.Norms() },
 				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
 				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
@@ -41,7 +40,7 @@ func TestLedgerEqualsRun(t *testing.T) {
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *learn.Problem, o *Options) {
-					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true
+					o.Dropped, o.Model.DropFeatures = dropReplicas(p.Graph, o.Part, parts, 0.5), kind.Norms()
 				},
 			} {
 				p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: parts == 3}.make(t, kind)

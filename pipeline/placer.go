@@ -150,10 +150,10 @@ func (t placer) attach(w *worker, scale weighting) error {
 
 // builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale weighting) *builder {
-	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale, fold: !t.o.Savings.NoFoldScale,
+	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale,
 		criterion: t.o.Criterion, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
-		sparse: t.o.sparse(t.p) && t.plan.Input != gnn.Precomputed}
+		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }
 
 // build puts one part on its device.
@@ -185,7 +185,7 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 		return w.ld.err
 	}
 	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
-	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse, w.dev.Info())
+	w.ws = gnn.NewWorkspace(w.dev.Info())
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
 	if eval != nil {
 		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)

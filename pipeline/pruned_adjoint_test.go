@@ -25,20 +25,18 @@ func TestPrunedAdjointOnDevices(t *testing.T) {
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
 		dropped := dropReplicas(p.Graph, part, parts, 0.5)
-		for name, s := range map[string]Savings{"all": {}, "no fold": {NoFoldScale: true}, "exchanged": {NoPrecompute: true, NoTransformFirst: true}} {
-			tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-				o.Dropped, o.NoRescale, o.Savings = dropped, !rescale, s
-				var err error
-				if o.Layout, err = NewLayout(p, *o, parts); err != nil { // its edges stay on the host
-					t.Fatal(err)
-				}
-			})
-			bench := operandBench{tr, operandsOf(tr, rescale)}
-			for l := range m.Layers {
-				if m.ExchangeWidth(tr.plan, l, gnn.Forward) > 0 {
-					a := effective(p, kind, part, dropped, rescale, l)
-					t.Run(fmt.Sprintf("%s/layer %d", name, l), func(t *testing.T) { bench.adjoint(t, a, l) })
-				}
+		tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+			o.Dropped, o.NoRescale = dropped, !rescale
+			var err error
+			if o.Layout, err = NewLayout(p, *o, parts); err != nil { // its edges stay on the host
+				t.Fatal(err)
+			}
+		})
+		bench := operandBench{tr, operandsOf(tr, rescale)}
+		for l := range m.Layers {
+			if m.ExchangeWidth(tr.plan, l, gnn.Forward) > 0 {
+				a := effective(p, kind, part, dropped, rescale, l)
+				t.Run(fmt.Sprintf("layer %d", l), func(t *testing.T) { bench.adjoint(t, a, l) })
 			}
 		}
 	})

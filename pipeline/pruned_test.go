@@ -114,8 +114,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 	}
 }
 
-// Three parts that do without replicas compute the gradient of the loss on A_eff, whatever savings are on: every tensor
-// against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
+// Three parts that do without replicas compute the gradient of the loss on A_eff, every tensor against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
 // the whole.
 func TestPrunedGradients(t *testing.T) {
 	t.Parallel()
@@ -135,26 +134,16 @@ func TestPrunedGradients(t *testing.T) {
 			w := newRefWeights(weightsOf(t, m, init))
 			want, wantLoss := r.gradient(w, 0), r.loss(w, 0)
 			all := norm(want)
-			variants := savingsOff()
-			if testing.Short() {
-				variants = map[string]Savings{"none": variants["none"]}
+			got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+				o.Init, o.Dropped, o.NoRescale = init, dropped, !rescale
+			}))
+			if !(math.Abs(loss-wantLoss) <= 1e-5) {
+				t.Errorf("%g dropped: loss %v, want %v", share, loss, wantLoss)
 			}
-			if share == 1 && !long.Wanted() { // all of them have had the other share
-				variants = map[string]Savings{"none": variants["none"]}
-			}
-			variants["all"] = Savings{}
-			for name, s := range variants {
-				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-					o.Init, o.Dropped, o.NoRescale, o.Savings = init, dropped, !rescale, s
-				}))
-				if !(math.Abs(loss-wantLoss) <= 1e-5) {
-					t.Errorf("%g dropped, %s: loss %v, want %v", share, name, loss, wantLoss)
-				}
-				for _, x := range got.Tensors {
-					ref := want[x.Off:][:len(x.Data)]
-					if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
-						t.Errorf("%g dropped, %s: gradient of %s differs by %.3g of %.3g", share, name, x.Name, d, norm(ref))
-					}
+			for _, x := range got.Tensors {
+				ref := want[x.Off:][:len(x.Data)]
+				if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+					t.Errorf("%g dropped: gradient of %s differs by %.3g of %.3g", share, x.Name, d, norm(ref))
 				}
 			}
 		}

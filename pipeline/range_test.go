@@ -88,10 +88,9 @@ func TestRangeBuild(t *testing.T) {
 	const parts = 5
 	for _, kind := range kinds(t) {
 		for name, edit := range map[string]func(p *learn.Problem, o *Options){
-			"all savings": func(*learn.Problem, *Options) {},
-			"exchanged":   func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
-			"no savings":  func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-			"pruned":      func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+			"plain":     func(*learn.Problem, *Options) {},
+			"exchanged": func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
+			"pruned":    func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)

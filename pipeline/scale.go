@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"capgnn/gnn"
 	"capgnn/graph"
 )
@@ -81,32 +83,16 @@ func factor(x []float32, i int32) float32 {
 	return x[i]
 }
 
-// edgeValues returns weight[e]·row[r]·col[c] for every entry of c, times loop[r] where it is (r, r). row, col and loop are indexed like
-// c's rows and columns, weight like its entries.
-func edgeValues(c *graph.CSR, weight, row, col, loop []float32) []float32 {
-	val := make([]float32, len(c.Indices))
+// edgeValues returns weight[e] for every entry of c, times loop[r] where it is (r, r); nil: 1. loop is indexed like c's rows, weight like its entries.
+func edgeValues(c *graph.CSR, weight, loop []float32) []float32 {
+	val := slices.Clone(weight)
+	if weight == nil {
+		val = ones(len(c.Indices))
+	}
 	for r := range c.Rows() {
 		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
-			val[e] = factor(row, int32(r)) * factor(col, c.Indices[e])
-			if weight != nil {
-				val[e] *= weight[e]
-			}
 			if c.Indices[e] == int32(r) {
 				val[e] *= factor(loop, int32(r))
-			}
-		}
-	}
-	return val
-}
-
-// haloValues is edgeValues for the halo part of a block.
-func haloValues(h *graph.HaloRows, weight, row, col []float32) []float32 {
-	val := make([]float32, len(h.Indices))
-	for k, r := range h.List {
-		for e := h.Indptr[k]; e < h.Indptr[k+1]; e++ {
-			val[e] = factor(row, r) * factor(col, h.Indices[e])
-			if weight != nil {
-				val[e] *= weight[e]
 			}
 		}
 	}

@@ -164,9 +164,6 @@ func TestShardsTrainAlike(t *testing.T) {
 			}
 			s.must(cut...)
 			args := []string{"--model", model, "--layers", fmt.Sprint(layers), "--hidden", "8", "--epochs", "4", "--eval-every", "2", "--order", "none"}
-			if k%5 == 4 {
-				args = append(args, "--no-needed-rows", "--no-precompute")
-			}
 			if d.multi {
 				args = append(args, "--metric", "roc-auc")
 			}

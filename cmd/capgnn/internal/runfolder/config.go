@@ -17,7 +17,6 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/minibatch"
-	"capgnn/pipeline"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -114,7 +113,6 @@ type Config struct {
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence
-	Savings         pipeline.Savings
 	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
-	"capgnn/pipeline"
 )
 
 // unusual has no option at its default.
@@ -23,8 +22,6 @@ func unusual() Config {
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "degree", Rescale: true,
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
-		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
-			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "paper", CacheTopK: 9,
 		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",

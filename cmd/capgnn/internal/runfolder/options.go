@@ -47,7 +47,6 @@ const (
 	groupUnequal  = "Unequal devices, and edges left out"
 	groupMemory   = "Memory and arithmetic"
 	GroupExchange = "Rows of other parts"
-	groupSavings  = "Savings that can be switched off"
 	GroupRun      = "Run folder"
 )
 
@@ -149,13 +148,6 @@ var Options = []Option{
 	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
 	{Name: "targets", field: func(c *Config) any { return &c.Targets }, FileOnly: true},
 	{Name: "checkpoint-every", Group: GroupTraining, usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
-	{Name: "no-precompute", Group: groupSavings, usage: "aggregate the input features every epoch", field: func(c *Config) any { return &c.Savings.NoPrecompute }},
-	{Name: "no-transform-first", Group: groupSavings, usage: "always aggregate before transforming", field: func(c *Config) any { return &c.Savings.NoTransformFirst }},
-	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense; those that are dropped stay sparse", field: func(c *Config) any { return &c.Savings.NoSparse }},
-	{Name: "no-needed-rows", Group: groupSavings, usage: "compute every row of every layer", field: func(c *Config) any { return &c.Savings.NoNeededRows }},
-	{Name: noFoldScale, Group: groupSavings, usage: "one weight per edge in place of row scales", field: func(c *Config) any { return &c.Savings.NoFoldScale }},
-	{Name: "no-fuse", Group: groupSavings, usage: "LayerNorm, ReLU and dropout as separate passes", field: func(c *Config) any { return &c.Savings.NoFuse }},
-	{Name: "no-reuse", Group: groupSavings, usage: "allocate activations anew in every epoch", field: func(c *Config) any { return &c.Savings.NoReuse }},
 	{Name: "data-sha256", field: func(c *Config) any { return &c.DataSHA256 }, FileOnly: true},
 }
 

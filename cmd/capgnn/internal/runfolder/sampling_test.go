@@ -217,8 +217,7 @@ func TestSettleFanout(t *testing.T) {
 	}{
 		{"15,10,all", false, nil},
 		{"15,10,5", true, nil},
-		{"15,10,all", true, []string{"no-sparse", "true"}},
-		{"15,10,5", false, []string{"no-precompute", "true"}},
+		{"15,10,5", false, []string{"drop-features", "true"}},
 		{"15,10,5", false, []string{"model", "gat"}},
 		{"all", false, []string{"layers", "1"}},
 		{"15,all", false, []string{"layers", "2"}},
