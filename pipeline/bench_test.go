@@ -69,8 +69,8 @@ func BenchmarkEpoch(b *testing.B) {
 	}
 }
 
-// BenchmarkPruned is an epoch of three trainers in turn, each with four one-thread devices: one exchanges everything, one does
-// without half of the replicas, one of these does not rescale. It reports their medians and the ratios to the first.
+// BenchmarkPruned is an epoch of two trainers in turn, each with four one-thread devices: one exchanges everything, one does
+// without half of the replicas. It reports their medians and the ratios to the first.
 func BenchmarkPruned(b *testing.B) {
 	for _, name := range []string{"coauthor_physics", "ppi"} {
 		for _, kind := range gnn.Kinds {
@@ -92,7 +92,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 		tr    *Trainer
 		ms    []float64
 		last  EpochStats
-	}{{name: "whole"}, {name: "half", share: 0.5}, {name: "half-not-rescaled", share: 0.5}}
+	}{{name: "whole"}, {name: "half", share: 0.5}}
 	for i := range runs {
 		r := &runs[i]
 		var devices []gpu.Device
@@ -105,7 +105,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 			devices = append(devices, d)
 		}
 		r.tr = newTrainer(b, p, m, devices, plan.Part, func(o *Options) {
-			o.Dropped, o.NoRescale = dropReplicas(p.Graph, plan.Part, parts, r.share), i == 2
+			o.Dropped = dropReplicas(p.Graph, plan.Part, parts, r.share)
 		})
 	}
 	for b.Loop() {

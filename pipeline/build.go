@@ -19,11 +19,11 @@ type builder struct {
 	criterion criterion.Criterion
 	plan      gnn.Plan
 	kept      *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
-	scale     weighting
+	scale     gnn.Scaling
 	sparse    bool // features stay sparse on the device
 
 	picks  map[picked][]float32
-	values map[*graph.CSR][]float32 // of entries, with scales folded
+	values map[*graph.CSR][]float32 // of entries
 
 	prepared     Prepared
 	aggregateKey string // of the part's aggregated features, "": they are not kept
@@ -32,7 +32,6 @@ type builder struct {
 // adjacency is a part as one or more layers see it, with the edge weights of both directions.
 type adjacency struct {
 	part     *graph.Part
-	scale    gnn.Scaling
 	forward  scales
 	backward *scales // nil until a layer needs it
 }
@@ -44,17 +43,17 @@ type scales struct {
 }
 
 // adjacency uploads the forward weights of a part.
-func (b *builder) adjacency(part *graph.Part, s gnn.Scaling) *adjacency {
-	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.Row, s.Col, s.Loop, false)}
+func (b *builder) adjacency(part *graph.Part) *adjacency {
+	return &adjacency{part: part, forward: b.scales("forward", &part.In, b.scale.Row, b.scale.Col, false)}
 }
 
 // scales returns the weights of a block whose rows read columns or, turned, are read by them.
-func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32, turned bool) scales {
+func (b *builder) scales(name string, block *graph.Block, row, col []float32, turned bool) scales {
 	ids := b.part.Inner
-	rows, cols, halo, loops := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs), b.pick(loop, ids)
+	rows, cols, halo := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs)
 	inner, outer := b.weights(block, turned)
 	return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-		halo: upload(b.ld, name+" halo scale", halo), inner: b.folded(block.Inner, inner, loops), outer: outer}
+		halo: upload(b.ld, name+" halo scale", halo), inner: b.shared(block.Inner, inner), outer: outer}
 }
 
 // weights returns what the edges of a block weigh in the graph; nil: all are 1.
@@ -86,29 +85,24 @@ func (b *builder) pick(x []float32, ids []graph.NodeID) []float32 {
 	return b.picks[key]
 }
 
-// folded returns the edge values of a CSR whose scales are folded: weight[e], times loop[r] where the entry is (r, r). nil if all
-// are 1. Directions that share a CSR share them where they are equal.
-func (b *builder) folded(c *graph.CSR, weight, loop []float32) []float32 {
-	if weight == nil && !slices.ContainsFunc(loop, func(x float32) bool { return x != 1 }) {
+// shared returns the values of a CSR's entries, nil for nil. Directions that share a CSR share them where they are equal.
+func (b *builder) shared(c *graph.CSR, weight []float32) []float32 {
+	if weight == nil {
 		return nil
 	}
-	if shared := b.values[c]; shared != nil && weight == nil {
+	if shared := b.values[c]; slices.Equal(shared, weight) {
 		return shared
 	}
-	val := edgeValues(c, weight, loop)
-	if shared := b.values[c]; slices.Equal(shared, val) {
-		return shared
-	}
-	b.values[c] = val
-	return val
+	b.values[c] = weight
+	return weight
 }
 
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
 func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
-	whole := b.adjacency(b.part, b.scale.whole)
+	whole := b.adjacency(b.part)
 	kept := whole
 	if b.kept != b.part {
-		kept = b.adjacency(b.kept, b.scale.kept)
+		kept = b.adjacency(b.kept)
 	}
 	all := len(b.part.Inner)
 	for l := range b.model.Layers {
@@ -135,7 +129,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 // back returns the operand of a backward pass.
 func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
 	if a.backward == nil {
-		s := b.scales("backward", &a.part.Out, a.scale.Col, a.scale.Row, a.scale.Loop, true)
+		s := b.scales("backward", &a.part.Out, b.scale.Col, b.scale.Row, true)
 		a.backward = &s
 	}
 	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)

@@ -26,11 +26,8 @@ func TestLedgerEqualsRun(t *testing.T) {
 				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
 				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
 				"pruned":       func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
-				"not rescaled": func(p *learn.Problem, o *Options) {
-					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
-				},
-				"bf16 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
-				"int8 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
+				"bf16 halos":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+				"int8 halos":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
 				"cached, int8 halos": func(_ *learn.Problem, o *Options) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: 2, Pipeline: true,
 						HaloType: halo.Int8, Host: hostmem.LockOptions{Heap: true}}

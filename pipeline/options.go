@@ -39,9 +39,6 @@ type Options struct {
 	// part are left out of every layer of training but the first, which keeps all (docs/adr/0009). Evaluation is on the whole
 	// graph. nil or all empty: lossless.
 	Dropped [][]graph.NodeID
-	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
-	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT and GATv2 need none of it.
-	NoRescale bool
 	// Isolated has parts train without rows of each other; nil: they exchange them.
 	Isolated *Isolated
 	// Cache says which halo rows are kept, and how old they may get.

@@ -62,15 +62,15 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
-func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.Plan, error)) error {
+func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo.Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
 			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
 		}
 	}
-	var scale weighting
+	var scale gnn.Scaling
 	if !t.o.phased() {
-		scale = weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
+		scale = t.layout.scaling(t.o.Model.Kind)
 	}
 	if err := t.layers(t.hub.Context()); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 }
 
 // attach puts a worker's side of the exchanges on its device. Parts that take turns exchange nothing.
-func (t placer) attach(w *worker, scale weighting) error {
+func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if t.o.phased() {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (t placer) attach(w *worker, scale weighting) error {
 }
 
 // builder returns what puts one part on its device.
-func (t placer) builder(w *worker, scale weighting) *builder {
+func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
 	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale,
 		criterion: t.o.Criterion, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
@@ -157,7 +157,7 @@ func (t placer) builder(w *worker, scale weighting) *builder {
 }
 
 // build puts one part on its device.
-func (t placer) build(w *worker, scale weighting) error {
+func (t placer) build(w *worker, scale gnn.Scaling) error {
 	b := t.builder(w, scale)
 	if t.isolation != nil {
 		return t.buildIsolated(b)

@@ -167,7 +167,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
 	put := placer{t}
 	put.newWorkers()
-	err := put.place(func(w *worker, scale weighting) error { return put.buildEvaluation(w, scale, o.Layers) },
+	err := put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
 		func() (*halo.Plan, error) {
 			c, err := (planner{t}).exchangeFacts()
 			if err != nil {
@@ -186,9 +186,9 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 }
 
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
-func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
+func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
 	b := t.builder(w, scale)
-	all := b.layer(b.adjacency(w.part, scale.whole), len(w.part.Inner), len(w.part.Inner))
+	all := b.layer(b.adjacency(w.part), len(w.part.Inner), len(w.part.Inner))
 	if w.ld.err != nil {
 		return w.ld.err
 	}

@@ -153,7 +153,6 @@ func TestPreparedKeys(t *testing.T) {
 		{"rank", 1, 2, func(p *learn.Problem, o *Options) { o.Rank = rank }},
 		{"parts", 1, 2, func(p *learn.Problem, o *Options) { o.Part = slices.Clone(o.Part); o.Part[0] ^= 1 }},
 		{"dropped", 1, 2, func(p *learn.Problem, o *Options) { o.Dropped = dropped }},
-		{"dropped, not rescaled", 0, 0, func(p *learn.Problem, o *Options) { o.Dropped, o.NoRescale = dropped, true }},
 		{"dropped elsewhere", 1, 2, func(p *learn.Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, dropped[1]} }},
 		{"none dropped", 0, 0, func(p *learn.Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, nil} }},
 		{"no key", 0, 0, func(p *learn.Problem, o *Options) { p.GraphKey = "" }},

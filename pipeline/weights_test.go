@@ -33,8 +33,8 @@ func weigh(p *learn.Problem, kind gnn.Kind) {
 	p.Graph = &g
 }
 
-// Gradients with edge weights are those of central differences in float64, in three parts, with layer 0 precomputed or exchanged, scales folded or not, and
-// where replicas are dropped and what is left of sums is rescaled.
+// Gradients with edge weights are those of central differences in float64, in three parts, also
+// where replicas are dropped.
 func TestWeightedGradients(t *testing.T) {
 	t.Parallel()
 	for i, kind := range weighted {
@@ -50,7 +50,7 @@ func TestWeightedGradients(t *testing.T) {
 				if directed != (n == 1) && !long.Wanted() {
 					continue
 				}
-				r, w := newRefModel(p, m, part, dropped, true), newRefWeights(weightsOf(t, m, init))
+				r, w := newRefModel(p, m, part, dropped), newRefWeights(weightsOf(t, m, init))
 				want := r.gradient(w, 0)
 				all := norm(want)
 				got, _ := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) { o.Init, o.Dropped = init, dropped }))

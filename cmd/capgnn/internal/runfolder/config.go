@@ -86,7 +86,6 @@ type Config struct {
 	MaxPrune    float64             // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64             // share of each part's cut edges that is pruned whatever the devices, 0 = none
 	PruneScore  string              // order in which replicas are pruned
-	Rescale     bool                // what pruning leaves of a sum over neighbours is scaled up
 	Alpha       float64             // α of Eq. 14
 	Plan        string              // plan file to take the parts from, "" = make one
 	Profile     string              // profile file; "" = the cached one or a brief measurement

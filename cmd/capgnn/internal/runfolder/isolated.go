@@ -102,7 +102,7 @@ func (i *Isolated) set(key, value string) error {
 }
 
 // exchanged are the options of rows that parts exchange, and of edges that they leave out, which isolated parts do not have.
-var exchanged = slices.DeleteFunc(append([]string{"max-prune", "prune", "prune-score", "rescale"}, CacheOptions...),
+var exchanged = slices.DeleteFunc(append([]string{"max-prune", "prune", "prune-score"}, CacheOptions...),
 	func(name string) bool { return name == "peer" })
 
 // RefuseExchange refuses options that isolated parts do not have: those that are not at their default, and those that flags have given, whatever their value.

@@ -45,7 +45,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		opt.Cache.Links = t.partLinks(links)
 	}
 	if t.Plan != nil {
-		opt.Part, opt.Dropped, opt.NoRescale = t.Plan.Part, t.Plan.Dropped, !t.Config.Rescale
+		opt.Part, opt.Dropped = t.Plan.Part, t.Plan.Dropped
 	}
 	return opt
 }
