@@ -383,7 +383,7 @@ func TestShardsRefuse(t *testing.T) {
 		{func(dir string) { must(os.Remove(dir + "/rank-1/out/indices.npy")) }, []string{"rank-1/out/indices.npy", "no such file"}},
 		{func(dir string) { must(os.Remove(dir + "/common/hops.npy")) }, []string{"common/hops.npy", "no such file"}},
 		{func(dir string) { must(os.Truncate(dir+"/common/shards.json", 100)) }, []string{"common/shards.json", "unexpected end of JSON input"}},
-		{func(dir string) { must(os.WriteFile(dir+"/common/shards.json", []byte(`{"capgnn_shards": 3}`), 0o600)) }, []string{"version 3 of shards; this program reads versions 1 and 2: cut them again"}},
+		{func(dir string) { must(os.WriteFile(dir+"/common/shards.json", []byte(`{"capgnn_shards": 3}`), 0o600)) }, []string{"version 3 of shards; this program reads version 1: cut them again"}},
 	} {
 		name := fmt.Sprint("spoilt", k)
 		spoilt(name, tc.spoil)
