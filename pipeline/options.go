@@ -120,7 +120,7 @@ type Totals struct {
 	CheckCache time.Duration
 	EvalTime   time.Duration
 	ReduceTime time.Duration
-	CPU        time.Duration `json:",omitempty"` // of epochs since it is counted
+	CPU        time.Duration `json:",omitempty"`
 	// Switches counts how often isolated parts have exchanged a chunk or workers taken other parts, and SwitchTime the time of it, which is in no epoch's.
 	Switches   int           `json:",omitempty"`
 	SwitchTime time.Duration `json:",omitempty"`
