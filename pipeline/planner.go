@@ -46,7 +46,7 @@ func (t planner) chooseOrder() {
 // exchangeConfig is what exchanges are planned by, but for the facts of devices.
 func (t planner) exchangeConfig() halo.Config {
 	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
-		Folded: !t.o.Model.Kind.Attends(), Area: firstRowArea}
+		Area: firstRowArea}
 	if t.o.Ranks != nil {
 		c.Net = t.o.Ranks
 	}
