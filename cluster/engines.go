@@ -17,7 +17,7 @@ type source struct {
 
 // sources returns all, in the order in which they count.
 func sources(flags Flags, env Lookup) []source {
-	given := map[string]string{"--rank": flags.Rank, "--ranks": flags.Ranks, "--master": flags.Master, "--port": flags.Port}
+	given := map[string]string{"--rank": flags.Rank, "--ranks": flags.Ranks, "--master": flags.Master}
 	byFlag := func(name string) (string, bool) { return given[name], given[name] != "" }
 	return []source{
 		{flagSource, byFlag, readFlags},
@@ -33,9 +33,7 @@ func sources(flags Flags, env Lookup) []source {
 
 func readFlags(r *reading) {
 	r.rank("--rank", r.need("--rank"), "--ranks", r.need("--ranks"))
-	host := r.need("--master")
-	port, _ := r.ask("--port")
-	r.master("--master", host, port)
+	r.master("--master", r.need("--master"), "")
 }
 
 // readTorchrun reads the variables that PyTorch's launcher sets, and `capgnn launch`. Where torchrun listens at MASTER_PORT itself, as it says, rank 0 takes

@@ -22,8 +22,8 @@ type Place struct {
 // Lookup returns the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// Flags are what --rank, --ranks, --master and --port say; "" = not given.
-type Flags struct{ Rank, Ranks, Master, Port string }
+// Flags are what --rank, --ranks and --master say; "" = not given.
+type Flags struct{ Rank, Ranks, Master string }
 
 // Find returns the place that the first complete source names, the zero Place if there is no source. The order is flags, torchrun's
 // variables, those of Open MPI, of PMI, of Slurm, of Kubernetes. A source is complete if it gives rank, size and the

@@ -25,7 +25,7 @@ const (
 )
 
 func TestFind(t *testing.T) {
-	all := Flags{Rank: "0", Ranks: "2", Master: "flag", Port: "7"}
+	all := Flags{Rank: "0", Ranks: "2", Master: "flag:7"}
 	for _, tc := range []struct {
 		name  string
 		flags Flags
@@ -73,7 +73,6 @@ func TestFindRefuses(t *testing.T) {
 		says  string
 	}{
 		{"half flags", Flags{Rank: "1"}, torch, "--rank is set, but not --ranks and --master: set all"},
-		{"port alone", Flags{Port: "1"}, "", "--port is set, but not --rank, --ranks and --master"},
 		{"half torchrun", Flags{}, without(torch, "MASTER_ADDR"), "RANK, WORLD_SIZE and MASTER_PORT are set, but not MASTER_ADDR: set all"},
 		{"address alone", Flags{}, "MASTER_ADDR=a", "MASTER_ADDR is set, but not RANK and WORLD_SIZE"},
 		{"half Open MPI", Flags{}, without(ompi, "OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_RANK is set, but not OMPI_COMM_WORLD_SIZE"},
@@ -89,7 +88,7 @@ func TestFindRefuses(t *testing.T) {
 		{"flag that is none", Flags{Rank: "x", Ranks: "2", Master: "a"}, "", `--rank="x" is no rank: with --ranks=2`},
 		{"port out of range", Flags{}, "RANK=0 WORLD_SIZE=1 MASTER_ADDR=a MASTER_PORT=65536", `MASTER_ADDR: port "65536" is no number from 1 to 65535`},
 		{"address that is none", Flags{Rank: "0", Ranks: "2", Master: "a b"}, "", `--master: "a b" is no address`},
-		{"two ports", Flags{Rank: "0", Ranks: "2", Master: "a:1", Port: "2"}, "", `drop one`},
+		{"two ports", Flags{}, "RANK=0 WORLD_SIZE=1 MASTER_ADDR=a:1 MASTER_PORT=2", `drop one`},
 		{"Open MPI on two hosts", Flags{}, ompi, "Open MPI gives rank 2 of 4, but not the machine of rank 0: set MASTER_ADDR"},
 		{"mpirun within Slurm", Flags{}, ompi + strings.ReplaceAll(slurm, "SLURM_PROCID=2", "SLURM_PROCID=1"), "Open MPI gives rank 2 of 4, but not"},
 		{"mpirun within Slurm, as it starts its daemon elsewhere", Flags{}, "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1" +

@@ -30,7 +30,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 						break
 					}
 					c.Jumping = kind.Norms() && (i+k)%2 == 1
-					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Fused: storage == gpu.FP32, Storage: storage}
+					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Storage: storage}
 					switch input {
 					case Precomputed:
 						p.Layers[0] = aggregateIn
@@ -101,12 +101,12 @@ func TestBindFitsEveryView(t *testing.T) {
 	boundModels(t, func(c Config, plan Plan, in Input) {
 		w := NewWeights(c)
 		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
-		p := NewPass(c, plan, large, in, params, params, NewWorkspace(true, gpu.Info{}))
+		p := NewPass(c, plan, large, in, params, params, NewWorkspace(gpu.Info{}))
 		for _, layers := range [][]LayerGraph{small, none, large} {
 			if err := p.Bind(layers, in); err != nil {
 				t.Fatal(err)
 			}
-			want := viewsOf(NewPass(c, plan, layers, in, params, params, NewWorkspace(true, gpu.Info{})))
+			want := viewsOf(NewPass(c, plan, layers, in, params, params, NewWorkspace(gpu.Info{})))
 			if got := viewsOf(p); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s, %+v, %d rows: %v, want %v", c.Kind, plan, layers[0].Rows, got, want)
 			}
@@ -120,7 +120,7 @@ func TestGrow(t *testing.T) {
 	boundModels(t, func(c Config, plan Plan, in Input) {
 		w := NewWeights(c)
 		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
-		ws := NewWorkspace(true, gpu.Info{})
+		ws := NewWorkspace(gpu.Info{})
 		planned := sizes(900, 600, 300, 90)
 		p := NewPass(c, plan, planned, in, params, params, ws)
 		other := NewPass(c, plan, planned, in, params, nil, ws)
@@ -141,7 +141,7 @@ func TestGrow(t *testing.T) {
 		if err := p.Grow(dev, larger); err != nil {
 			t.Fatal(err)
 		}
-		want := NewWorkspace(true, gpu.Info{})
+		want := NewWorkspace(gpu.Info{})
 		NewPass(c, plan, larger, in, params, params, want)
 		grown := 0
 		for i, s := range ws.Slabs() {
@@ -189,7 +189,7 @@ func TestGrowOutOfMemory(t *testing.T) {
 		rows int
 		fits bool
 	}{{1001, true}, {1100, false}} {
-		ws := NewWorkspace(true, gpu.Info{})
+		ws := NewWorkspace(gpu.Info{})
 		p := NewPass(c, plan, sizes(1000, 1000), Input{}, params, nil, ws)
 		dev := ledger.New(gpu.Info{Budget: 2*64*1000 + 64})
 		if err := ws.Alloc(dev); err != nil {
@@ -220,7 +220,7 @@ func TestStepAllocations(t *testing.T) {
 		w := NewWeights(c)
 		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
 		planned, other := sizes(90, 60, 30, 9), sizes(60, 41, 12, 3)
-		p := NewPass(c, plan, planned, in, params, params, NewWorkspace(true, gpu.Info{}))
+		p := NewPass(c, plan, planned, in, params, params, NewWorkspace(gpu.Info{}))
 		q := ledger.New(gpu.Info{}).NewQueue("compute")
 		bind := func() {
 			planned, other = other, planned

@@ -16,7 +16,7 @@ func blockPlans(c Config, f func(Config, Plan)) {
 			if c.Kind == GIN && order.AggregateFirst && !order.BackwardIn || input == Precomputed && !c.Kind.Precomputes() || i > 1 && !c.Chooses(0) {
 				continue
 			}
-			p := Plan{Input: input, Fused: i%2 == 0}
+			p := Plan{Input: input}
 			for l := range c.Layers {
 				if !c.Chooses(l) {
 					order = LayerPlan{}
@@ -87,7 +87,7 @@ func TestBlocksOfSparseFeatures(t *testing.T) {
 			}
 			w := NewWeights(c)
 			w.Init(3)
-			p := Plan{Input: Exchanged, Layers: make([]LayerPlan, layers), Fused: true}
+			p := Plan{Input: Exchanged, Layers: make([]LayerPlan, layers)}
 			checkWhole(t, c, p, w, u)
 			checkRebind(t, c, p, w, u)
 		}
@@ -123,7 +123,7 @@ func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 		hops--
 	}
 	s := d.step(c, p, u, u.stack(u.roots, hops, everyone))
-	got := d.train(c, p, w, s, true).run(u, s, nil, epoch)
+	got := d.train(c, p, w, s).run(u, s, nil, epoch)
 	for i, x := range differences(w, want.grad, got.grad) {
 		if !(x <= limit[i]) {
 			t.Errorf("%s: gradient of %s differs by %.2g, limit %.2g", name(c, p), w.Tensors[i].Name, x, limit[i])
@@ -132,7 +132,15 @@ func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 	if math.Abs(got.loss-want.loss) > 1e-6*want.loss && p.Storage == gpu.FP32 {
 		t.Errorf("%s: loss %g, want %g", name(c, p), got.loss, want.loss)
 	}
-	if apart := d.train(c, p, w, s, false).run(u, s, nil, epoch); !apart.equal(got) {
+	apart := d.passes(c, p, w, s)
+	for i, slabs := 0, apart.ws.slabs; i < len(apart.ws.views); i++ { // every view has a slab of its own
+		if i == 0 {
+			apart.ws.slabs = nil
+		}
+		apart.ws.slabs = append(apart.ws.slabs, slabs[apart.ws.views[i].slab])
+		apart.ws.views[i].slab = i
+	}
+	if !apart.alloc().run(u, s, nil, epoch).equal(got) {
 		t.Errorf("%s: buffers of their own give other bits", name(c, p))
 	}
 }
@@ -166,7 +174,7 @@ func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 	}
 	n := int32(u.g.Rows())
 	largest := d.step(c, p, u, u.stack(u.roots, hops, everyone))
-	one := d.train(c, p, w, largest, true)
+	one := d.train(c, p, w, largest)
 	for i, roots := range [][]int32{u.roots, u.roots[:2], {n - 1, n - 3}, nil, u.roots[3:9], u.roots} {
 		for _, keep := range []draw{everyone, u.some(2, r)} {
 			s := d.step(c, p, u, u.stack(roots, hops, keep))
@@ -174,7 +182,7 @@ func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 			if err := one.pass.Bind(s.layers, s.in); err != nil {
 				t.Fatal(err)
 			}
-			got, want := one.run(u, s, nil, i), d.train(c, p, w, s, true).run(u, s, nil, i)
+			got, want := one.run(u, s, nil, i), d.train(c, p, w, s).run(u, s, nil, i)
 			if !got.equal(want) {
 				t.Errorf("%s: step %d, %d roots: other bits than those of a pass made for it", name(c, p), i, len(roots))
 			}
@@ -189,10 +197,10 @@ func TestGrownBits(t *testing.T) {
 		u := newTask(c, 160, 1)
 		w := NewWeights(c)
 		w.Init(3)
-		p := Plan{Input: Exchanged, Layers: make([]LayerPlan, 3), Fused: true}
+		p := Plan{Input: Exchanged, Layers: make([]LayerPlan, 3)}
 		d := newDesk(t)
 		few, many := d.step(c, p, u, u.stack(u.roots[:1], 3, everyone)), d.step(c, p, u, u.stack(u.roots, 3, everyone))
-		one := d.train(c, p, w, few, true)
+		one := d.train(c, p, w, few)
 		one.run(u, few, nil, 0)
 		if err := one.pass.Bind(many.layers, many.in); err == nil {
 			t.Fatalf("%s: blocks beyond what was planned are taken", kind)
@@ -203,7 +211,7 @@ func TestGrownBits(t *testing.T) {
 		if err := one.pass.Bind(many.layers, many.in); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := one.run(u, many, nil, 4), d.train(c, p, w, many, true).run(u, many, nil, 4); !got.equal(want) {
+		if got, want := one.run(u, many, nil, 4), d.train(c, p, w, many).run(u, many, nil, 4); !got.equal(want) {
 			t.Errorf("%s: other bits than those of a pass that did not grow", kind)
 		}
 	}

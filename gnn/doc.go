@@ -31,7 +31,7 @@
 //
 // # Usage
 //
-//	ws := gnn.NewWorkspace(true, gpu.Info{})
+//	ws := gnn.NewWorkspace(gpu.Info{})
 //	pass := gnn.NewPass(cfg, plan, layers, input, params, ws)
 //	err := ws.Alloc(dev)
 //	logits := pass.Forward(q, halo, epoch)

@@ -37,19 +37,6 @@ func (x *exec) dropping(l, rows int) gpu.Dropout {
 	return gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: uint32(l), Epoch: x.epoch, IDs: x.in.IDs.Slice(0, rows)}
 }
 
-// unfused runs an epilogue as three passes, or two without LayerNorm (saving 6 off).
-func (x *exec) unfused(s *stage, e gpu.Epilogue) {
-	y := *s.z
-	if e.Norm {
-		y = *s.y
-		norm := e
-		norm.H, norm.Act, norm.Dropout = y, gpu.NoActivation, gpu.Dropout{}
-		x.q.Epilogue(norm)
-	}
-	x.q.Epilogue(gpu.Epilogue{Z: y, H: y, Act: x.cfg.act()})
-	x.q.Epilogue(gpu.Epilogue{Z: y, H: e.H, Dropout: e.Dropout})
-}
-
 // epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in
 // the place of the normalised rows. It returns both.
 func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
@@ -71,18 +58,9 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 		x.activationBackward(l, d, dz)
 		return dz, *s.z
 	}
-	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, Act: x.cfg.act(),
-		Dropout: x.dropout(l), DGamma: gr.gamma, DBeta: gr.beta, DBias: gr.bias}
-	if x.plan.Fused {
-		x.q.EpilogueBackward(e)
-		return dz, *s.z
-	}
-	norm := e
-	norm.H, norm.Act, norm.Dropout = gpu.Matrix{}, gpu.NoActivation, gpu.Dropout{}
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, Dropout: e.Dropout})
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, Act: x.cfg.act()})
-	x.q.EpilogueBackward(norm)
-	return dz, *s.h
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, Act: x.cfg.act(),
+		Dropout: x.dropout(l), DGamma: gr.gamma, DBeta: gr.beta, DBias: gr.bias})
+	return dz, *s.z
 }
 
 // activationBackward turns the gradient d of activation and dropout of layer l, straight behind its convolution, into dz. What they made is in z already, or is made
@@ -93,21 +71,7 @@ func (x *exec) activationBackward(l int, d, dz gpu.Matrix) {
 	if s.h != s.z {
 		e.H = *s.z
 	}
-	if x.plan.Fused || s.h == s.z && e.Act.Curved() { // in z, dropout's factor lies on a curved activation
-		x.q.EpilogueBackward(e)
-		return
-	}
-	again := gpu.Epilogue{Z: *s.z, H: e.H, Dropout: e.Dropout}
-	drop := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: d, Dropout: e.Dropout}
-	if !e.Act.Curved() {
-		drop.H = e.H
-	}
-	x.q.EpilogueBackward(drop)
-	e.H, e.Dropout = gpu.Matrix{}, gpu.Dropout{}
 	x.q.EpilogueBackward(e)
-	if e.Act.Curved() {
-		x.q.Epilogue(again)
-	}
 }
 
 // activatedGrad turns d, the gradient of activation and dropout of a layer, into that of what they read; y is what they made.

@@ -75,7 +75,7 @@ func (c *gcnii) forward(x *exec, h, z gpu.Matrix, _ *gpu.Epilogue) {
 	if x.training() {
 		then.Dropout = x.dropout(c.l)
 	}
-	x.activated(gpu.LinearArgs{Z: y, X: *c.s, W: c.mixture(x, 1), Then: &then})
+	x.linear(gpu.LinearArgs{Z: y, X: *c.s, W: c.mixture(x, 1), Then: &then})
 	if c.y != nil {
 		x.linear(gpu.LinearArgs{Z: z, X: y, W: pr.w2, Bias: pr.bias})
 	}

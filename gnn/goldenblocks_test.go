@@ -41,7 +41,7 @@ func TestGoldenThroughBlocks(t *testing.T) {
 			}
 			desk := newDesk(t)
 			s := desk.step(c, p, u, u.stack(u.roots, hops, everyone))
-			one := desk.train(c, p, w, s, true)
+			one := desk.train(c, p, w, s)
 			got := one.run(u, s, nil, 0)
 			near(t, name(c, p)+" loss", []float32{float32(got.loss)}, []float64{g.Loss})
 			for _, x := range g.Grads {
@@ -68,7 +68,7 @@ func TestGoldenThroughBlocks(t *testing.T) {
 				all[v] = int32(len(all) - 1 - v)
 			}
 			s = desk.step(c, p, u, u.stack(all, hops, everyone))
-			logits := desk.train(c, p, w, s, true).run(u, s, nil, 0).logits
+			logits := desk.train(c, p, w, s).run(u, s, nil, 0).logits
 			near(t, name(c, p)+" logits", rowsOf(logits, all, c.Out), g.Logits.Data)
 		})
 	}

@@ -16,7 +16,7 @@ func TestLayerPass(t *testing.T) {
 		u := newTask(c, 160, 1)
 		i := 0
 		blockPlans(c, func(c Config, p Plan) {
-			c.NoNorm, c.Jumping = c.Kind.Norms() && p.Fused == (p.Input == Exchanged), c.Kind.Norms() && i%2 == 0
+			c.NoNorm, c.Jumping = c.Kind.Norms() && i%3 == 0, c.Kind.Norms() && i%2 == 0
 			i++
 			w := NewWeights(c)
 			w.Init(3)
@@ -48,7 +48,7 @@ func evaluated(d *desk, c Config, p Plan, w *Weights, u *task) []float32 {
 		hops--
 	}
 	s := d.step(c, p, u, u.stack(everyVertex(u), hops, everyone))
-	ws := NewWorkspace(true, gpu.Info{})
+	ws := NewWorkspace(gpu.Info{})
 	pass := NewPass(c, p, s.layers, s.in, Bind(c, w, d.vec(w.Flat)), nil, ws)
 	if err := ws.Alloc(d.dev); err != nil {
 		panic(err)
@@ -72,7 +72,7 @@ func (d *desk) values(m gpu.Matrix) []float32 {
 func layered(t *testing.T, d *desk, c Config, p Plan, w *Weights, u *task, chunk int) []float32 {
 	t.Helper()
 	scale := ScalingOf(c.Kind, u.g.InDegree(), u.g.OutDegree())
-	ws, params := NewWorkspace(true, gpu.Info{}), Bind(c, w, d.vec(w.Flat))
+	ws, params := NewWorkspace(gpu.Info{}), Bind(c, w, d.vec(w.Flat))
 	var passes []*Pass
 	for l := range c.Layers {
 		passes = append(passes, NewLayerPass(c, p, l, LayerGraph{Rows: 1, Src: 1}, Input{}, params, ws))

@@ -65,19 +65,7 @@ func (o *origin) dense(x *exec, y gpu.Matrix, a affine, drop gpu.Dropout) {
 	} else {
 		args.X, args.W = f.Dense, a.w
 	}
-	x.activated(args)
-}
-
-// activated enqueues a product with what follows it, in place.
-func (x *exec) activated(a gpu.LinearArgs) {
-	then := a.Then
-	if !x.plan.Fused {
-		a.Then = nil
-	}
-	x.linear(a)
-	if !x.plan.Fused {
-		x.q.Epilogue(*then)
-	}
+	x.linear(args)
 }
 
 // originDrop is the dropout before the first convolution.

@@ -32,7 +32,6 @@ type stage struct {
 	h    *gpu.Matrix // Rows × out: what the next layer reads; z itself where activation and dropout work in place; nil: there are none, as behind a layer that makes logits and in SGC, APPNP and GCNII
 	sum  *gpu.Matrix // Rows × out: h before it is stored in BF16, or h; only with residuals
 	zero *gpu.Vec    // 0, for the sum of BF16 rows
-	y    *gpu.Matrix // Rows × out: after LayerNorm and activation; only unfused, with LayerNorm
 	rstd *gpu.Vec    // Rows; only training, with LayerNorm
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
 	dz   *gpu.Matrix // Rows × out: gradient of z, where it is stored in BF16; else nil: it takes the place of the gradient of h
@@ -157,13 +156,10 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	default:
 		s.z = ws.matrix(own("z"), p.rowsOf(l), out)
 	}
-	switch normed := p.cfg.normed(); {
+	switch {
 	case l == p.cfg.HiddenLayers(): // it makes the logits
-	case !normed && p.rowType(l) == gpu.FP32:
+	case !p.cfg.normed() && p.rowType(l) == gpu.FP32:
 		s.h = s.z
-	case normed && !p.plan.Fused:
-		s.y = ws.matrix(own("y"), p.rowsOf(l), out)
-		s.h = ws.typed(own("h"), p.rowsOf(l), out, p.rowType(l))
 	default:
 		s.h = ws.typed(p.outputSlab(l, turn("rows")), p.rowsOf(l), out, p.rowType(l))
 	}
@@ -273,14 +269,10 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 			continue
 		}
 		e := x.epilogue(l)
-		switch {
-		case !p.plan.Fused:
-			s.conv.forward(x, h, *s.z, nil)
-			x.unfused(s, e)
-		case p.apart(l):
+		if p.apart(l) {
 			s.conv.forward(x, h, *s.z, nil)
 			x.q.Epilogue(e)
-		default:
+		} else {
 			s.conv.forward(x, h, *s.z, &e)
 		}
 		if p.cfg.adds(l) {

@@ -45,7 +45,6 @@ func (p Plan) Ages(layer int) bool { return layer > 0 && !p.Layers[layer].Fresh 
 type Plan struct {
 	Input  InputMode
 	Layers []LayerPlan
-	Fused  bool // LayerNorm, activation and dropout in one pass (saving 6)
 	// Storage is the element type of the rows that aggregations gather and parts exchange. Sums, weights and what LayerNorm
 	// keeps are FP32 all the same. Models but GCN, GraphSAGE and GIN gather FP32 whatever this is.
 	Storage gpu.DType
@@ -76,9 +75,7 @@ type Shape struct {
 
 // Choice restricts Choose; the zero value leaves it free.
 type Choice struct {
-	NoPrecompute     bool
-	NoTransformFirst bool
-	NoFuse           bool
+	NoPrecompute bool
 	// Blocks: the layers go through blocks of sampled vertices, without rows of other parts. Layer 0 has no gradient to spread
 	// then, and reads ÂX or features as they are.
 	Blocks bool
@@ -102,11 +99,11 @@ const (
 // order in which they are made and used by the same weights (docs/adr/0020).
 // Pure: the same configuration and shape give the same plan.
 func Choose(c Config, s Shape, ch Choice) Plan {
-	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
+	p := Plan{Layers: make([]LayerPlan, c.Layers), Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
 		if ch.Period > 0 && (l > 0 && c.staysFresh(l, ch) || l == 0 && c.DropsFeatures()) {
-			p.Layers[l] = chooseLayer(c, s, l, Choice{NoTransformFirst: ch.NoTransformFirst})
+			p.Layers[l] = chooseLayer(c, s, l, Choice{})
 			p.Layers[l].Fresh = l > 0
 		}
 	}
@@ -152,9 +149,6 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	}
 	if !c.Chooses(l) {
 		return LayerPlan{}
-	}
-	if ch.NoTransformFirst {
-		return aggregateIn
 	}
 	in, out := c.Width(l)
 	if ch.Period > 0 {
@@ -211,9 +205,6 @@ var aggregateIn = LayerPlan{AggregateFirst: true, KeepAggregate: true, BackwardI
 func (c Config) staysFresh(l int, ch Choice) bool {
 	if ch.Stale != nil {
 		return !slices.Contains(ch.Stale, l)
-	}
-	if ch.NoTransformFirst { // no order has a narrow output to exchange
-		return false
 	}
 	in, out := c.Width(l)
 	if c.Kind.Attends() {

@@ -25,8 +25,8 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 				stale = append(stale, l)
 			}
 		}
-		ch := Choice{NoTransformFirst: r.IntN(4) == 0, Period: 1 + r.IntN(17)}
-		exact, byWidth := Choose(c, s, Choice{NoTransformFirst: ch.NoTransformFirst}), Choose(c, s, ch)
+		ch := Choice{Period: 1 + r.IntN(17)}
+		exact, byWidth := Choose(c, s, Choice{}), Choose(c, s, ch)
 		ch.Stale = stale
 		named := Choose(c, s, ch)
 		ch.Stale = []int{}
@@ -49,7 +49,7 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 			if c.Kind.Attends() {
 				out = c.gatWidth(l)
 			}
-			narrow := float64(2*out) <= 4./3*float64(in+out)/float64(max(4, ch.Period)) && (!ch.NoTransformFirst)
+			narrow := float64(2*out) <= 4./3*float64(in+out)/float64(max(4, ch.Period))
 			if byWidth.Ages(l) == narrow {
 				t.Errorf("%d: layer %d of %d × %d at period %d ages: %v", k, l, in, out, ch.Period, byWidth.Ages(l))
 			}
@@ -77,7 +77,6 @@ func TestChooseForBlocks(t *testing.T) {
 		{"no ÂX, many rows to read", SAGE, 602, wide, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
 		{"no ÂX, many entries", SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, transform},
 		{"no ÂX, many entries, narrow features", SAGE, 100, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
-		{"no ÂX, transforming first is off", SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true, NoTransformFirst: true}, Exchanged, aggregateIn},
 		{"sparse features", GCN, 602, wide, true, Choice{Blocks: true}, Exchanged, transform},
 		{"GAT", GAT, 602, wide, false, Choice{Blocks: true}, Exchanged, transform},
 		{"the same without blocks", GAT, 602, wide, false, Choice{}, Replicated, transform},

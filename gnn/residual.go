@@ -22,9 +22,6 @@ func (p *Pass) residualStage(s stage, l int, ws *Workspace, own, turn func(kind 
 	rows := p.rowsOf(l)
 	s.z = ws.matrix(own("z"), rows, out)
 	if l < p.cfg.HiddenLayers() {
-		if p.cfg.normed() && !p.plan.Fused {
-			s.y = ws.matrix(own("y"), rows, out)
-		}
 		s.h = ws.typed(p.keptSlab(l), rows, out, p.rowType(l))
 		if s.sum = s.h; s.h.Type != gpu.FP32 && p.cfg.adds(l) {
 			name := "sum"
@@ -63,16 +60,12 @@ func (p *Pass) keptSlab(l int) string {
 	return fmt.Sprintf("h%d", l%2)
 }
 
-// replacesKept reports whether gradients lie where outputs were. With unfused epilogues the first output is read once more, and without LayerNorm the last one
-// shows where training diverged (Outputs).
-func (p *Pass) replacesKept() bool { return p.cfg.normed() && p.plan.Fused }
-
 // residualGradSlab is where the gradient of what layer l reads lies.
 func (p *Pass) residualGradSlab(l int) string {
 	switch last := p.cfg.HiddenLayers(); {
 	case l < last-1:
 		return fmt.Sprintf("z%d", l+1)
-	case p.replacesKept():
+	case p.cfg.normed(): // without LayerNorm the last output shows where training diverged (Outputs)
 		return p.keptSlab(l % last)
 	}
 	return fmt.Sprintf("rows-%d", l%2)
@@ -104,21 +97,8 @@ func (x *exec) residualBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	if x.cfg.normed() {
 		e.Norm, e.Gamma, e.Beta, e.Rstd, e.DGamma, e.DBeta = true, pr.gamma, pr.beta, *s.rstd, gr.gamma, gr.beta
 	}
-	if x.plan.Fused {
-		if !e.Norm && e.Act.Curved() { // its gradient is made of the output
-			x.q.Epilogue(gpu.Epilogue{Z: *s.z, H: *s.z, Act: e.Act, Dropout: e.Dropout})
-		}
-		x.q.EpilogueBackward(e)
-		return dz, *s.h
-	}
-	y := *s.z // what the activation made, in place; its factor and that of dropout have no order
-	if e.Norm {
-		y = *s.y
-	}
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: y, DZ: y, Act: e.Act})
-	if e.DH, e.Act = y, gpu.NoActivation; e.Norm {
-		x.q.EpilogueBackward(gpu.EpilogueGrad{DH: y, DZ: y, Dropout: e.Dropout})
-		e.Dropout = gpu.Dropout{}
+	if !e.Norm && e.Act.Curved() { // its gradient is made of the output
+		x.q.Epilogue(gpu.Epilogue{Z: *s.z, H: *s.z, Act: e.Act, Dropout: e.Dropout})
 	}
 	x.q.EpilogueBackward(e)
 	return dz, *s.h

@@ -3,9 +3,9 @@ package gnn
 import "math"
 
 // Scaling is the weight of every entry of a model's adjacency, as a product of factors per vertex: entry (v, u) weighs
-// Row[v]·Col[u], and an entry (v, v) Loop[v] besides; nil means all ones. In a graph with weights, the weight of the edge is another factor. Degrees are
+// Row[v]·Col[u]; nil means all ones. In a graph with weights, the weight of the edge is another factor. Degrees are
 // those of the whole graph (docs/mathematics.md).
-type Scaling struct{ Row, Col, Loop []float32 }
+type Scaling struct{ Row, Col []float32 }
 
 // ScalingOf returns the weights of kind on a graph of these degrees: symmetric models D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
 // GraphSAGE 1/in-degree, none for GIN, GAT and GATv2. Degrees are numbers of edges or, for symmetric models, sums of their weights.

@@ -18,7 +18,7 @@ func TestScalingOf(t *testing.T) {
 		{GAT, nil, nil},
 	} {
 		s := ScalingOf(c.kind, in, out)
-		if !slices.Equal(s.Row, c.row) || !slices.Equal(s.Col, c.col) || s.Loop != nil {
+		if !slices.Equal(s.Row, c.row) || !slices.Equal(s.Col, c.col) {
 			t.Errorf("%s: %v, want rows %v, columns %v", c.kind, s, c.row, c.col)
 		}
 	}

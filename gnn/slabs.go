@@ -15,7 +15,7 @@ import (
 //
 // A pass with n hidden layers so has n + 1 slabs of hidden rows: those of the layers, which are kept, and one.
 func (p *Pass) tight(l int) bool {
-	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && p.plan.Fused && l > 0 && l < p.cfg.HiddenLayers() && !p.plan.Layers[l].AggregateFirst
+	return p.cfg.Kind == GCN && p.cfg.normed() && !p.cfg.Residual && l > 0 && l < p.cfg.HiddenLayers() && !p.plan.Layers[l].AggregateFirst
 }
 
 // turn is the slab of a kind for what layer l made, or for the gradient of what it reads: they live until the next layer has read them, so two slabs take turns.
@@ -65,7 +65,7 @@ func (p *Pass) Outputs() []gpu.Matrix {
 		if out[l] = *s.z; p.cfg.adds(l) {
 			out[l] = *s.sum
 		}
-		if l == p.cfg.HiddenLayers()-1 && (p.someTight() || p.cfg.Residual && p.replacesKept()) || p.cfg.adds(l) && p.cfg.normed() && s.sum != s.h {
+		if l == p.cfg.HiddenLayers()-1 && (p.someTight() || p.cfg.Residual && p.cfg.normed()) || p.cfg.adds(l) && p.cfg.normed() && s.sum != s.h {
 			out[l] = gpu.Matrix{Buf: s.rstd.Buf, Off: s.rstd.Off, Rows: 1, Cols: s.rstd.Len, LD: max(1, s.rstd.Len)}
 		}
 	}

@@ -374,14 +374,24 @@ type trainer struct {
 }
 
 // train plans passes over blocks of the sizes of largest.
-func (d *desk) train(c Config, p Plan, w *Weights, largest *step, reuse bool) *trainer {
-	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(reuse, gpu.Info{})}
+func (d *desk) train(c Config, p Plan, w *Weights, largest *step) *trainer {
+	return d.passes(c, p, w, largest).alloc()
+}
+
+// passes is train without the memory.
+func (d *desk) passes(c Config, p Plan, w *Weights, largest *step) *trainer {
+	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(gpu.Info{})}
 	t.params, t.grads = Bind(c, w, d.vec(w.Flat)), Bind(c, w, d.vec(make([]float32, len(w.Flat))))
 	t.pass = NewPass(c, p, largest.layers, largest.in, t.params, t.grads, t.ws)
-	if err := t.ws.Alloc(d.dev); err != nil {
+	return t
+}
+
+// alloc gives the passes their memory.
+func (t *trainer) alloc() *trainer {
+	if err := t.ws.Alloc(t.dev); err != nil {
 		panic(err)
 	}
-	t.loss = put(d, []float64{0})
+	t.loss = put(t.desk, []float64{0})
 	return t
 }
 
@@ -470,9 +480,9 @@ func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch i
 	if u.sparse {
 		d.number(s, u.x, ids, c.In)
 	}
-	return d.train(c, p, w, s, true).run(u, s, all, epoch)
+	return d.train(c, p, w, s).run(u, s, all, epoch)
 }
 
 func name(c Config, p Plan) string {
-	return fmt.Sprintf("%s, %d layers, norm %t, residual %t, jumping %t, %s, %v, multi %t, fused %t, %v, %+v", c.Kind, c.Layers, !c.NoNorm, c.Residual, c.Jumping, c.Activation, p.Input, c.Multi, p.Fused, p.Storage, p.Layers)
+	return fmt.Sprintf("%s, %d layers, norm %t, residual %t, jumping %t, %s, %v, multi %t, %v, %+v", c.Kind, c.Layers, !c.NoNorm, c.Residual, c.Jumping, c.Activation, p.Input, c.Multi, p.Storage, p.Layers)
 }

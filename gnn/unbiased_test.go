@@ -39,9 +39,9 @@ func worstZ(t *testing.T, c Config, u *task, w *Weights, keep draw) float64 {
 	t.Helper()
 	const draws = 600
 	d := newDesk(t)
-	p := Plan{Input: Exchanged, Layers: []LayerPlan{aggregateIn}, Fused: true}
+	p := Plan{Input: Exchanged, Layers: []LayerPlan{aggregateIn}}
 	s := d.step(c, p, u, u.stack(u.roots, 1, everyone))
-	one := d.train(c, p, w, s, true)
+	one := d.train(c, p, w, s)
 	want := one.run(u, s, nil, 0).logits
 	sum, squares := make([]float64, len(want)), make([]float64, len(want))
 	for range draws {

@@ -12,7 +12,6 @@ import (
 // A request names what it counts, such as the rows of a layer. So a pass can go through other blocks than those that it was made
 // for, as far as its slabs reach (Pass.Bind), and slabs can become larger (Pass.Grow).
 type Workspace struct {
-	reuse  bool
 	device gpu.Info // that it is laid out for
 	slabs  []slab
 	index  map[string]int // of a slab, by name
@@ -59,10 +58,9 @@ func (c count) in(layers []LayerGraph) int {
 }
 
 // NewWorkspace returns an empty plan, laid out for a device. Rows longer than its RowAlign begin at multiples of it; for the zero Info there are no gaps
-// between rows. If its products round their operands (HalfProducts), rows that only these read are stored rounded. Without reuse, every request gets memory
-// of its own.
-func NewWorkspace(reuse bool, device gpu.Info) *Workspace {
-	return &Workspace{reuse: reuse, device: device, index: map[string]int{}}
+// between rows. If its products round their operands (HalfProducts), rows that only these read are stored rounded.
+func NewWorkspace(device gpu.Info) *Workspace {
+	return &Workspace{device: device, index: map[string]int{}}
 }
 
 // stride returns the elements from one row of a matrix to the next.
@@ -75,9 +73,6 @@ func (w *Workspace) stride(cols int, t gpu.DType) int {
 }
 
 func (w *Workspace) request(name string, v view) {
-	if !w.reuse {
-		name = fmt.Sprintf("%s#%d", name, len(w.views)+1)
-	}
 	i, ok := w.index[name]
 	if !ok {
 		i = len(w.slabs)

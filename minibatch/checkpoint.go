@@ -171,7 +171,7 @@ func (s *state) check(steps, parts int) error {
 		return fmt.Errorf("%d epochs, the best %d", s.Epochs, s.BestEpoch)
 	case s.Batch < 0 || s.Batch > steps:
 		return fmt.Errorf("%d steps of an epoch of %d", s.Batch, steps)
-	case !none && (len(p.Parts) != parts || len(p.Computed) != parts || p.Work != nil && len(p.Work) != parts):
+	case !none && (len(p.Parts) != parts || len(p.Computed) != parts || len(p.Work) != parts):
 		return fmt.Errorf("an epoch by %d of %d parts", len(p.Parts), parts)
 	}
 	return nil

@@ -32,14 +32,14 @@ type Way struct {
 	Slots []int // by part
 }
 
-// NewTrace returns the trace of a run with so many parts. Of options it needs the model, the sampling, homes of vertices, shares and savings; how rows are fetched is what the
+// NewTrace returns the trace of a run with so many parts. Of options it needs the model, the sampling, homes of vertices and shares; how rows are fetched is what the
 // methods are asked about.
 func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	o.Devices, o.Ranks = make([]gpu.Device, parts), nil // how many there are is all that is asked of them
 	if parts == 1 {
 		o.Part = nil
 	}
-	d := design{sparse: o.sparse(p)}
+	d := design{sparse: p.Features.Sparse()}
 	d.settle(p, &o)
 	if o.Sampling.Merged == nil { // steps are counted as those of the first epoch
 		o.Sampling.NoMerge = true
@@ -239,7 +239,7 @@ func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
 // settle decides what is sampled: sums says whether layer 0 reads rows of ÂX, so that the last hop is not drawn.
 func (d *design) settle(p *learn.Problem, o *Options) {
 	last := len(o.Sampling.Fanout) - 1
-	d.sums = o.Model.Precomputes() && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	d.sums = o.Model.Precomputes() && !d.sparse && o.Sampling.Fanout[last] == sample.All
 	if o.Isolated != nil && o.Isolated.AllLayers { // sums are of the whole graph
 		d.sums = false
 	}

@@ -51,7 +51,7 @@ const (
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
-	d := design{roots: r, vertices: p.Vertices(), sparse: o.sparse(p), reads: p.Features.Cols, scored: p.Scored()}
+	d := design{roots: r, vertices: p.Vertices(), sparse: p.Features.Sparse(), reads: p.Features.Cols, scored: p.Scored()}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind.ScalesRows() {
@@ -76,8 +76,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if d.sparse {
 		sparse = &p.Features
 	}
-	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
+	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
 		a := aim{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate

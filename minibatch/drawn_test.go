@@ -64,14 +64,13 @@ func draw(t *testing.T, k int) drawn {
 		}
 		o.Shares[r.IntN(parts)] = 1.5
 	}
-	o.Savings = Savings{NoPrecompute: r.IntN(3) == 0, NoTransformFirst: r.IntN(3) == 0, NoSparse: r.IntN(3) == 0, NoFuse: r.IntN(3) == 0}
 	if kind.StoresBF16() && r.IntN(4) == 0 {
 		o.Storage = gpu.BF16
 	}
 	kindOfRoots{places[r.IntN(len(places))], s.Local}.set(s)
 	s.NoGather = s.Place == Hop && r.IntN(2) == 0
-	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %+v, %v", k, m, p.Vertices(),
-		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Savings, o.Storage)}
+	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %v", k, m, p.Vertices(),
+		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Storage)}
 }
 
 // What devices take is within the plan's bounds, in small runs too, where it is of many small blocks. A buffer that grows was larger than any step that was sampled to see.

@@ -36,7 +36,7 @@ type partial struct {
 	Train     time.Duration
 	Parts     []gpu.Usage
 	Computed  []time.Duration // by part
-	Work      []Counts        // by part; those of older checkpoints lack it
+	Work      []Counts        // by part
 	Gradients gpu.Usage
 	Carried   gpu.Usage
 	Norm      learn.Number    `json:",omitzero"`  // of gradients, summed over

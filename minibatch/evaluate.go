@@ -31,9 +31,8 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 
 // evaluation returns the options of evaluation.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
-	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse && !o.Model.DropsFeatures(),
-		Precomputed: o.readsSums(p), Fanout: o.EvalFanout, Shares: true,
-		Choice: gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
+	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk,
+		Precomputed: o.readsSums(p), Fanout: o.EvalFanout, Shares: true, Storage: o.Storage}
 }
 
 // evaluate scores each split by exact logits, or estimates, and returns the loss of validation. It ends with ctx, within a chunk.

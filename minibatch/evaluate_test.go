@@ -96,7 +96,7 @@ func TestEvalFanoutIsChecked(t *testing.T) {
 		if o.EvalFanout = list; o.Validate(p) == nil {
 			t.Errorf("%v is taken", list)
 		}
-		if o.Savings.NoPrecompute = true; len(list) == 3 && list[1] > 0 && o.Validate(p) != nil {
+		if _, o.Model = (task{}).make(t, gnn.GAT); len(list) == 3 && list[1] > 0 && o.Validate(p) != nil {
 			t.Errorf("%v is refused: %v", list, o.Validate(p))
 		}
 	}

@@ -50,7 +50,6 @@ func checkIsolatedRun(t *testing.T, kind gnn.Kind, how chunks.Isolated, workers 
 	o.Sampling.BatchSize, o.Sampling.Fanout = 24, fanouts(3, 2)
 	if !how.AllLayers {
 		o.Sampling.Fanout[1] = sample.All
-		o.Savings.NoPrecompute = workers == 1 // the first layer draws all neighbours, or reads their sums
 	}
 	tr, err := New(t.Context(), p, o)
 	if err != nil {

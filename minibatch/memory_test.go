@@ -115,7 +115,7 @@ func TestBuffersGrow(t *testing.T) {
 		for _, w := range tr.workers {
 			tiny := extent{roots: 1, ids: 1, features: 1, hops: []hopExtent{{rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}}}
 			w.ws.Free()
-			w.ws = gnn.NewWorkspace(true, gpu.Info{})
+			w.ws = gnn.NewWorkspace(gpu.Info{})
 			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.aims), tr.design.input(), w.params, w.grads, w.ws)
 			if err := w.ws.Alloc(w.dev); err != nil {
 				t.Fatal(err)

@@ -159,16 +159,17 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
 			for _, parts := range []int{1, 3} {
-				for _, s := range []Savings{{}, {NoPrecompute: true, NoFuse: true}, {NoTransformFirst: true, NoSparse: true}} {
-					name := fmt.Sprintf("%s %+v, %d parts, %+v", kind, k, parts, s)
+				for _, drops := range []bool{false, true} {
+					name := fmt.Sprintf("%s %+v, %d parts, drops features %t", kind, k, parts, drops)
 					p, m := k.make(t, kind)
+					m.DropFeatures = drops && kind.Norms()
 					rule := gnn.Optimizer{Kind: gnn.SGD, LR: 1}
 					part := homes(p.Vertices(), parts)
 					var weigh criterion.Criterion
 					if kind == gnn.SAGE && !k.multi {
 						weigh = criterion.Criterion{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 					}
-					got := trained(t, p, Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part, Savings: s,
+					got := trained(t, p, Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
 						Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all}})
 					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
 					if err != nil {

@@ -44,14 +44,6 @@ type Sampling struct {
 	Resident CacheSize
 }
 
-// Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md whatever is set.
-type Savings struct {
-	NoPrecompute     bool // 1: layer 0 aggregates sampled rows of the features, where every neighbour is wanted too
-	NoTransformFirst bool // 2: aggregate before transforming
-	NoSparse         bool // 3: sparse features are made dense, but where they are dropped
-	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
-}
-
 // Options configures a Trainer.
 type Options struct {
 	Model      gnn.Config
@@ -71,8 +63,7 @@ type Options struct {
 	Part    []int32      // home of every vertex; nil: there is one part, or they are isolated
 	// Isolated has parts draw neighbours within two chunks of the graph; nil: within all of it.
 	Isolated *Isolated
-	Shares   []float64 // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
-	Savings  Savings
+	Shares   []float64     // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
 	Storage  gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
 	Init     gnn.StateDict // weights to start from; nil: drawn from Model.Seed
 
@@ -247,11 +238,5 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 
 // readsSums reports whether evaluation reads ÂX. It does where that can be made, whatever training samples.
 func (o *Options) readsSums(p *learn.Problem) bool {
-	return o.Model.Kind.Precomputes() && !o.sparse(p) && !o.Savings.NoPrecompute
-}
-
-// sparse reports whether features are computed with as sparse rows. They are wherever they are dropped: what is dropped of dense rows would be something else
-// (docs/adr/0065).
-func (o *Options) sparse(p *learn.Problem) bool {
-	return p.Features.Sparse() && (!o.Savings.NoSparse || o.Model.DropsFeatures())
+	return o.Model.Kind.Precomputes() && !p.Features.Sparse()
 }

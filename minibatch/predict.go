@@ -17,10 +17,9 @@ import (
 // PredictOptions configures Predict and PredictRows.
 type PredictOptions struct {
 	Model        gnn.Config
-	Weights      *gnn.Weights // of Model; read-only
-	Devices      []gpu.Device // one part each, in order; a device may appear more than once
-	Part         []int32      // part of every vertex; nil: there is one part
-	Savings      Savings
+	Weights      *gnn.Weights  // of Model; read-only
+	Devices      []gpu.Device  // one part each, in order; a device may appear more than once
+	Part         []int32       // part of every vertex; nil: there is one part
 	Storage      gpu.DType     // as in Options: that of a run gives the logits that it evaluated
 	WaitDeadline time.Duration // bounds every wait for a device; 0 = 5 minutes
 }
@@ -50,8 +49,8 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	if o.Weights == nil {
 		return errors.New("no weights to predict with")
 	}
-	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse}
-	e, err := layered.New(ctx, p, d.evaluation(p, &Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Storage: o.Storage, WaitDeadline: o.WaitDeadline}))
+	d := design{sparse: p.Features.Sparse()}
+	e, err := layered.New(ctx, p, d.evaluation(p, &Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Storage: o.Storage, WaitDeadline: o.WaitDeadline}))
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 		if at.Row == nil || b.plan.Layers[at.Layer].Returns && at.Dir == gnn.Backward {
 			continue
 		}
-		op, scale, from := &layers[at.Layer].Forward, b.scaleOf(at.Layer).Col, &b.kept.In
+		op, scale, from := &layers[at.Layer].Forward, b.scale.Col, &b.kept.In
 		if at.Dir == gnn.Backward {
-			op, scale, from = &layers[at.Layer].Backward, b.scaleOf(at.Layer).Row, &b.kept.Out
+			op, scale, from = &layers[at.Layer].Backward, b.scale.Row, &b.kept.Out
 		}
 		if op.Halo.Entries == 0 && op.Halo.Cols == at.Halo.Rows {
 			continue
@@ -85,12 +85,4 @@ func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
 	}
 	c.Cols = at.Halo.Rows
 	g.Backward.Halo = b.ld.csr(name, c, len(lists), c.Cols, nil)
-}
-
-// scaleOf returns the edge weights of a layer.
-func (b *builder) scaleOf(layer int) gnn.Scaling {
-	if layer == 0 {
-		return b.scale.whole
-	}
-	return b.scale.kept
 }

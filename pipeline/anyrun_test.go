@@ -37,9 +37,9 @@ type anyRun struct {
 func (d *anyRun) String() string {
 	c := &d.o.Cache
 	return fmt.Sprintf("%s of %d vertices, %d edges, loops %v, features %s, %d classes (multi %t), %d train; %s, %d layers (residual %t), hidden %d, heads %d, jumping %t; "+
-		"%d parts on %d devices (staged %t), %d dropped; savings %+v, storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v top %d piece %d",
+		"%d parts on %d devices (staged %t), %d dropped; storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v top %d piece %d",
 		d.shape, d.p.Vertices(), d.p.Graph.Edges(), d.p.Loops, d.features, d.p.Classes, d.m.Multi, d.p.TrainingVertices(), d.m.Kind, d.m.Layers, d.m.Residual,
-		d.m.Hidden, d.m.Heads, d.m.Jumping, d.parts, d.devices, d.staged, len(slices.Concat(d.o.Dropped...)), d.o.Savings, d.o.Storage, c.Policy, c.Local, c.Global,
+		d.m.Hidden, d.m.Heads, d.m.Jumping, d.parts, d.devices, d.staged, len(slices.Concat(d.o.Dropped...)), d.o.Storage, c.Policy, c.Local, c.Global,
 		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.TopK, c.Piece)
 }
 
@@ -126,7 +126,7 @@ func anyRunOf(k int) *anyRun {
 	d.m.Jumping = d.m.Kind.Norms() && k/5%2 == 1
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
 	d.o = Options{Model: d.m, Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01}, Epochs: d.IntN(6), EvalEvery: d.IntN(3),
-		Part: d.drawParts(n), Savings: d.drawSavings(), NoRescale: d.IntN(2) == 0, WaitDeadline: time.Minute}
+		Part: d.drawParts(n), WaitDeadline: time.Minute}
 	if d.IntN(4) == 0 {
 		d.o.Dropped = dropReplicas(d.p.Graph, d.o.Part, d.parts, one(d, 0.3, 1))
 	}
@@ -192,13 +192,6 @@ func (d *anyRun) drawParts(n int) []int32 {
 		}
 	}
 	return part
-}
-
-func (d *anyRun) drawSavings() (s Savings) {
-	for _, off := range []*bool{&s.NoPrecompute, &s.NoTransformFirst, &s.NoSparse, &s.NoNeededRows, &s.NoFoldScale, &s.NoFuse, &s.NoReuse} {
-		*off = d.IntN(5) == 0
-	}
-	return s
 }
 
 func (d *anyRun) drawCache() {

@@ -69,69 +69,8 @@ func BenchmarkEpoch(b *testing.B) {
 	}
 }
 
-// BenchmarkSavings is a training epoch on two one-thread devices with all exact optimisations of docs/mathematics.md, with each of them
-// switched off alone, and with none: docs/bench/savings.md.
-func BenchmarkSavings(b *testing.B) {
-	off := []struct {
-		name string
-		s    Savings
-	}{
-		{"all", Savings{}},
-		{"no-precompute", Savings{NoPrecompute: true}},
-		{"no-transform-first", Savings{NoTransformFirst: true}},
-		{"no-sparse", Savings{NoSparse: true}},
-		{"no-needed-rows", Savings{NoNeededRows: true}},
-		{"no-fold-scale", Savings{NoFoldScale: true}},
-		{"no-fuse", Savings{NoFuse: true}},
-		{"no-reuse", Savings{NoReuse: true}},
-		{"none", Savings{true, true, true, true, true, true, true}},
-	}
-	for _, name := range []string{"coauthor_physics", "ppi"} {
-		for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
-			for _, o := range off {
-				b.Run(fmt.Sprintf("%s/%s/%s", name, kind, o.name), func(b *testing.B) { benchSavings(b, name, kind, o.s) })
-			}
-		}
-	}
-}
-
-func benchSavings(b *testing.B, name string, kind gnn.Kind, s Savings) {
-	p, m := publishedProblem(b, name, kind)
-	plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "streaming", Parts: 2, Seed: 1}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	devices := make([]gpu.Device, 2)
-	for i := range devices {
-		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1})
-		if err != nil {
-			b.Fatal(err)
-		}
-		closeAfter(b, d)
-		devices[i] = d
-	}
-	tr := newTrainer(b, p, m, devices, plan.Part, func(o *Options) { o.Savings = s })
-	var e EpochStats
-	var ms []float64
-	for b.Loop() {
-		e = EpochStats{Epoch: tr.state.Epochs}
-		if err := tr.trainEpoch(&e); err != nil {
-			b.Fatal(err)
-		}
-		tr.state.Epochs++
-		ms = append(ms, e.Train.Seconds()*1e3)
-	}
-	slices.Sort(ms)
-	gradients := 2 * 4 * len(tr.weights.Flat) * (len(devices) - 1)
-	b.ReportMetric(ms[len(ms)/2], "median-ms/epoch")
-	b.ReportMetric(float64(e.Usage.SpMM)/1e6, "Mentries×width/epoch")
-	b.ReportMetric((float64(e.Usage.Peer)-float64(gradients))/(1<<20), "halo-MiB/epoch")
-	b.ReportMetric(float64(devices[0].Memory().HighWater+devices[1].Memory().HighWater)/(1<<20), "device-MiB")
-	b.ReportMetric(0, "ns/op")
-}
-
-// BenchmarkPruned is an epoch of three trainers in turn, each with four one-thread devices: one exchanges everything, one does
-// without half of the replicas, one of these does not rescale. It reports their medians and the ratios to the first.
+// BenchmarkPruned is an epoch of two trainers in turn, each with four one-thread devices: one exchanges everything, one does
+// without half of the replicas. It reports their medians and the ratios to the first.
 func BenchmarkPruned(b *testing.B) {
 	for _, name := range []string{"coauthor_physics", "ppi"} {
 		for _, kind := range gnn.Kinds {
@@ -153,7 +92,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 		tr    *Trainer
 		ms    []float64
 		last  EpochStats
-	}{{name: "whole"}, {name: "half", share: 0.5}, {name: "half-not-rescaled", share: 0.5}}
+	}{{name: "whole"}, {name: "half", share: 0.5}}
 	for i := range runs {
 		r := &runs[i]
 		var devices []gpu.Device
@@ -166,7 +105,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 			devices = append(devices, d)
 		}
 		r.tr = newTrainer(b, p, m, devices, plan.Part, func(o *Options) {
-			o.Dropped, o.NoRescale = dropReplicas(p.Graph, plan.Part, parts, r.share), i == 2
+			o.Dropped = dropReplicas(p.Graph, plan.Part, parts, r.share)
 		})
 	}
 	for b.Loop() {

@@ -19,12 +19,11 @@ type builder struct {
 	criterion criterion.Criterion
 	plan      gnn.Plan
 	kept      *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
-	scale     weighting
-	fold      bool // scales as vectors, not as edge values
+	scale     gnn.Scaling
 	sparse    bool // features stay sparse on the device
 
 	picks  map[picked][]float32
-	values map[*graph.CSR][]float32 // of entries, with scales folded
+	values map[*graph.CSR][]float32 // of entries
 
 	prepared     Prepared
 	aggregateKey string // of the part's aggregated features, "": they are not kept
@@ -33,35 +32,28 @@ type builder struct {
 // adjacency is a part as one or more layers see it, with the edge weights of both directions.
 type adjacency struct {
 	part     *graph.Part
-	scale    gnn.Scaling
 	forward  scales
 	backward *scales // nil until a layer needs it
 }
 
-// scales are the edge weights of one block, as scale vectors or as edge values.
+// scales are the edge weights of one block: scale vectors, and the values that edges have besides.
 type scales struct {
 	row, col, halo gpu.Vec
 	inner, outer   []float32
 }
 
 // adjacency uploads the forward weights of a part.
-func (b *builder) adjacency(part *graph.Part, s gnn.Scaling) *adjacency {
-	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.Row, s.Col, s.Loop, false)}
+func (b *builder) adjacency(part *graph.Part) *adjacency {
+	return &adjacency{part: part, forward: b.scales("forward", &part.In, b.scale.Row, b.scale.Col, false)}
 }
 
 // scales returns the weights of a block whose rows read columns or, turned, are read by them.
-func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32, turned bool) scales {
+func (b *builder) scales(name string, block *graph.Block, row, col []float32, turned bool) scales {
 	ids := b.part.Inner
-	rows, cols, halo, loops := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs), b.pick(loop, ids)
+	rows, cols, halo := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs)
 	inner, outer := b.weights(block, turned)
-	if b.fold {
-		return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-			halo: upload(b.ld, name+" halo scale", halo), inner: b.folded(block.Inner, inner, loops), outer: outer}
-	}
-	if row == nil && col == nil && inner == nil {
-		return scales{}
-	}
-	return scales{inner: edgeValues(block.Inner, inner, rows, cols, loops), outer: haloValues(&block.Halo, outer, rows, halo)}
+	return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
+		halo: upload(b.ld, name+" halo scale", halo), inner: b.shared(block.Inner, inner), outer: outer}
 }
 
 // weights returns what the edges of a block weigh in the graph; nil: all are 1.
@@ -93,29 +85,24 @@ func (b *builder) pick(x []float32, ids []graph.NodeID) []float32 {
 	return b.picks[key]
 }
 
-// folded returns the edge values of a CSR whose scales are folded: weight[e], times loop[r] where the entry is (r, r). nil if all
-// are 1. Directions that share a CSR share them where they are equal.
-func (b *builder) folded(c *graph.CSR, weight, loop []float32) []float32 {
-	if weight == nil && !slices.ContainsFunc(loop, func(x float32) bool { return x != 1 }) {
+// shared returns the values of a CSR's entries, nil for nil. Directions that share a CSR share them where they are equal.
+func (b *builder) shared(c *graph.CSR, weight []float32) []float32 {
+	if weight == nil {
 		return nil
 	}
-	if shared := b.values[c]; shared != nil && weight == nil {
+	if shared := b.values[c]; slices.Equal(shared, weight) {
 		return shared
 	}
-	val := edgeValues(c, weight, nil, nil, loop)
-	if shared := b.values[c]; slices.Equal(shared, val) {
-		return shared
-	}
-	b.values[c] = val
-	return val
+	b.values[c] = weight
+	return weight
 }
 
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
 func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
-	whole := b.adjacency(b.part, b.scale.whole)
+	whole := b.adjacency(b.part)
 	kept := whole
 	if b.kept != b.part {
-		kept = b.adjacency(b.kept, b.scale.kept)
+		kept = b.adjacency(b.kept)
 	}
 	all := len(b.part.Inner)
 	for l := range b.model.Layers {
@@ -131,7 +118,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 			g.Backward = b.back(a, src, rows, l+1)
 		}
 		if l == 0 && b.plan.Input == gnn.Replicated {
-			g.HaloBack = b.haloBack(rows, whole.forward.outer)
+			g.HaloBack = b.haloBack(rows)
 		}
 		train = append(train, g)
 		eval = append(eval, b.layer(whole, all, all))
@@ -142,7 +129,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 // back returns the operand of a backward pass.
 func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
 	if a.backward == nil {
-		s := b.scales("backward", &a.part.Out, a.scale.Col, a.scale.Row, a.scale.Loop, true)
+		s := b.scales("backward", &a.part.Out, b.scale.Col, b.scale.Row, true)
 		a.backward = &s
 	}
 	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)
@@ -171,15 +158,11 @@ func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
 }
 
 // haloBack is the transpose of the forward halo part, for a replicated first layer.
-func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
+func (b *builder) haloBack(rows int) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if b.p.Weighted() {
 		val = b.p.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
-	}
-	if outer != nil && !b.fold {
-		r, c := pick(b.scale.whole.Col, b.part.In.IDs), pick(b.scale.whole.Row, b.part.Inner)
-		val = edgeValues(t, val, r, c, nil)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
 }

@@ -25,7 +25,7 @@
 // affect training.
 //
 // Halo replicas may be pruned from parts (Options.Dropped): all layers of training but the first then run on the remaining
-// graph, in both directions, with sums rescaled; the first layer and evaluation keep all of it. A device holds both, in one
+// graph, in both directions; the first layer and evaluation keep all of it. A device holds both, in one
 // numbering, so they share all but the halo rows.
 //
 // # Source

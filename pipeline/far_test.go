@@ -219,7 +219,7 @@ var farEdits = map[string]func(p *learn.Problem, o *Options){
 	"pieces": func(_ *learn.Problem, o *Options) {
 		o.Cache.Piece, o.Cache.Policy, o.Cache.Global = 300, jaca.JACA, jaca.Percent(50)
 	},
-	"layer 0": func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
+	"layer 0": func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = o.Model.Kind.Norms() },
 }
 
 // However four parts are grouped into ranks, and however long what they send is under way, they have the weights and scores of one process.
@@ -330,7 +330,7 @@ func TestOddRanksTrainAlike(t *testing.T) {
 						o.Part[v] = odd.part(v)
 					}
 					if o.Epochs = 2; k%2 == 0 {
-						o.Cache.Policy, o.Savings.NoPrecompute = jaca.JACA, true
+						o.Cache.Policy, o.Model.DropFeatures = jaca.JACA, o.Model.Kind.Norms()
 					}
 				}}
 				c.p, c.m = task{share: 0.5, vertices: odd.vertices}.make(t, kind)

@@ -35,7 +35,7 @@ func TestDroppedSparseFeatures(t *testing.T) {
 	for i, kind := range dropping {
 		p, m, init := sparseTask(t, kind, []float64{0.3, 0.9}[i%2])
 		w := newRefWeights(weightsOf(t, m, init))
-		r := newRefModel(p, m, make([]int32, p.Vertices()), nil, false)
+		r := newRefModel(p, m, make([]int32, p.Vertices()), nil)
 		want, wantLoss := r.gradient(w, 0), r.loss(w, 0)
 		for _, parts := range []int{1, 3} {
 			got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = init }))

@@ -87,8 +87,7 @@ func chain(n int) (rows string) {
 	return rows
 }
 
-// The golden cases on fake GPUs: one, several of which not all reach each other, and a GPU beside a CPU. Savings choose other
-// operations, so they are switched off in turn too, on one GPU.
+// The golden cases on fake GPUs: one, several of which not all reach each other, and a GPU beside a CPU.
 func TestGoldenCUDA(t *testing.T) {
 	cases, err := golden.Load()
 	if err != nil {
@@ -97,14 +96,8 @@ func TestGoldenCUDA(t *testing.T) {
 	for _, c := range cases {
 		for _, mix := range [][2]int{{1, 0}, {3, 0}, {1, 1}} {
 			t.Run(fmt.Sprintf("%s/%dgpu%dcpu", c.Name, mix[0], mix[1]), func(t *testing.T) {
-				testGolden(t, &c, fakeGPUs(t, mix[0], mix[1]), Savings{})
+				testGolden(t, &c, fakeGPUs(t, mix[0], mix[1]))
 			})
-		}
-		if testing.Short() {
-			continue
-		}
-		for name, s := range savingsOff() {
-			t.Run(fmt.Sprintf("%s/1/%s", c.Name, name), func(t *testing.T) { testGolden(t, &c, fakeGPUs(t, 1, 0), s) })
 		}
 	}
 }

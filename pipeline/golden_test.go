@@ -3,9 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -16,7 +14,6 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
-	"capgnn/internal/long"
 	"capgnn/internal/meet"
 )
 
@@ -92,7 +89,7 @@ func near(t *testing.T, name string, got []float32, want []float64) {
 	}
 }
 
-// The golden cases on 1, 2, 3 and 5 devices, with savings switched off in turn.
+// The golden cases on 1, 2, 3 and 5 devices.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	cases, err := golden.Load()
@@ -102,51 +99,21 @@ func TestGolden(t *testing.T) {
 	if len(cases) != 45 {
 		t.Fatalf("%d golden cases, want 45", len(cases))
 	}
-	for i, c := range cases {
+	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {
 			if parts != 3 && testing.Short() {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/%d", c.Name, parts), func(t *testing.T) { testGolden(t, &c, cpus(t, parts), Savings{}) })
-		}
-		for name, s := range savingsOf(i) {
-			t.Run(fmt.Sprintf("%s/3/%s", c.Name, name), func(t *testing.T) { testGolden(t, &c, cpus(t, 3), s) })
+			t.Run(fmt.Sprintf("%s/%d", c.Name, parts), func(t *testing.T) { testGolden(t, &c, cpus(t, parts)) })
 		}
 	}
-}
-
-// savingsOff switches off each saving alone, and all of them.
-func savingsOff() map[string]Savings {
-	return map[string]Savings{
-		"no-precompute":      {NoPrecompute: true},
-		"no-transform-first": {NoTransformFirst: true},
-		"no-sparse":          {NoSparse: true},
-		"no-needed-rows":     {NoNeededRows: true},
-		"no-fold-scale":      {NoFoldScale: true},
-		"no-fuse":            {NoFuse: true},
-		"no-reuse":           {NoReuse: true},
-		"none": {NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true, NoFoldScale: true, NoFuse: true,
-			NoReuse: true},
-	}
-}
-
-// savingsOf is what golden case i tries of savingsOff: with CAPGNN_LONG=1 everything, else all savings off and, by turns, one of them, so that each is off for several
-// cases.
-func savingsOf(i int) map[string]Savings {
-	all := savingsOff()
-	if long.Wanted() {
-		return all
-	}
-	names := slices.Sorted(maps.Keys(all))
-	name := names[(uint64(i)+long.Turn())%uint64(len(names))]
-	return map[string]Savings{"none": all["none"], name: all[name]}
 }
 
 // testGolden compares logits, loss, every gradient and five Adam steps of a case cut for these devices.
-func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device, s Savings) {
+func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device) {
 	p, model, init := goldenProblem(t, c)
 	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: devices,
-		Part: scatterParts(p.Vertices(), len(devices)), Init: init, Savings: s}
+		Part: scatterParts(p.Vertices(), len(devices)), Init: init}
 	var losses []float64
 	o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
 	tr, err := New(context.Background(), p, o)

@@ -97,7 +97,7 @@ func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
 		} else {
 			rows, entries = len(w.part.Inner)+max(len(w.part.In.IDs), len(w.part.Out.IDs)), w.part.In.Inner.Edges()
 		}
-		most[real[i]] = max(most[real[i]], t.o.Model.Scratch(dev, t.o.sparse(t.p) && t.plan.Input != gnn.Precomputed, func(int) (int, int64) { return rows, entries }))
+		most[real[i]] = max(most[real[i]], t.o.Model.Scratch(dev, t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed, func(int) (int, int64) { return rows, entries }))
 	}
 	for _, b := range most {
 		n += b

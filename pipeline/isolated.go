@@ -38,9 +38,6 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
-	if o.Savings.NoFoldScale || o.Savings.NoPrecompute && !i.AllLayers {
-		bad("edge weights stay folded, and features are aggregated before the first epoch")
-	}
 	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
 		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
@@ -101,7 +98,7 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 		}
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}
-	if f := &p.Features; o.sparse(p) {
+	if f := &p.Features; f.Sparse() {
 		s.stored = make([]int64, o.chunks())
 		for v, k := range o.Part {
 			s.stored[k] += f.Indptr[v+1] - f.Indptr[v]

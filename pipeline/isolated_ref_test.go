@@ -18,7 +18,7 @@ import (
 // part's two chunks alone, layer 0 all edges where it keeps them, and the loss is weighed as the correction says.
 func pairModel(p *learn.Problem, m gnn.Config, part []int32, how Isolated, pair chunks.Pair) *refModel {
 	inside := func(v int32) bool { return int(part[v]) == pair.Base || int(part[v]) == pair.Added }
-	r := newRefModel(p, m, part, nil, false)
+	r := newRefModel(p, m, part, nil)
 	kept := keptEdges(p, m.Kind, part, how.Correction, inside, r.adj[0])
 	for l := range r.adj {
 		if l > 0 || how.AllLayers {

@@ -51,7 +51,7 @@ func (t placer) layers(ctx context.Context) error {
 func (t placer) layered(lends bool) layered.Options {
 	s, devices := t.isolation, t.o.Devices
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
-		Choice: gnn.Choice{Storage: t.o.Storage}}
+		Storage: t.o.Storage}
 	o.Dense = s.p.Features.Sparse() && (s.stored == nil || o.Precomputed)
 	chunk := 4 * gpu.Bytes(len(s.place)/s.turn.Chunks)
 	if lends {
@@ -71,7 +71,7 @@ func (t placer) layered(lends bool) layered.Options {
 			o.Devices = append(o.Devices, d)
 		}
 	}
-	o.Choice.NoTransformFirst, o.Choice.NoFuse = true, t.o.Savings.NoFuse
+	o.AggregateFirst = true
 	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+t.o.Model.Hidden))
 	if n := len(o.Devices); n > 1 {
 		o.Part = make([]int32, len(s.place))

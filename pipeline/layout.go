@@ -39,7 +39,7 @@ func NewLayout(p *learn.Problem, o Options, parts int) (*Layout, error) {
 // newLayout cuts a problem for the process that has the parts of a range.
 func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
-	if !o.Savings.NoNeededRows {
+	if !o.everyRow {
 		seeds = make([]bool, p.Vertices())
 		for v := range seeds {
 			seeds[v] = p.Trains(graph.NodeID(v))
@@ -87,7 +87,7 @@ func split(p *learn.Problem, o *Options, own graph.Range, seeds []bool, pruning 
 func (l *Layout) cuts() *halo.Cuts { return &halo.Cuts{Whole: l.cut, Kept: l.kept} }
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
-// the order of rows. Rescaling changes neither.
+// the order of rows.
 func cutKey(p *learn.Problem, o *Options, own graph.Range, seeds []bool, pruned bool) string {
 	if o.Prepared == nil || p.GraphKey == "" || !hostmem.LittleEndian() {
 		return ""

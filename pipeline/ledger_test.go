@@ -20,18 +20,14 @@ func TestLedgerEqualsRun(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, parts := range []int{1, 3} {
 			for name, edit := range map[string]func(*learn.Problem, *Options){
-				"all savings":  func(*learn.Problem, *Options) {},
-				"none":         func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-				"exchanged":    func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
+				"plain":        func(*learn.Problem, *Options) {},
+				"exchanged":    func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
 				"residual":     func(_ *learn.Problem, o *Options) { o.Model.Residual = kind.Norms() },
 				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
 				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
 				"pruned":       func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
-				"not rescaled": func(p *learn.Problem, o *Options) {
-					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
-				},
-				"bf16 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
-				"int8 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
+				"bf16 halos":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+				"int8 halos":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
 				"cached, int8 halos": func(_ *learn.Problem, o *Options) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: 2, Pipeline: true,
 						HaloType: halo.Int8, Host: hostmem.LockOptions{Heap: true}}
@@ -41,7 +37,7 @@ func TestLedgerEqualsRun(t *testing.T) {
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *learn.Problem, o *Options) {
-					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true
+					o.Dropped, o.Model.DropFeatures = dropReplicas(p.Graph, o.Part, parts, 0.5), kind.Norms()
 				},
 			} {
 				p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: parts == 3}.make(t, kind)

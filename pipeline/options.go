@@ -14,18 +14,6 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md
-// whatever is set; only time and bytes change.
-type Savings struct {
-	NoPrecompute     bool // 1: layer 0 exchanges halos and aggregates every epoch
-	NoTransformFirst bool // 2: aggregate before transforming, at the input width, in both directions
-	NoSparse         bool // 3: sparse features are made dense, but where they are dropped
-	NoNeededRows     bool // 4: every layer computes every row
-	NoFoldScale      bool // 5: one weight per edge in place of row scales
-	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
-	NoReuse          bool // 7: activations are allocated anew in every epoch
-}
-
 // Options configures a Trainer.
 type Options struct {
 	Model      gnn.Config
@@ -45,15 +33,12 @@ type Options struct {
 	Ranks        Ranks   // the processes that have the parts; nil: this one has all
 	// Rank is a preferred order of the vertices inside a part, for locality; nil: by id. Results do not depend on it but
 	// for rounding.
-	Rank    []int32
-	Savings Savings
+	Rank     []int32
+	everyRow bool // every layer computes every row, as a prediction asks for; otherwise those that the loss depends on
 	// Dropped are the halo replicas that each part does without, by original id, ascending: the edges from them into the
 	// part are left out of every layer of training but the first, which keeps all (docs/adr/0009). Evaluation is on the whole
 	// graph. nil or all empty: lossless.
 	Dropped [][]graph.NodeID
-	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
-	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT and GATv2 need none of it.
-	NoRescale bool
 	// Isolated has parts train without rows of each other; nil: they exchange them.
 	Isolated *Isolated
 	// Cache says which halo rows are kept, and how old they may get.
@@ -135,7 +120,7 @@ type Totals struct {
 	CheckCache time.Duration
 	EvalTime   time.Duration
 	ReduceTime time.Duration
-	CPU        time.Duration `json:",omitempty"` // of epochs since it is counted
+	CPU        time.Duration `json:",omitempty"`
 	// Switches counts how often isolated parts have exchanged a chunk or workers taken other parts, and SwitchTime the time of it, which is in no epoch's.
 	Switches   int           `json:",omitempty"`
 	SwitchTime time.Duration `json:",omitempty"`
@@ -176,10 +161,4 @@ type Result struct {
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
 	Weights     *gnn.Weights // last weights
 	BestWeights *gnn.Weights // weights at BestEpoch
-}
-
-// sparse reports whether features are computed with as sparse rows. They are wherever they are dropped: what is dropped of dense rows would be something else
-// (docs/adr/0065).
-func (o *Options) sparse(p *learn.Problem) bool {
-	return p.Features.Sparse() && (!o.Savings.NoSparse || o.Model.DropsFeatures())
 }

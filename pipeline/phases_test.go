@@ -20,34 +20,34 @@ func phased(i Isolated, c int) func(*Options) {
 	return func(o *Options) { i.Chunks = c; isolated(i)(o) }
 }
 
-// A step of a phase is one with the gradients of runs on the pairs of this phase alone, the mean over their targets: in every phase, dropout on, also where the
+// A step of a phase is one with the gradients of the pairs of this phase alone, the mean over their targets: in every phase, dropout on, also where the
 // last phase has fewer parts than workers, some have no training vertex and targets are those of both chunks.
 func TestPhaseGradients(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compares with sums in float64, which say nothing of races")
+	}
 	for i, kind := range behindTheFirst() {
-		for _, at := range [][2]int{{3, 1}, {3, 2}, {5, 2}, {4, 4}} {
-			c, workers := at[0], at[1]
-			for k, x := range []task{{share: 0.4}, {share: 0.04, directed: true}, {share: 0.4, sparse: true, multi: true}} {
-				if (i+c+k)%3 > 0 && !long.Wanted() {
-					continue
-				}
-				targets := chunks.AllTargets[(i+workers+k)%2]
-				t.Run(fmt.Sprintf("%s/%d of %d/%+v/%s", kind, workers, c, x, targets), func(t *testing.T) {
-					x.vertices = 150
-					p, m := x.make(t, kind)
-					part := scatterParts(p.Vertices(), c)
-					for v := range part { // chunk 1 has no training vertex
-						p.Train[v] = p.Train[v] && part[v] != 1
-					}
-					tr := newTrainer(t, p, m, cpus(t, workers), part, func(o *Options) {
-						phased(Isolated{Targets: targets}, c)(o)
-						o.Epochs, o.Optimizer = c, gnn.Optimizer{Kind: gnn.SGD, LR: 1}
-					})
-					for epoch := range tr.o.Epochs {
-						comparePhases(t, tr, p, m, epoch)
-					}
-				})
+		for k, at := range [][2]int{{3, 1}, {3, 2}, {5, 2}, {4, 4}} {
+			if k != (i+1)%4 && !long.Wanted() {
+				continue
 			}
+			c, workers := at[0], at[1]
+			targets := chunks.AllTargets[(i+workers)%2]
+			t.Run(fmt.Sprintf("%s/%d of %d/%s", kind, workers, c, targets), func(t *testing.T) {
+				p, m, init := cutTask(t, kind, i+k)
+				part := scatterParts(p.Vertices(), c)
+				for v := range part { // chunk 1 has no training vertex
+					p.Train[v] = p.Train[v] && part[v] != 1
+				}
+				tr := newTrainer(t, p, m, cpus(t, workers), part, func(o *Options) {
+					phased(Isolated{Targets: targets}, c)(o)
+					o.Init, o.Epochs, o.Optimizer = init, 2, gnn.Optimizer{Kind: gnn.SGD, LR: 1}
+				})
+				for epoch := range tr.o.Epochs {
+					comparePhases(t, tr, p, m, epoch)
+				}
+			})
 		}
 	}
 }
@@ -77,8 +77,8 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 						targets += weight
 					}
 				}
-				for j, x := range cutOff(t, p, m, tr.o.Part, way, before.StateDict(), epoch).Flat {
-					want[j] += weight * float64(x)
+				for j, x := range cutOff(p, m, tr.o.Part, way, before, epoch) {
+					want[j] += weight * x
 				}
 			}
 		}

@@ -62,15 +62,15 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
-func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.Plan, error)) error {
+func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo.Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
 			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
 		}
 	}
-	var scale weighting
+	var scale gnn.Scaling
 	if !t.o.phased() {
-		scale = weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
+		scale = t.layout.scaling(t.o.Model.Kind)
 	}
 	if err := t.layers(t.hub.Context()); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 }
 
 // attach puts a worker's side of the exchanges on its device. Parts that take turns exchange nothing.
-func (t placer) attach(w *worker, scale weighting) error {
+func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if t.o.phased() {
 		return nil
 	}
@@ -149,15 +149,15 @@ func (t placer) attach(w *worker, scale weighting) error {
 }
 
 // builder returns what puts one part on its device.
-func (t placer) builder(w *worker, scale weighting) *builder {
-	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale, fold: !t.o.Savings.NoFoldScale,
+func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
+	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale,
 		criterion: t.o.Criterion, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
-		sparse: t.o.sparse(t.p) && t.plan.Input != gnn.Precomputed}
+		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }
 
 // build puts one part on its device.
-func (t placer) build(w *worker, scale weighting) error {
+func (t placer) build(w *worker, scale gnn.Scaling) error {
 	b := t.builder(w, scale)
 	if t.isolation != nil {
 		return t.buildIsolated(b)
@@ -185,7 +185,7 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 		return w.ld.err
 	}
 	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
-	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse, w.dev.Info())
+	w.ws = gnn.NewWorkspace(w.dev.Info())
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
 	if eval != nil {
 		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)

@@ -30,7 +30,7 @@ func (t planner) planRun() error {
 	if t.isolation != nil {
 		t.shape = t.isolation.shape(&p.Features)
 	} else {
-		t.shape = t.layout.shape(p.FeatureEntries(), o.sparse(p), o.Model)
+		t.shape = t.layout.shape(p.FeatureEntries(), p.Features.Sparse(), o.Model)
 	}
 	t.chooseOrder()
 	return nil
@@ -39,15 +39,14 @@ func (t planner) planRun() error {
 // chooseOrder decides the order of operations.
 func (t planner) chooseOrder() {
 	o := &t.o
-	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute || o.Isolated != nil && o.Isolated.AllLayers,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
+	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Isolated != nil && o.Isolated.AllLayers, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
 
 // exchangeConfig is what exchanges are planned by, but for the facts of devices.
 func (t planner) exchangeConfig() halo.Config {
 	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
-		Folded: !t.o.Savings.NoFoldScale && !t.o.Model.Kind.Attends(), Area: firstRowArea}
+		Area: firstRowArea}
 	if t.o.Ranks != nil {
 		c.Net = t.o.Ranks
 	}

@@ -35,7 +35,6 @@ type PredictOptions struct {
 	First, Parts int
 	Ranks        Ranks
 	Part         []int32   // part of every vertex
-	Savings      Savings   // NoNeededRows is implied
 	Storage      gpu.DType // as in Options: that of a run gives the logits that it evaluated
 
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
@@ -149,7 +148,6 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 
 // newPredictor returns a trainer that can only evaluate: without gradients, optimiser, answers and backward operands.
 func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Trainer, error) {
-	o.Savings.NoNeededRows = true // every vertex is asked for, none is trained on
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -160,7 +158,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 		o.Layers = o.Model.Layers
 	}
 	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
-		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Savings: o.Savings, Storage: o.Storage, Log: o.Log}}
+		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Storage: o.Storage, Log: o.Log, everyRow: true}}
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
@@ -169,7 +167,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
 	put := placer{t}
 	put.newWorkers()
-	err := put.place(func(w *worker, scale weighting) error { return put.buildEvaluation(w, scale, o.Layers) },
+	err := put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
 		func() (*halo.Plan, error) {
 			c, err := (planner{t}).exchangeFacts()
 			if err != nil {
@@ -188,9 +186,9 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 }
 
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
-func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
+func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
 	b := t.builder(w, scale)
-	all := b.layer(b.adjacency(w.part, scale.whole), len(w.part.Inner), len(w.part.Inner))
+	all := b.layer(b.adjacency(w.part), len(w.part.Inner), len(w.part.Inner))
 	if w.ld.err != nil {
 		return w.ld.err
 	}
@@ -200,7 +198,7 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 		return w.ld.err
 	}
 	w.params = gnn.Bind(t.o.Model, t.weights, params)
-	w.ws = gnn.NewWorkspace(true, w.dev.Info())
+	w.ws = gnn.NewWorkspace(w.dev.Info())
 	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // ⟨A_eff x, y⟩ = ⟨x, A_effᵀ y⟩ on the devices of three parts, over the exchanges and the operands of an epoch, 5 % of the
 // vertices training; and both products are those of A_eff's definition. Rows that the layer does not read are NaN.
 func TestPrunedAdjointOnDevices(t *testing.T) {
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config)) {
+	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config)) {
 		if kind.Attends() {
 			return // no linear map; TestPrunedGradients covers it
 		}
@@ -25,20 +25,18 @@ func TestPrunedAdjointOnDevices(t *testing.T) {
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
 		dropped := dropReplicas(p.Graph, part, parts, 0.5)
-		for name, s := range map[string]Savings{"all": {}, "no fold": {NoFoldScale: true}, "exchanged": {NoPrecompute: true, NoTransformFirst: true}} {
-			tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-				o.Dropped, o.NoRescale, o.Savings = dropped, !rescale, s
-				var err error
-				if o.Layout, err = NewLayout(p, *o, parts); err != nil { // its edges stay on the host
-					t.Fatal(err)
-				}
-			})
-			bench := operandBench{tr, operandsOf(tr, rescale)}
-			for l := range m.Layers {
-				if m.ExchangeWidth(tr.plan, l, gnn.Forward) > 0 {
-					a := effective(p, kind, part, dropped, rescale, l)
-					t.Run(fmt.Sprintf("%s/layer %d", name, l), func(t *testing.T) { bench.adjoint(t, a, l) })
-				}
+		tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+			o.Dropped = dropped
+			var err error
+			if o.Layout, err = NewLayout(p, *o, parts); err != nil { // its edges stay on the host
+				t.Fatal(err)
+			}
+		})
+		bench := operandBench{tr, operandsOf(tr)}
+		for l := range m.Layers {
+			if m.ExchangeWidth(tr.plan, l, gnn.Forward) > 0 {
+				a := effective(p, kind, part, dropped, l)
+				t.Run(fmt.Sprintf("layer %d", l), func(t *testing.T) { bench.adjoint(t, a, l) })
 			}
 		}
 	})
@@ -51,8 +49,8 @@ type operandBench struct {
 }
 
 // operandsOf builds the adjacencies of all workers once more.
-func operandsOf(tr *Trainer, rescale bool) [][]gnn.LayerGraph {
-	w := weightingOf(tr.o.Model.Kind, tr.layout, rescale)
+func operandsOf(tr *Trainer) [][]gnn.LayerGraph {
+	w := tr.layout.scaling(tr.o.Model.Kind)
 	var out [][]gnn.LayerGraph
 	for _, worker := range tr.workers {
 		worker.ld.seen = map[any]gpu.Buffer{}

@@ -24,8 +24,8 @@ type refModel struct {
 }
 
 // effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
-// weights by degrees of the whole graph, times those of edges; those from other vertices times n/k if rescale.
-func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, rescale bool, layer int) ref.CSR {
+// weights by degrees of the whole graph, times those of edges.
+func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, layer int) ref.CSR {
 	drops := map[[2]int32]bool{}
 	for i, ids := range dropped {
 		for _, u := range ids {
@@ -44,15 +44,6 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 	}
 	a := ref.CSR{Rows: g.Rows(), Cols: g.Rows()}
 	for v := range g.Rows() {
-		n, k := 0, 0
-		for _, u := range g.Row(v) {
-			if int(u) != v {
-				n++
-				if !drops[[2]int32{part[v], u}] {
-					k++
-				}
-			}
-		}
 		a.Begin = append(a.Begin, int64(len(a.Indices)))
 		for _, u := range g.Row(v) {
 			if drops[[2]int32{part[v], u}] {
@@ -65,9 +56,6 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 			case kind == gnn.SAGE:
 				w = 1 / float64(in[v])
 			}
-			if rescale && int(u) != v {
-				w *= float64(n) / float64(k)
-			}
 			w *= float64(g.Weight(u, graph.NodeID(v)))
 			a.Indices, a.Val = append(a.Indices, u), append(a.Val, w)
 		}
@@ -76,7 +64,7 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 	return a
 }
 
-func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID, rescale bool) *refModel {
+func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID) *refModel {
 	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols), masks: map[[2]int][]bool{}}
 	for v := range p.Vertices() {
 		row := make([]float32, p.Features.Cols)
@@ -86,7 +74,7 @@ func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph
 		}
 	}
 	for l := range m.Layers {
-		r.adj = append(r.adj, effective(p, m.Kind, part, dropped, rescale, l))
+		r.adj = append(r.adj, effective(p, m.Kind, part, dropped, l))
 	}
 	return r
 }

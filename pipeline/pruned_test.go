@@ -83,16 +83,14 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*
 	return p, m, w.StateDict()
 }
 
-// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not; half of those that can have LayerNorm do without, and half of those that can have residuals have them, half have jumping knowledge, and half drop features.
-func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config))) {
+// prunedCases are the models on directed and undirected graphs, with and without self-loops; half of those that can have LayerNorm do without, and half of those that can have residuals have them, half have jumping knowledge, and half drop features.
+func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config))) {
 	var values [][]any
 	for i, kind := range gnn.Kinds {
 		for _, directed := range []bool{false, true} {
 			for _, loops := range []bool{false, true} {
-				for _, rescale := range []bool{true, false} {
-					if !kind.Attends() || rescale { // it needs none
-						values = append(values, []any{kind, directed, loops, rescale, kind.Norms() && (directed == loops) == rescale, kind.Norms() && directed == (rescale == (i%2 == 0)), kind.Norms() && directed == rescale})
-					}
+				for _, turn := range []bool{true, false} {
+					values = append(values, []any{kind, directed, loops, kind.Norms() && (directed == loops) == turn, kind.Norms() && directed == (turn == (i%2 == 0)), kind.Norms() && directed == turn})
 				}
 			}
 		}
@@ -102,9 +100,9 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		if !taken[i] {
 			continue
 		}
-		kind, directed, loops, rescale, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool), v[6].(bool)
-		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, rescale, !noNorm, residual, jumping), func(t *testing.T) {
-			f(t, kind, directed, loops, rescale, func(m *gnn.Config) {
+		kind, directed, loops, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool)
+		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, !noNorm, residual, jumping), func(t *testing.T) {
+			f(t, kind, directed, loops, func(m *gnn.Config) {
 				m.Activation, m.DropFeatures = gnn.Activations[(i+i/4)%len(gnn.Activations)], kind.Norms() && (i+i/8)%2 == 0
 				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
@@ -114,15 +112,14 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 	}
 }
 
-// Three parts that do without replicas compute the gradient of the loss on A_eff, whatever savings are on: every tensor
-// against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
+// Three parts that do without replicas compute the gradient of the loss on A_eff, every tensor against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
 // the whole.
 func TestPrunedGradients(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("compares with sums in float64, which say nothing of races")
 	}
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool, edit func(*gnn.Config)) {
+	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config)) {
 		p, m, init := smallTask(t, kind, directed, loops, edit)
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
@@ -131,30 +128,20 @@ func TestPrunedGradients(t *testing.T) {
 				continue
 			}
 			dropped := dropReplicas(p.Graph, part, parts, share)
-			r := newRefModel(p, m, part, dropped, rescale)
+			r := newRefModel(p, m, part, dropped)
 			w := newRefWeights(weightsOf(t, m, init))
 			want, wantLoss := r.gradient(w, 0), r.loss(w, 0)
 			all := norm(want)
-			variants := savingsOff()
-			if testing.Short() {
-				variants = map[string]Savings{"none": variants["none"]}
+			got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+				o.Init, o.Dropped = init, dropped
+			}))
+			if !(math.Abs(loss-wantLoss) <= 1e-5) {
+				t.Errorf("%g dropped: loss %v, want %v", share, loss, wantLoss)
 			}
-			if share == 1 && !long.Wanted() { // all of them have had the other share
-				variants = map[string]Savings{"none": variants["none"]}
-			}
-			variants["all"] = Savings{}
-			for name, s := range variants {
-				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-					o.Init, o.Dropped, o.NoRescale, o.Savings = init, dropped, !rescale, s
-				}))
-				if !(math.Abs(loss-wantLoss) <= 1e-5) {
-					t.Errorf("%g dropped, %s: loss %v, want %v", share, name, loss, wantLoss)
-				}
-				for _, x := range got.Tensors {
-					ref := want[x.Off:][:len(x.Data)]
-					if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
-						t.Errorf("%g dropped, %s: gradient of %s differs by %.3g of %.3g", share, name, x.Name, d, norm(ref))
-					}
+			for _, x := range got.Tensors {
+				ref := want[x.Off:][:len(x.Data)]
+				if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+					t.Errorf("%g dropped: gradient of %s differs by %.3g of %.3g", share, x.Name, d, norm(ref))
 				}
 			}
 		}
@@ -202,7 +189,7 @@ func TestPrunedTraining(t *testing.T) {
 				o.Optimizer, o.Epochs, o.Init, o.Dropped = gnn.Optimizer{Kind: gnn.SGD, LR: lr}, epochs, init, dropped
 				o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
 			}))
-			r, w := newRefModel(p, m, part, dropped, true), newRefWeights(weightsOf(t, m, init))
+			r, w := newRefModel(p, m, part, dropped), newRefWeights(weightsOf(t, m, init))
 			for e := range epochs {
 				if want := r.loss(w, e); !(math.Abs(losses[e]-want) <= 1e-5) {
 					t.Errorf("%s, directed %t: loss of epoch %d is %v, want %v", kind, directed, e, losses[e], want)
@@ -380,23 +367,23 @@ func readRows(p *learn.Problem, part []int32, dropped [][]graph.NodeID, layers, 
 	return len(in), len(out)
 }
 
-// A pruned epoch takes less time than the whole one, rescaled or not, on simulated devices.
+// A pruned epoch takes less time than the whole one on simulated devices.
 func TestPrunedTakesLess(t *testing.T) {
 	const parts = 3
 	for _, kind := range kinds(t) {
 		p, m := task{share: 0.3}.make(t, kind)
 		part := scatterParts(p.Vertices(), parts)
-		epoch := func(share float64, noRescale bool) time.Duration {
+		epoch := func(share float64) time.Duration {
 			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
-				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share), NoRescale: noRescale}, nil)
+				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s.Epoch
 		}
-		whole, half, all := epoch(0, false), epoch(0.5, false), epoch(1, false)
-		if half >= whole || all >= half || epoch(0.5, true) > half {
-			t.Errorf("%s: %v, without half of the replicas %v, without any %v, not rescaled %v", kind, whole, half, all, epoch(0.5, true))
+		whole, half, all := epoch(0), epoch(0.5), epoch(1)
+		if half >= whole || all >= half {
+			t.Errorf("%s: %v, without half of the replicas %v, without any %v", kind, whole, half, all)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestLayoutRange(t *testing.T) {
 							if got, want := some.shape(p.FeatureEntries(), false, m), whole.shape(p.FeatureEntries(), false, m); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: shape %+v, of all %+v", own, got, want)
 							}
-							if got, want := weightingOf(kind, some, true), weightingOf(kind, whole, true); !reflect.DeepEqual(got, want) {
+							if got, want := some.scaling(kind), whole.scaling(kind); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: other edge weights", own)
 							}
 							for i := own.Lo; i < own.Hi; i++ {
@@ -88,10 +88,9 @@ func TestRangeBuild(t *testing.T) {
 	const parts = 5
 	for _, kind := range kinds(t) {
 		for name, edit := range map[string]func(p *learn.Problem, o *Options){
-			"all savings": func(*learn.Problem, *Options) {},
-			"exchanged":   func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
-			"no savings":  func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-			"pruned":      func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+			"plain":     func(*learn.Problem, *Options) {},
+			"exchanged": func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
+			"pruned":    func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)
@@ -140,7 +139,7 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	put := placer{tr}
 	put.newWorkers()
 	closeAfter(t, tr)
-	scale := weightingOf(o.Model.Kind, tr.layout, true)
+	scale := tr.layout.scaling(o.Model.Kind)
 	if err := tr.each(func(w *worker) error { return put.build(w, scale) }); err != nil {
 		t.Fatal(err)
 	}

@@ -226,9 +226,10 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 func TestLayersDone(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, k := range []task{{share: 0.3}, {share: 0.3, sparse: true, multi: true}} {
-			for name, off := range savingsOff() {
+			for name, drops := range map[string]bool{"plain": false, "dropped features": true} {
 				p, m := k.make(t, kind)
-				tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.Savings = off })
+				m.DropFeatures = drops && kind.Norms()
+				tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), nil)
 				layers := tr.weights.Layers()
 				seen := make([][][]float32, 2)
 				err := tr.each(func(w *worker) error {

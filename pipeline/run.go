@@ -144,14 +144,7 @@ func (t *Trainer) runParts(epoch, phase int) error {
 		t.o.Ranks.SetEpoch(uint32(epoch))
 	}
 	scale := t.isolation.shareOfTarget() / (t.terms * t.shareOf(epoch, phase))
-	return t.each(func(w *worker) error {
-		if t.o.Savings.NoReuse {
-			if err := w.renew(); err != nil {
-				return err
-			}
-		}
-		return t.trainPart(w, epoch, scale)
-	})
+	return t.each(func(w *worker) error { return t.trainPart(w, epoch, scale) })
 }
 
 // trainPart runs an epoch on one part, and waits for it.
@@ -195,12 +188,6 @@ func (t *Trainer) backwardDone() time.Duration {
 		last = max(last, at)
 	}
 	return last
-}
-
-// renew allocates the activations anew (saving 7 off).
-func (w *worker) renew() error {
-	w.ws.Free()
-	return w.ws.Alloc(w.dev)
 }
 
 // hostWeights downloads the weights, which are those of any part.

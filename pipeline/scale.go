@@ -5,52 +5,9 @@ import (
 	"capgnn/graph"
 )
 
-// weighting is the scaling of the whole graph, and of what Options.Dropped leaves of it.
-type weighting struct{ whole, kept gnn.Scaling }
-
-// weightingOf returns the edge weights of a model on a layout.
-func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
-	s := l.problem.Scaling(kind, l.cut.InDegree, l.cut.OutDegree)
-	w := weighting{s, s}
-	if rescale && kind.Rescales() && l.kept != l.cut {
-		w.kept = rescaled(s, l)
-	}
-	return w
-}
-
-// rescaled returns s with the rows of vertices that lost in-edges as gnn.Rescale has them. Rows without a neighbour left have no
-// sum that could stand for all of it, and stay as they are (docs/mathematics.md).
-func rescaled(s gnn.Scaling, l *Layout) gnn.Scaling {
-	var row, loop []float32
-	for v, lost := range l.pruning.Lost(l.problem.Graph) {
-		if lost == 0 {
-			continue
-		}
-		hasLoop := l.problem.Loops.Has(l.problem.Graph, graph.NodeID(v))
-		n := l.cut.InDegree[v]
-		if hasLoop {
-			n--
-		}
-		if n == lost {
-			continue
-		}
-		if row == nil {
-			row = ones(len(l.cut.PartOf))
-			copy(row, s.Row)
-		}
-		var own float32
-		row[v], own = gnn.Rescale(row[v], n, n-lost)
-		if hasLoop {
-			if loop == nil {
-				loop = ones(len(row))
-			}
-			loop[v] = own
-		}
-	}
-	if row == nil {
-		return s
-	}
-	return gnn.Scaling{Row: row, Col: s.Col, Loop: loop}
+// scaling returns the edge weights of a model: those of the whole graph, whatever Options.Dropped leaves of it.
+func (l *Layout) scaling(kind gnn.Kind) gnn.Scaling {
+	return l.problem.Scaling(kind, l.cut.InDegree, l.cut.OutDegree)
 }
 
 func ones(n int) []float32 {
@@ -79,36 +36,4 @@ func factor(x []float32, i int32) float32 {
 		return 1
 	}
 	return x[i]
-}
-
-// edgeValues returns weight[e]·row[r]·col[c] for every entry of c, times loop[r] where it is (r, r). row, col and loop are indexed like
-// c's rows and columns, weight like its entries.
-func edgeValues(c *graph.CSR, weight, row, col, loop []float32) []float32 {
-	val := make([]float32, len(c.Indices))
-	for r := range c.Rows() {
-		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
-			val[e] = factor(row, int32(r)) * factor(col, c.Indices[e])
-			if weight != nil {
-				val[e] *= weight[e]
-			}
-			if c.Indices[e] == int32(r) {
-				val[e] *= factor(loop, int32(r))
-			}
-		}
-	}
-	return val
-}
-
-// haloValues is edgeValues for the halo part of a block.
-func haloValues(h *graph.HaloRows, weight, row, col []float32) []float32 {
-	val := make([]float32, len(h.Indices))
-	for k, r := range h.List {
-		for e := h.Indptr[k]; e < h.Indptr[k+1]; e++ {
-			val[e] = factor(row, r) * factor(col, h.Indices[e])
-			if weight != nil {
-				val[e] *= weight[e]
-			}
-		}
-	}
-	return val
 }

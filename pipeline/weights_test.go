@@ -33,8 +33,8 @@ func weigh(p *learn.Problem, kind gnn.Kind) {
 	p.Graph = &g
 }
 
-// Gradients with edge weights are those of central differences in float64, in three parts, with layer 0 precomputed or exchanged, scales folded or not, and
-// where replicas are dropped and what is left of sums is rescaled.
+// Gradients with edge weights are those of central differences in float64, in three parts, also
+// where replicas are dropped.
 func TestWeightedGradients(t *testing.T) {
 	t.Parallel()
 	for i, kind := range weighted {
@@ -50,18 +50,14 @@ func TestWeightedGradients(t *testing.T) {
 				if directed != (n == 1) && !long.Wanted() {
 					continue
 				}
-				r, w := newRefModel(p, m, part, dropped, true), newRefWeights(weightsOf(t, m, init))
+				r, w := newRefModel(p, m, part, dropped), newRefWeights(weightsOf(t, m, init))
 				want := r.gradient(w, 0)
 				all := norm(want)
-				for _, name := range []string{"", "none", "no-precompute", "no-fold-scale"} {
-					got, _ := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-						o.Init, o.Dropped, o.Savings = init, dropped, savingsOff()[name]
-					}))
-					for _, x := range got.Tensors {
-						ref := want[x.Off:][:len(x.Data)]
-						if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
-							t.Errorf("%s, directed %t, dropped %t, off: %q: gradient of %s differs by %.3g of %.3g", kind, directed, dropped != nil, name, x.Name, d, norm(ref))
-						}
+				got, _ := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) { o.Init, o.Dropped = init, dropped }))
+				for _, x := range got.Tensors {
+					ref := want[x.Off:][:len(x.Data)]
+					if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+						t.Errorf("%s, directed %t, dropped %t: gradient of %s differs by %.3g of %.3g", kind, directed, dropped != nil, x.Name, d, norm(ref))
 					}
 				}
 			}
@@ -153,13 +149,14 @@ func TestWeightedReplicas(t *testing.T) {
 			}
 			p.Features.Indptr = append(p.Features.Indptr, int64(2*v+2))
 		}
-		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), func(o *Options) { o.Savings.NoSparse = true }))
-		isolate := func(sparse bool) *Trainer {
+		dense := densified(p)
+		want, _ := gradients(t, newTrainer(t, dense, m, cpus(t, 1), make([]int32, p.Vertices()), nil))
+		isolate := func(p *learn.Problem) *Trainer {
 			return newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) {
-				o.Savings.NoSparse, o.Isolated, o.Epochs = !sparse, &Isolated{Correction: []chunks.Correction{"", chunks.LongRun, chunks.Node, ""}[i]}, 2
+				o.Isolated, o.Epochs = &Isolated{Correction: []chunks.Correction{"", chunks.LongRun, chunks.Node, ""}[i]}, 2
 			})
 		}
-		apart, from := isolate(true), isolate(false)
+		apart, from := isolate(p), isolate(dense)
 		if apart.plan.Input != gnn.Replicated || from.plan.Input != gnn.Precomputed {
 			t.Fatalf("%s: layers 0 of isolated parts are %v and %v", kind, apart.plan.Input, from.plan.Input)
 		}
@@ -170,19 +167,29 @@ func TestWeightedReplicas(t *testing.T) {
 				t.Errorf("%s, isolated: gradient of %s differs by %.3g of %.3g", kind, x.Name, d, n)
 			}
 		}
-		for _, unfolded := range []bool{false, true} {
-			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings.NoFoldScale = unfolded })
-			if tr.plan.Input != gnn.Replicated {
-				t.Fatalf("%s: layer 0 is %v, not replicated", kind, tr.plan.Input)
-			}
-			got, _ := gradients(t, tr)
-			for k, x := range want.Tensors {
-				if d, n := distance(got.Tensors[k].Data, x.Data); !(d <= 2e-5*n) {
-					t.Errorf("%s, unfolded %t: gradient of %s differs by %.3g of %.3g", kind, unfolded, x.Name, d, n)
-				}
+		tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), nil)
+		if tr.plan.Input != gnn.Replicated {
+			t.Fatalf("%s: layer 0 is %v, not replicated", kind, tr.plan.Input)
+		}
+		got, _ = gradients(t, tr)
+		for k, x := range want.Tensors {
+			if d, n := distance(got.Tensors[k].Data, x.Data); !(d <= 2e-5*n) {
+				t.Errorf("%s: gradient of %s differs by %.3g of %.3g", kind, x.Name, d, n)
 			}
 		}
 	}
+}
+
+// densified returns a problem with its features as dense rows.
+func densified(p *learn.Problem) *learn.Problem {
+	q, cols := *p, p.Features.Cols
+	if p.Features.Sparse() {
+		q.Features = learn.Features{Cols: cols, Dense: make([]float32, p.Vertices()*cols)}
+		for v := range p.Vertices() {
+			p.FillFeatures(q.Features.Dense[v*cols:][:cols], graph.NodeID(v))
+		}
+	}
+	return &q
 }
 
 // What edge weights do not go with is said, and weights that are all 1 change no bit.

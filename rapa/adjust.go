@@ -17,7 +17,6 @@ type AdjustOptions struct {
 	// Epsilon ends the adjustment once the deviation of the costs over their mean is below it; 0 = 0.01.
 	Epsilon   float64
 	Score     PruneScore // "" = ByWeight
-	Seed      uint64     // of ByRandom
 	SelfLoops bool       // the model adds a loop to every vertex: degrees count it, edges do not
 	Memory    Memory
 }

@@ -185,7 +185,7 @@ func TestAdjustAgainstNaive(t *testing.T) {
 					"memory":    {MaxPrune: 1, Epsilon: 0.05, Memory: Memory{Footprint{PerInner: 8, PerHalo: 8, PerEdge: 1}, []int64{150, 0, 110}}},
 					"too small": {MaxPrune: 1, Memory: Memory{Footprint{PerInner: 8, PerHalo: 8}, []int64{0, 40, 0}}},
 				} {
-					opt.Score, opt.Seed = score, seed
+					opt.Score = score
 					opt.Epsilon = orDefault(opt.Epsilon, 0.01)
 					x := &naive{g: g, part: part, costs: unequal(t, 3), opt: opt}
 					trace, stop := x.run()

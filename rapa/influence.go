@@ -15,12 +15,10 @@ type PruneScore string
 const (
 	ByInfluence PruneScore = "influence" // Eq. 16
 	ByWeight    PruneScore = "weight"    // Σ|Â| of the edges that go: Σ 1/√(Din(j)·Dout(k)) over the readers j of k in part i
-	ByDegree    PruneScore = "degree"    // Din(k) + Dout(k)
-	ByRandom    PruneScore = "random"    // a number drawn for (seed, part, vertex)
 )
 
 // PruneScores lists all scores, the default first.
-var PruneScores = []PruneScore{ByWeight, ByInfluence, ByDegree, ByRandom}
+var PruneScores = []PruneScore{ByWeight, ByInfluence}
 
 // replica is a halo vertex of a part.
 type replica struct {
@@ -37,40 +35,38 @@ type scorer struct {
 	part     []int32
 	parts    int
 	score    PruneScore
-	seed     uint64
-	in, out  []int32   // degrees
 	rin, rut []float64 // 1/√ of the degrees, 0 where those are 0
 }
 
 func newScorer(d Directions, part []int32, parts int, opt AdjustOptions) *scorer {
-	s := &scorer{d: d, part: part, parts: parts, score: opt.Score, seed: opt.Seed}
-	s.in, s.rin = degrees(d.In, opt.SelfLoops)
-	s.out, s.rut = s.in, s.rin
+	s := &scorer{d: d, part: part, parts: parts, score: opt.Score}
+	s.rin = inverseRoots(d.In, opt.SelfLoops)
+	s.rut = s.rin
 	if !d.symmetric() {
-		s.out, s.rut = degrees(d.Out, opt.SelfLoops)
+		s.rut = inverseRoots(d.Out, opt.SelfLoops)
 	}
 	return s
 }
 
-// degrees returns the entries of every row beside the diagonal, plus one with loops, and 1/√ of that.
-func degrees(g *graph.CSR, loops bool) ([]int32, []float64) {
-	d, r := make([]int32, g.Rows()), make([]float64, g.Rows())
-	graph.EachBlock(len(d), spreadBlock, func(lo, hi int) {
+// inverseRoots returns 1/√ of the entries of every row beside the diagonal, plus one with loops.
+func inverseRoots(g *graph.CSR, loops bool) []float64 {
+	r := make([]float64, g.Rows())
+	graph.EachBlock(len(r), spreadBlock, func(lo, hi int) {
 		for v := lo; v < hi; v++ {
 			row := g.Row(v)
-			d[v] = int32(len(row))
+			d := len(row)
 			if _, loop := slices.BinarySearch(row, graph.NodeID(v)); loop {
-				d[v]--
+				d--
 			}
 			if loops {
-				d[v]++
+				d++
 			}
-			if d[v] > 0 {
-				r[v] = 1 / math.Sqrt(float64(d[v]))
+			if d > 0 {
+				r[v] = 1 / math.Sqrt(float64(d))
 			}
 		}
 	})
-	return d, r
+	return r
 }
 
 // replicas returns every replica, by vertex and then part.
@@ -155,21 +151,9 @@ func (w *walk) vertex(v graph.NodeID) {
 			r.base = w.readers.mean(p) + read.mean(p)
 		case ByWeight:
 			r.base = w.readers.sum[p] * w.rut[v]
-		case ByDegree:
-			r.base = float64(w.in[v]) + float64(w.out[v])
-		case ByRandom:
-			r.base = float64(mix(mix(mix(w.seed)^uint64(p))^uint64(v)) >> 11)
 		}
 		w.found = append(w.found, r)
 	}
-}
-
-// mix is the output function of SplitMix64 (Steele, Lea and Flood, 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 func (s PruneScore) validate() error {

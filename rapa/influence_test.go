@@ -1,7 +1,6 @@
 package rapa
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -29,24 +28,24 @@ func TestInfluenceByHand(t *testing.T) {
 	part := []int32{0, 0, 0, 1, 1}
 	inv := func(x float64) float64 { return 1 / math.Sqrt(x) }
 	want := []struct {
-		v                         graph.NodeID
-		part                      int32
-		edges                     int32
-		influence, weight, degree float64
+		v                 graph.NodeID
+		part              int32
+		edges             int32
+		influence, weight float64
 	}{
-		{0, 1, 1, inv(4) + inv(2), inv(8), 3},
-		{1, 1, 1, inv(4) + inv(4) + inv(4), inv(4), 4},
-		{2, 1, 1, inv(4), inv(4), 1},
-		{3, 0, 2, inv(2) + inv(6) + inv(6) + inv(3) + inv(3), inv(2) + inv(6), 6},
-		{4, 0, 1, inv(3), inv(6), 2},
+		{0, 1, 1, inv(4) + inv(2), inv(8)},
+		{1, 1, 1, inv(4) + inv(4) + inv(4), inv(4)},
+		{2, 1, 1, inv(4), inv(4)},
+		{3, 0, 2, inv(2) + inv(6) + inv(6) + inv(3) + inv(3), inv(2) + inv(6)},
+		{4, 0, 1, inv(3), inv(6)},
 	}
-	for _, score := range []PruneScore{ByInfluence, ByWeight, ByDegree} {
+	for _, score := range PruneScores {
 		got := newScorer(NewDirections(g), part, 2, AdjustOptions{Score: score}).replicas()
 		if len(got) != len(want) {
 			t.Fatalf("%d replicas, want %d", len(got), len(want))
 		}
 		for i, w := range want {
-			base := map[PruneScore]float64{ByInfluence: w.influence, ByWeight: w.weight, ByDegree: w.degree}[score]
+			base := map[PruneScore]float64{ByInfluence: w.influence, ByWeight: w.weight}[score]
 			if r := got[i]; r.v != w.v || r.part != w.part || r.edges != w.edges || !near(r.base, base) {
 				t.Errorf("%s: replica %+v, want %+v with %g", score, r, w, base)
 			}
@@ -93,8 +92,6 @@ func literal(g *graph.CSR, part []int32, i int32, k graph.NodeID, opt AdjustOpti
 		for _, j := range outI {
 			s += 1 / math.Sqrt((in[j]+loop)*(out[k]+loop))
 		}
-	case ByDegree:
-		s = in[k] + out[k] + 2*loop
 	}
 	return s
 }
@@ -107,7 +104,7 @@ func TestScoresAgainstLiteral(t *testing.T) {
 			g = must(t)(g.WithLoops(), nil)
 		}
 		part, d := randomParts(60, 4, 9), NewDirections(g)
-		for _, score := range []PruneScore{ByInfluence, ByWeight, ByDegree} {
+		for _, score := range PruneScores {
 			for _, loops := range []bool{false, true} {
 				opt := AdjustOptions{Score: score, SelfLoops: loops}
 				for _, r := range newScorer(d, part, 4, opt).replicas() {
@@ -116,21 +113,6 @@ func TestScoresAgainstLiteral(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// TestRandomScore: other seeds give other orders, each replica a number of its own.
-func TestRandomScore(t *testing.T) {
-	g := must(t)(synth.Random(60, 260, false, 3))
-	seen := map[float64]string{}
-	for _, seed := range []uint64{1, 2} {
-		for _, r := range newScorer(NewDirections(g), randomParts(60, 4, 9), 4, AdjustOptions{Score: ByRandom, Seed: seed}).replicas() {
-			name := fmt.Sprint(seed, r.part, r.v)
-			if twin, ok := seen[r.base]; ok {
-				t.Errorf("%s and %s have one score", name, twin)
-			}
-			seen[r.base] = name
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 type TrimOptions struct {
 	Share     float64    // of each part's cut edges, in [0, 1]
 	Score     PruneScore // "" = the default
-	Seed      uint64     // of ByRandom
 	SelfLoops bool       // as in AdjustOptions
 }
 
@@ -24,7 +23,7 @@ func Trim(ctx context.Context, d Directions, part []int32, parts int, opt TrimOp
 	for i := range costs {
 		costs[i].PerOuter = 1
 	}
-	o, err := AdjustOptions{MaxPrune: opt.Share, Score: opt.Score, Seed: opt.Seed, SelfLoops: opt.SelfLoops}.resolve(parts)
+	o, err := AdjustOptions{MaxPrune: opt.Share, Score: opt.Score, SelfLoops: opt.SelfLoops}.resolve(parts)
 	counts, countErr := Count(d, part, parts)
 	if err := errors.Join(err, countErr); err != nil {
 		return nil, fmt.Errorf("trim parts: %w", err)

@@ -5,8 +5,7 @@
 // # Contract
 //
 // It takes plain data and reads the two formats that it draws, metrics.jsonl and result.json, as far as it knows them: what
-// is not there is not drawn, and keys that it does not know are left alone, so pages of runs of older and newer versions can
-// be made. Nothing is opened here; writers and readers are the caller's. A page is a function of what it is given: no
+// is not there is not drawn, so a run that has not ended has a page. Nothing is opened here; writers and readers are the caller's. A page is a function of what it is given: no
 // clock, no random numbers, no order of a map. Every text that comes from a run is escaped, and the page forbids itself the
 // network by its content security policy.
 //

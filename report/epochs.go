@@ -16,7 +16,7 @@ type Epoch struct {
 	Train *float64 `json:"train"` // scores are there where the epoch evaluated
 	Val   *float64 `json:"val"`
 	Test  *float64 `json:"test"`
-	// ValLoss is the loss of the validation vertices; runs of older versions do not have it.
+	// ValLoss is the loss of the validation vertices; nil: it was not computed.
 	ValLoss  *float64 `json:"val_loss"`
 	LR       *float64 `json:"lr"`        // of runs with a schedule
 	GradNorm *float64 `json:"grad_norm"` // of runs that clip gradients
@@ -38,7 +38,7 @@ type Epoch struct {
 	TimeS       map[string]float64 `json:"time_s"`
 	CPUS        float64            `json:"cpu_s"`
 	SlowestPart int                `json:"slowest_part"`
-	PartWork    []PartWork         `json:"part_work"` // the same by part; nil: there is one, or there are many, or the run is of an older version
+	PartWork    []PartWork         `json:"part_work"` // the same by part; nil: there is one, or or there are many
 	// Pairs is what ranks sent each other; nil: there was one process, or there were many ranks.
 	Pairs []Pair `json:"pairs"`
 	// Isolated is what isolated parts held; nil: parts exchanged rows.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// manyRuns returns runs that differ in some settings and results: unfinished ones, diverged ones, hostile names and those of older versions, without some settings, among them.
+// manyRuns returns runs that differ in some settings and results: unfinished ones, diverged ones, hostile names and those without some settings, among them.
 func manyRuns(t testing.TB, n int) []Run {
 	t.Helper()
 	runs := make([]Run, n)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
 	"capgnn/internal/npy"
@@ -85,11 +84,6 @@ func (d *anyFlags) draw(path string) {
 	if kind != "gat" {
 		set("staleness", drawn(d, "0", "1", "4"))
 	}
-	for _, off := range runfolder.SavingOptions() {
-		if d.IntN(6) == 0 {
-			set(off, true)
-		}
-	}
 }
 
 // drawSampled draws flags of sampled training.
@@ -113,12 +107,7 @@ func (d *anyFlags) drawSampled(layers int) {
 	if d.IntN(4) == 0 { // the last one is all, which every model takes
 		set("eval-fanout", strings.Repeat("2,", layers-1)+"all")
 	}
-	for _, off := range []string{"no-precompute", "no-transform-first", "no-sparse", "no-fuse"} {
-		if d.IntN(6) == 0 {
-			set(off, true)
-		}
-	}
-	if wrong := drawn(d, "staleness=1", "cache=none", "order=degree", "no-reuse=true", "halo-dtype=int8", "prune=0.5"); d.IntN(10) == 0 {
+	if wrong := drawn(d, "staleness=1", "cache=none", "order=community", "no-move=true", "halo-dtype=int8", "prune=0.5"); d.IntN(10) == 0 {
 		d.args = append(d.args, "--"+wrong)
 		d.wrong = "of full-batch training"
 	}

@@ -99,10 +99,10 @@ func TestBenchEverything(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	s.measured("cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s,cpu:2,threads=1,link=8GiB/s,cpu:3,threads=1,link=8GiB/s") // those of overhead
-	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler fetch rapid massive hop grappa links cluster"
+	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation scaling staleness sampler fetch rapid massive hop grappa links cluster"
 	commands := []string{"all"}
 	if !long.Wanted() { // those of few runs
-		want = "table1 halo overhead savings sampler fetch rapid massive hop grappa links cluster"
+		want = "table1 halo overhead sampler fetch rapid massive hop grappa links cluster"
 		commands = strings.Fields(want)
 	}
 	var results []experimentTables
@@ -181,7 +181,7 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"no preset", []string{"bench", "halo", "--datasets", "reddit-unlike:0.1"}},
 		{"--devices", []string{"bench", "scaling", "--datasets", data, "--devices", "banana"}},
 		{"simulate", []string{"bench", "scaling", "--datasets", data, "--devices", "cpu:0,cpu:1"}},
-		{"measures", []string{"bench", "savings", "--datasets", data, "--devices", "sim:a40"}},
+		{"measures", []string{"bench", "overhead", "--datasets", data, "--devices", "sim:a40"}},
 		{"at least 2", []string{"bench", "rapa", "--datasets", data, "--devices", "sim:a40"}},
 		{"--seeds", []string{"bench", "ablation", "--datasets", data, "--seeds", "1,x"}},
 		{"--seeds", []string{"bench", "ablation", "--datasets", data, "--seeds", "1,1"}},

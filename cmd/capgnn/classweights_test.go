@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -33,9 +32,6 @@ func TestClassWeightsOfRuns(t *testing.T) {
 		}
 	}
 	plain := s.train(small("--run-dir", "plain", "--dropout", "0", "--hidden", "8")...)
-	if text, err := os.ReadFile(s.path("plain/config.yaml")); err != nil || strings.Contains(string(text), "class-weights") || strings.Contains(string(text), "smoothing: 0\n") && strings.Contains(string(text), "label-smoothing") {
-		t.Errorf("%v, %s", err, text)
-	}
 	if err := os.Remove(s.path("weights.txt")); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func clusterAction(c *cli.Context) error {
 
 // checkOptions returns how several machines are looked at.
 func checkOptions(c *cli.Context) (clustercheck.Options, error) {
-	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
+	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master")}
 	place, err := cluster.Find(flags, os.LookupEnv)
 	if err != nil {
 		return clustercheck.Options{}, term.AsUsage(err)

@@ -42,7 +42,7 @@ func TestDoctorCluster(t *testing.T) {
 	var all sync.WaitGroup
 	for rank := range ranks {
 		all.Go(func() {
-			cmd := s.command("doctor", "--cluster", "--json", "--rank", fmt.Sprint(rank), "--ranks", fmt.Sprint(ranks), "--master", "127.0.0.1", "--port", fmt.Sprint(port))
+			cmd := s.command("doctor", "--cluster", "--json", "--rank", fmt.Sprint(rank), "--ranks", fmt.Sprint(ranks), "--master", fmt.Sprint("127.0.0.1:", port))
 			cmd.Stdout, cmd.Stderr = &outs[rank], &errs[rank]
 			_ = cmd.Run()
 			codes[rank] = cmd.ProcessState.ExitCode()
@@ -70,7 +70,7 @@ func TestDoctorClusterRefuses(t *testing.T) {
 		{"half set", "--rank 1", "--ranks"},
 		{"no name", "--rank 1 --ranks 2 --master nowhere.invalid", "write its address into /etc/hosts of this machine"},
 		{"no secret", "--rank 1 --ranks 2 --master 192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
-		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1 --port 9 --join-timeout 500ms", "nobody listens there: is rank 0 running"},
+		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1:9 --join-timeout 500ms", "nobody listens there: is rank 0 running"},
 		{"a file open to others", "--secret-file open", "make it 0600"},
 		{"no transport", "--rank 1 --ranks 2 --master 127.0.0.1 --transport udp", "tcp-plain"},
 	} {

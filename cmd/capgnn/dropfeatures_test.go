@@ -19,7 +19,7 @@ func TestDropFeatures(t *testing.T) {
 	for i, model := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
 		for j, how := range []string{
 			"", "--devices cpu:threads=1,cpu:threads=1 --parts 3", "--devices cpu:0,cpu:0 --halo-dtype int8 --staleness 8", "--devices cpu:0,cpu:0 --halo-dtype int8", "--devices cpu:0,cpu:0 --isolated=layers=all",
-			"--isolated=chunks=4,phases=2,layers=all", "--batch-size 7 --epochs 4", "--no-precompute --no-transform-first --no-fuse --no-needed-rows",
+			"--isolated=chunks=4,phases=2,layers=all", "--batch-size 7 --epochs 4",
 		} {
 			if (i+j)%5 > 0 && !long.Wanted() {
 				continue

@@ -130,12 +130,15 @@ func (c *counting) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 }
 
 // A device whose memory is less than it said ends the run with what to do: at the start nothing is left behind, in the middle
-// of a run that allocates in every epoch the checkpoints are.
+// of a sampled run, whose evaluations allocate, the checkpoints are.
 func TestMemoryRunsOut(t *testing.T) {
 	s := newSandbox(t)
 	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
 	newStore().write(s, "ok.npz")
-	every := func(c *runfolder.Config) { c.Savings.NoReuse = true }
+	every := func(c *runfolder.Config) {
+		c.BatchSize, c.EvalEvery = 16, 1
+		c.SpellSampling()
+	}
 	var all *counting
 	well, err := (&faultyRun{sandbox: s, edit: every, wrap: func(d gpu.Device) gpu.Device {
 		all = &counting{Device: d}

@@ -61,7 +61,7 @@ func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	if args[0] == "profile" && !slices.Contains(args, "--cluster") {
 		return nil, term.Usagef("launch: profile measures one machine: add --cluster behind it to measure what connects the ranks")
 	}
-	for _, name := range []string{"rank", "ranks", "master", "port"} {
+	for _, name := range []string{"rank", "ranks", "master"} {
 		if ranks.ValueOf(args, name) != "" {
 			return nil, term.Usagef("launch: --%s behind %s: launch tells each rank its place: drop it", name, args[0])
 		}

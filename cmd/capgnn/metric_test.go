@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -39,10 +38,6 @@ func TestMetric(t *testing.T) {
 				t.Errorf("%s: the best %s is %v, the result has %v", name, metric, best, *r.Val)
 			}
 		}
-	}
-	s.train(small("--run-dir", "plain")...)
-	if text, err := os.ReadFile(s.path("plain/config.yaml")); err != nil || strings.Contains(string(text), "metric") {
-		t.Errorf("%v, %s", err, text)
 	}
 	s.fails(term.ExitUsage, []string{"--metric micro-f1", "accuracy"}, append([]string{"train", "--quiet"}, small("--metric", "micro-f1")...)...)
 	s.fails(term.ExitUsage, []string{"--best-by", "score", "not one of"}, append([]string{"train", "--quiet"}, small("--best-by", "score")...)...)

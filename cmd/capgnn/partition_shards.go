@@ -146,7 +146,7 @@ func (s *sharding) write(ctx context.Context, t *training.Run) error {
 		cut.Seeds[v] = p.Trains(graph.NodeID(v))
 	}
 	cut.Head = shards.Head{Plan: t.Plan.Key, Graph: t.Data.Sums.Graph, FeaturesSum: t.Data.Sums.Features, Identity: map[string]string{}, Settled: datasets.Settled(&t.Config)}
-	cut.Head.Settled[datasets.Standardised] = *t.Data.Names.Standardized
+	cut.Head.Settled[datasets.Standardised] = t.Data.Names.Standardized
 	random := strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom)
 	for what, drawn := range map[string]bool{"split": t.Data.Drawn, "features": random} {
 		if drawn {

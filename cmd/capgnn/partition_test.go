@@ -200,9 +200,6 @@ func TestPartitionPrunes(t *testing.T) {
 	if one.SHA256 != other.SHA256 {
 		t.Error("evaluation changed a pruned run")
 	}
-	if plain := s.train(append(args, "--rescale")...); plain.SHA256 == one.SHA256 {
-		t.Error("rescaling changed nothing")
-	}
 }
 
 // What fits no device ends with exit code 3, need against have and a remedy; what fits the devices together is shared out so

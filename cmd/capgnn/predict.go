@@ -20,7 +20,6 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu/host/kernel"
 	"capgnn/internal/atomicfile"
-	"capgnn/pipeline"
 )
 
 // groupPrediction is the group of help that the flags of predict are in.
@@ -110,7 +109,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if !p.Folder.HoldsRun() {
 		return nil, term.Usagef("--run %s: no run there: %s", p.Folder, p.Folder.NoRun())
 	}
-	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
+	if err := p.Folder.ReadConfig(&p.Config); err != nil {
 		return nil, err
 	}
 	p.Config.Staleness = 0 // no row is old here, and nothing may be asked of old ones
@@ -149,7 +148,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	}
 	k.KeepStdoutFor(p.Out)
 	// What decided the speed and the memory of training decides nothing here.
-	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile, p.Config.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile = c.String("devices"), 0, "", ""
 	p.Config.Plan, p.Config.MaxPrune = "", 0
 	p.Config.Set("machines", "")
 	p.BeyondMemory = p.Config.Sampled() || p.Config.Phased()

@@ -62,7 +62,7 @@ func TestPredictScaling(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fails(term.ExitUsage, []string{"standardize.npz"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
-	// A run of an older version has no such file: its own data set is enough for that one.
+	// Without the file the run's own data set is enough.
 	if err := os.Remove(s.path("run/standardize.npz")); err != nil {
 		t.Fatal(err)
 	}

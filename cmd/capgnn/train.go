@@ -197,7 +197,7 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 		return term.Usagef("--resume %s: no run there: %s", d, d.NoRun())
 	}
 	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
-	if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
+	if err := d.ReadConfig(&t.Config); err != nil {
 		return err
 	}
 	if name := c.String("dataset"); c.IsSet("dataset") && (shards.Is(name) || shards.Is(t.Config.DatasetPath)) { // the same data, which are compared

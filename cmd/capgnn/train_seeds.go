@@ -211,7 +211,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 	t := &training.Run{Console: k, Command: "train", Config: runfolder.Default()}
 	if d.HoldsRun() {
 		t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
-		if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
+		if err := d.ReadConfig(&t.Config); err != nil {
 			return nil, err
 		}
 		if t.Config.Epochs < s.epochs {

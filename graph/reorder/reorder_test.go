@@ -15,16 +15,6 @@ import (
 	"capgnn/graph/synth"
 )
 
-// orders are all orders by name.
-var orders = []struct {
-	name string
-	rank func(ctx context.Context, g *graph.CSR, threads int) ([]int32, error)
-}{
-	{"degree", func(_ context.Context, g *graph.CSR, _ int) ([]int32, error) { return Degree(g), nil }},
-	{"rcm", func(ctx context.Context, g *graph.CSR, _ int) ([]int32, error) { return RCM(ctx, g) }},
-	{"community", Community},
-}
-
 // planted returns a nested block model with ids in random order, and the rank of every vertex in the order of its communities.
 func planted(tb testing.TB, n int) (*graph.CSR, []int32) {
 	tb.Helper()
@@ -89,24 +79,22 @@ func permutation(rank []int32) bool {
 	return true
 }
 
-// checkOrders fails unless every order of g is a permutation, the same one for 1, 2 and 5 threads.
-func checkOrders(t *testing.T, name string, g *graph.CSR) {
+// checkOrder fails unless the order of g is a permutation, the same one for 1, 2 and 5 threads.
+func checkOrder(t *testing.T, name string, g *graph.CSR) {
 	t.Helper()
 	before := &graph.CSR{Indptr: slices.Clone(g.Indptr), Indices: slices.Clone(g.Indices), Cols: g.Cols}
-	for _, o := range orders {
-		var first []int32
-		for _, threads := range []int{1, 2, 5} {
-			rank, err := o.rank(context.Background(), g, threads)
-			switch {
-			case err != nil:
-				t.Fatalf("%s, %s: %v", name, o.name, err)
-			case len(rank) != g.Rows() || !permutation(rank):
-				t.Fatalf("%s, %s: %v is no permutation of %d vertices", name, o.name, rank, g.Rows())
-			case first != nil && !slices.Equal(rank, first):
-				t.Fatalf("%s, %s: %d threads give another order than one", name, o.name, threads)
-			}
-			first = rank
+	var first []int32
+	for _, threads := range []int{1, 2, 5} {
+		rank, err := Community(context.Background(), g, threads)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", name, err)
+		case len(rank) != g.Rows() || !permutation(rank):
+			t.Fatalf("%s: %v is no permutation of %d vertices", name, rank, g.Rows())
+		case first != nil && !slices.Equal(rank, first):
+			t.Fatalf("%s: %d threads give another order than one", name, threads)
 		}
+		first = rank
 	}
 	if !g.Equal(before) {
 		t.Errorf("%s: the graph has changed", name)
@@ -132,7 +120,7 @@ func TestOrdersOfOddGraphs(t *testing.T) {
 		"directed circle":  mustEdges(t, 5, graph.Edge{From: 0, To: 1}, graph.Edge{From: 1, To: 2}, graph.Edge{From: 2, To: 3}, graph.Edge{From: 3, To: 4}, graph.Edge{From: 4, To: 0}),
 		"complete, shared": grid(t, 2, 2).WithLoops(),
 	} {
-		checkOrders(t, name, g)
+		checkOrder(t, name, g)
 	}
 }
 
@@ -149,7 +137,7 @@ func TestOrdersOfRandomGraphs(t *testing.T) {
 		if r.IntN(2) == 0 {
 			g = g.Symmetrise()
 		}
-		checkOrders(t, "random", g)
+		checkOrder(t, "random", g)
 	}
 }
 
@@ -161,19 +149,19 @@ func FuzzOrders(f *testing.F) {
 		for ; len(ends) > 1 && n > 0; ends = ends[2:] {
 			edges = append(edges, graph.Edge{From: graph.NodeID(ends[0] % n), To: graph.NodeID(ends[1] % n)})
 		}
-		checkOrders(t, "fuzzed", mustEdges(t, int(n), edges...))
+		checkOrder(t, "fuzzed", mustEdges(t, int(n), edges...))
 	})
 }
 
 // Large enough that every part of a level runs on several goroutines, in several batches and levels.
 func TestOrdersOfLargerGraphs(t *testing.T) {
 	g, _ := planted(t, 20000)
-	checkOrders(t, "planted", g)
+	checkOrder(t, "planted", g)
 	rmat, err := synth.RMAT(14, 8, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkOrders(t, "rmat", rmat)
+	checkOrder(t, "rmat", rmat)
 	// Computed on linux/amd64: another value on another platform breaks the promise of equal orders.
 	rank, err := Community(context.Background(), rmat, 2)
 	if err != nil {
@@ -192,18 +180,8 @@ func TestOrdersStop(t *testing.T) {
 	g, _ := planted(t, 6000)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, o := range orders[1:] {
-		if _, err := o.rank(ctx, g, 2); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v after the context has ended", o.name, err)
-		}
-	}
-}
-
-func TestOrderDegree(t *testing.T) {
-	g := mustEdges(t, 5, graph.Edge{From: 0, To: 4}, graph.Edge{From: 1, To: 4}, graph.Edge{From: 2, To: 4}, graph.Edge{From: 4, To: 2}, graph.Edge{From: 0, To: 3})
-	// degrees 2 1 2 1 4
-	if got, want := Degree(g), []int32{1, 3, 2, 4, 0}; !slices.Equal(got, want) {
-		t.Errorf("ranks %v, want %v", got, want)
+	if _, err := Community(ctx, g, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after the context has ended", err)
 	}
 }
 
@@ -233,21 +211,6 @@ func bandwidth(g *graph.CSR, rank []int32) int {
 		}
 	}
 	return int(width)
-}
-
-func TestRCMBandwidth(t *testing.T) {
-	for _, c := range []struct {
-		w, h, want int // a path has bandwidth 1, a grid the shorter side
-	}{{1, 500, 1}, {2, 300, 2}, {7, 90, 7}, {20, 100, 20}, {30, 31, 30}} {
-		g := shuffled(t, grid(t, c.w, c.h))
-		rank, err := RCM(context.Background(), g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := bandwidth(g, rank); got > c.want+1 || got < c.want {
-			t.Errorf("%d×%d grid: bandwidth %d, want %d or one more", c.w, c.h, got, c.want)
-		}
-	}
 }
 
 // Communities are found again: at least nine tenths of what their planted order gains over random ids, in a cache that
@@ -325,7 +288,7 @@ func TestCommunityIsNoLoss(t *testing.T) {
 	}
 }
 
-func benchmarkOrder(b *testing.B, order int) {
+func BenchmarkOrder(b *testing.B) {
 	community, _ := planted(b, 100000)
 	rmat, err := synth.RMAT(17, 16, 1)
 	if err != nil {
@@ -338,7 +301,7 @@ func benchmarkOrder(b *testing.B, order int) {
 		b.Run(c.name, func(b *testing.B) {
 			var rank []int32
 			for b.Loop() {
-				if rank, err = orders[order].rank(context.Background(), c.g, 0); err != nil {
+				if rank, err = Community(context.Background(), c.g, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -348,7 +311,3 @@ func benchmarkOrder(b *testing.B, order int) {
 		})
 	}
 }
-
-func BenchmarkOrderDegree(b *testing.B)    { benchmarkOrder(b, 0) }
-func BenchmarkOrderRCM(b *testing.B)       { benchmarkOrder(b, 1) }
-func BenchmarkOrderCommunity(b *testing.B) { benchmarkOrder(b, 2) }

@@ -97,7 +97,7 @@ func TestSamplesRepeat(t *testing.T) {
 	for k := 9; d.p.Graph.Edges() < 900 || d.o.Model.Layers < 2; k++ {
 		d = draw(t, k)
 	}
-	d.o.Fanout, d.o.Choice.NoTransformFirst = slices.Repeat([]int{2}, d.o.Model.Layers), true
+	d.o.Fanout, d.o.AggregateFirst = slices.Repeat([]int{2}, d.o.Model.Layers), true
 	want := evaluated(t, d.p, d.o, d.w)
 	o := d.o
 	o.Devices, o.Part, o.ChunkBytes = cpus(t, 2), nil, 1<<rand.IntN(20)

@@ -157,7 +157,7 @@ func draw(t testing.TB, k int) drawn {
 	}
 	o := Options{Model: m, Dense: sparse && r.IntN(4) == 0, ChunkBytes: gpu.Bytes(1) << r.IntN(24)}
 	o.Precomputed = m.Kind.Precomputes() && (!sparse || o.Dense) && r.IntN(2) == 0
-	o.Choice.NoTransformFirst, o.Choice.NoFuse = r.IntN(4) == 0, r.IntN(4) == 0
+	o.AggregateFirst = r.IntN(4) == 0
 	parts := []int{1, 2, 3, 7}[r.IntN(4)]
 	o.Devices, o.Part = cpus(t, slices.Repeat([]int{1}, parts)...), make([]int32, n)
 	if parts > 1 && r.IntN(3) == 0 {
@@ -222,7 +222,7 @@ func TestWantedRows(t *testing.T) {
 	fewer := 0
 	for k := range 200 {
 		d := draw(t, k)
-		d.o.Choice.NoTransformFirst = true
+		d.o.AggregateFirst = true
 		want := evaluated(t, d.p, d.o, d.w)
 		d.o.Rows = make([]bool, d.p.Vertices())
 		for v := k % 9; v < len(d.o.Rows); v += 9 {
@@ -324,7 +324,7 @@ func TestBitsOfChunks(t *testing.T) {
 				part[v] = int32(v*7/3) % int32(len(c.threads))
 			}
 			o := Options{Model: m, Devices: cpus(t, c.threads...), Part: part, ChunkBytes: c.chunk}
-			o.Choice.NoTransformFirst = true // else the order is the cheaper one, by the number of chunks
+			o.AggregateFirst = true // else the order is the cheaper one, by the number of chunks
 			got := evaluated(t, p, o, w)
 			if want == nil {
 				want = got
@@ -341,7 +341,7 @@ func TestBF16(t *testing.T) {
 	for k := range 24 {
 		d := draw(t, k)
 		want := evaluated(t, d.p, d.o, d.w)
-		d.o.Choice.Storage = gpu.BF16
+		d.o.Storage = gpu.BF16
 		got := evaluated(t, d.p, d.o, d.w)
 		if far := away(got, want); !(far <= 0.02) && !slices.Equal(want, make([]float32, len(want))) {
 			t.Errorf("%s: BF16 is %.2g away", d.names, far)

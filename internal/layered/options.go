@@ -26,9 +26,11 @@ type Options struct {
 	Fanout []int
 	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features that stay sparse.
 	Precomputed bool
-	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
-	Choice gnn.Choice
-	// Dense has sparse features made dense (saving 3 off).
+	// Storage is the element type of the rows that are gathered.
+	Storage gpu.DType
+	// AggregateFirst has every layer transform last; otherwise the cheaper order is taken.
+	AggregateFirst bool
+	// Dense has sparse features made dense.
 	Dense bool
 	// Scaling is ScalingOf the model and the degrees of the graph with its loops; nil: New makes it.
 	Scaling *gnn.Scaling

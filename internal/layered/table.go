@@ -40,6 +40,9 @@ func placesOf(p *learn.Problem, layer int, inner [][]graph.NodeID, need *needed)
 // withOthers adds places of the vertices of other processes' parts that the next layer reads.
 func (x *places) withOthers(p *learn.Problem, layer int, part []int32, inner [][]graph.NodeID, need *needed) {
 	x.others = make([][]graph.NodeID, len(inner))
+	if x.row == nil { // all are of this process's parts
+		return
+	}
 	for _, list := range inner {
 		for _, v := range list {
 			if !need.has(layer+1, v) {

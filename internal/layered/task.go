@@ -29,7 +29,7 @@ type task struct {
 // planTasks returns what an evaluation consists of: ÂX if it is to be made, then the layers.
 func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gnn.Plan, []task) {
 	sparse := p.Features.Sparse() && !o.Dense
-	plan := gnn.Plan{Input: gnn.Exchanged, Fused: !o.Choice.NoFuse, Storage: o.Choice.Storage}
+	plan := gnn.Plan{Input: gnn.Exchanged, Storage: o.Storage}
 	for l := range o.Model.Layers {
 		plan.Layers = append(plan.Layers, orderOf(p, o, need, l, budget))
 	}
@@ -87,7 +87,7 @@ func orderOf(p *learn.Problem, o *Options, need *needed, l int, budget gpu.Bytes
 	chunks := 1 + n*float64(16*(in+out))/float64(max(1, budget))
 	gemm := float64(in) * float64(out)
 	transform := gemm*read*min(chunks, (n+edges)/max(1, read)) + costGathered*edges*float64(out)
-	if o.Choice.NoTransformFirst || gemm*n+costGathered*edges*float64(in) <= transform {
+	if o.AggregateFirst || gemm*n+costGathered*edges*float64(in) <= transform {
 		return aggregateFirst
 	}
 	return gnn.LayerPlan{}
@@ -104,7 +104,7 @@ func (t *task) cost(params *gnn.Params, slots gpu.Bytes) (c cost, fixed gpu.Byte
 		c.row = 4 * gpu.Bytes(t.out)
 	} else {
 		total := func(s size) (n gpu.Bytes) {
-			ws := gnn.NewWorkspace(true, gpu.Info{})
+			ws := gnn.NewWorkspace(gpu.Info{})
 			t.over(s, ws, params)
 			for _, slab := range ws.Slabs() {
 				n += slab.Size
@@ -233,7 +233,7 @@ func fitsWhole(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Byt
 
 func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
 	d := partition{rows: rows, vertex: -1, slots: slots}
-	ws, largest := gnn.NewWorkspace(true, gpu.Info{}), gpu.Bytes(0)
+	ws, largest := gnn.NewWorkspace(gpu.Info{}), gpu.Bytes(0)
 	type shape struct {
 		rows   int           // lists of as many are alike
 		drawn  *sample.Block // with what they read

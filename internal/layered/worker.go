@@ -91,7 +91,7 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 		return w, err
 	}
 	params := gnn.Bind(e.o.Model, weights, gpu.Vec{Buf: w.weights, Len: len(weights.Flat)})
-	w.ws = gnn.NewWorkspace(true, gpu.Info{})
+	w.ws = gnn.NewWorkspace(gpu.Info{})
 	for i := range e.tasks {
 		var pass *gnn.Pass
 		if t := &e.tasks[i]; t.layer >= 0 {

@@ -26,9 +26,7 @@ type Config struct {
 	Area  uint32 // number of the first area that exchanges may use
 	// Pairs are the seconds that a byte takes between hosts, latency included, by reading rank and owner's rank, in the units of Links; nil: as from a device to its host.
 	Pairs [][]float64
-	// Folded says that sums read edge weights as vectors, which go with the rows of the halo matrix.
-	Folded bool
-	Log    *slog.Logger
+	Log   *slog.Logger
 }
 
 // Cuts are the cuts by which a run exchanges: that of the whole graph, and what is left of it where replicas are dropped.

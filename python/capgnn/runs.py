@@ -99,7 +99,7 @@ class Run:
         """
         path = os.path.join(self.path, "split.npz")
         if not os.path.exists(path):
-            raise FileNotFoundError(f"{path}: there is none: the run has not begun, or an older capgnn trained it")
+            raise FileNotFoundError(f"{path}: there is none: the run has not begun")
         with np.load(path, allow_pickle=False) as z:
             return {key: z[key] for key in MASKS}
 

@@ -105,7 +105,7 @@ class CommandTest(Folder):
         with open(self.path("config.yaml"), "w") as f:
             f.write("lr: 1\n")
         run = capgnn.Run(self.folder)
-        with self.assertRaisesRegex(FileNotFoundError, r"split.npz: there is none: the run has not begun, or an older capgnn trained it"):
+        with self.assertRaisesRegex(FileNotFoundError, r"split.npz: there is none: the run has not begun"):
             run.masks()
         want = {"train_mask": np.array([True, False, False]), "val_mask": np.zeros(3, bool), "test_mask": np.array([False, True, True])}
         np.savez(self.path("split.npz"), ids=np.arange(3), **want)

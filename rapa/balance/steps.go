@@ -134,7 +134,7 @@ func (b *balancer) prune(ctx context.Context) error {
 		return err
 	}
 	b.lost, err = rapa.Adjust(ctx, b.Graph, b.part, e.Costs, rapa.AdjustOptions{MaxPrune: b.opt.MaxPrune, Score: b.opt.Score,
-		Seed: b.Partition.Seed, SelfLoops: b.SelfLoops, Memory: e.Memory})
+		SelfLoops: b.SelfLoops, Memory: e.Memory})
 	if err == nil {
 		b.trace, b.stop = append(b.trace, b.lost.Trace...), b.lost.Stop
 	}
@@ -146,6 +146,6 @@ func (b *balancer) trim(ctx context.Context) (err error) {
 	if b.opt.Trim == 0 {
 		return nil
 	}
-	b.lost, err = rapa.Trim(ctx, b.Graph, b.part, b.parts, rapa.TrimOptions{Share: b.opt.Trim, Score: b.opt.Score, Seed: b.Partition.Seed, SelfLoops: b.SelfLoops})
+	b.lost, err = rapa.Trim(ctx, b.Graph, b.part, b.parts, rapa.TrimOptions{Share: b.opt.Trim, Score: b.opt.Score, SelfLoops: b.SelfLoops})
 	return err
 }

@@ -19,7 +19,6 @@ import (
 
 const (
 	version   = 1
-	weighted  = 2 // the version of folders whose edges have weights, which programs that know version 1 alone would leave out
 	commonDir = "common"
 	graphDir  = "graph"
 	headFile  = "shards.json" // of common
@@ -34,7 +33,7 @@ const (
 
 // Head is what is said of the data set and of the cut.
 type Head struct {
-	Version        int               `json:"capgnn_shards"` // 1, or 2 where edges have weights
+	Version        int               `json:"capgnn_shards"` // 1
 	Name           string            `json:"name"`
 	Vertices       int               `json:"vertices"`
 	Edges          int64             `json:"edges"`
@@ -44,16 +43,17 @@ type Head struct {
 	Classes        int               `json:"classes"`
 	MultiLabel     bool              `json:"multi_label"`
 	Symmetric      bool              `json:"symmetric"`
-	Masks          []string          `json:"masks"`   // keys of those that there are
-	Plan           string            `json:"plan"`    // its key
-	Graph          string            `json:"graph"`   // SHA-256 of the whole graph, as plans have it
-	FeaturesSum    string            `json:"x"`       // of the features
-	Identity       map[string]string `json:"data"`    // SHA-256 of the whole data set, by what becomes of self-loops
-	Settled        map[string]string `json:"settled"` // options of reading by which it was read, by name
+	Weighted       bool              `json:"weighted"` // edges have weights
+	Masks          []string          `json:"masks"`    // keys of those that there are
+	Plan           string            `json:"plan"`     // its key
+	Graph          string            `json:"graph"`    // SHA-256 of the whole graph, as plans have it
+	FeaturesSum    string            `json:"x"`        // of the features
+	Identity       map[string]string `json:"data"`     // SHA-256 of the whole data set, by what becomes of self-loops
+	Settled        map[string]string `json:"settled"`  // options of reading by which it was read, by name
 	Scaling        *dataset.Scaling  `json:"scaling,omitempty"`
 	Machines       []Machine         `json:"machines"`
-	Files          map[string]file   `json:"files"`                 // of common
-	Whole          map[string]file   `json:"graph_files,omitempty"` // of the whole graph; nil: it was written by a program that left that out
+	Files          map[string]file   `json:"files"`       // of common
+	Whole          map[string]file   `json:"graph_files"` // of the whole graph
 }
 
 // Machine is what one machine has.
@@ -79,9 +79,6 @@ type mark struct {
 	Machine  int    `json:"machine"`
 	Machines int    `json:"machines"`
 }
-
-// Weighted reports whether edges have weights.
-func (h *Head) Weighted() bool { return h.Version == weighted }
 
 // Parts returns the number of parts.
 func (h *Head) Parts() int {
@@ -130,8 +127,8 @@ func parseHead(path string) (*Head, error) {
 
 func (h *Head) validate() error {
 	switch {
-	case h.Version != version && h.Version != weighted:
-		return fmt.Errorf("version %d of shards; this program reads versions %d and %d: cut them again", h.Version, version, weighted)
+	case h.Version != version:
+		return fmt.Errorf("version %d of shards; this program reads version %d: cut them again", h.Version, version)
 	case h.Vertices < 1 || h.Vertices >= math.MaxInt32 || h.Edges < 0 || h.Features < 1 || h.Features > check.MaxCols || h.FeatureEntries < 0:
 		return fmt.Errorf("%d vertices, %d edges, %d features, %d entries of features cannot be", h.Vertices, h.Edges, h.Features, h.FeatureEntries)
 	case h.Classes < 1 || int64(h.Classes) > check.MaxClasses(h.Vertices):

@@ -71,7 +71,7 @@ func (f *Folder) names(file string, most int64, want int, of string) (names []st
 	return names, err
 }
 
-// IDs reads the ids of all vertices: numbers, or texts. Both nil: vertices have none, or an older version cut the shards.
+// IDs reads the ids of all vertices: numbers, or texts. Both nil: vertices have none.
 func (f *Folder) IDs() (ids []int64, names []string, err error) {
 	if _, ok := f.Files[idsKey+".npy"]; !ok {
 		names, err = f.names(idsFile, maxPlan, f.Vertices, "vertices")
@@ -93,7 +93,7 @@ func (f *Folder) tables() []string {
 	if !f.Symmetric {
 		names = append(names, "out_degree.npy", "out_halo_at.npy", "out_halo.npy", "out_halo_edges.npy")
 	}
-	if f.Weighted() {
+	if f.Weighted {
 		for _, key := range weightTables {
 			names = append(names, key+".npy")
 		}
@@ -113,7 +113,7 @@ func (f *Folder) Outline(part []int32) (*graph.Outline, error) {
 	if o.OutDegree, o.Out = o.InDegree, o.In; !f.Symmetric {
 		o.OutDegree, o.Out = r.int32s("out_degree", n), r.fringes("out", parts, false)
 	}
-	if f.Weighted() {
+	if f.Weighted {
 		o.Weights = r.sums(n, o.Loops)
 	}
 	if r.err != nil {
@@ -186,7 +186,7 @@ func (f *Folder) Shard(machine int, opt Options) (*Shard, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	if s.OutWeights = s.Out.Graph.Weights; f.Weighted() && f.Symmetric {
+	if s.OutWeights = s.Out.Graph.Weights; f.Weighted && f.Symmetric {
 		s.OutWeights, err = fields.ReadWeights(s.In, fields.Folder{Dir: dir, Opt: dataset.Options{Known: opt.Known}}, outWeightsKey, len(s.In.Graph.Indices))
 	}
 	if err == nil {
@@ -231,8 +231,8 @@ func (f *Folder) store(dir string, own, vertices int, opt Options) (*dataset.Dat
 		fault = fmt.Errorf("%d vertices, of which %d are the shard's own, cannot be", n, own)
 	case len(d.IDs) != n:
 		fault = errors.New("ids.npy is missing")
-	case (d.Graph.Weights != nil) != f.Weighted():
-		fault = fmt.Errorf("edges have weights: %t, announced is %t", d.Graph.Weights != nil, f.Weighted())
+	case (d.Graph.Weights != nil) != f.Weighted:
+		fault = fmt.Errorf("edges have weights: %t, announced is %t", d.Graph.Weights != nil, f.Weighted)
 	case d.Graph.Indptr[own] != d.Graph.Edges():
 		fault = errors.New("vertices of other machines have rows")
 	}

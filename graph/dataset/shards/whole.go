@@ -53,15 +53,9 @@ type Whole struct {
 // GraphPath is where the whole graph lies.
 func (f *Folder) GraphPath() string { return filepath.Join(f.Dir, graphDir) }
 
-// ErrNoGraph says that a folder was written without the whole graph.
-var ErrNoGraph = errors.New("was written by an older version, without the graph that sampled training reads: cut the shards again")
-
 // CheckWhole compares the files of the whole graph with what they must be.
 func (f *Folder) checkWhole(opt Options) error {
 	dir := f.GraphPath()
-	if f.Head.Whole == nil {
-		return fmt.Errorf("%s: %w", f.Dir, ErrNoGraph)
-	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: is not there: copy the graph into the folder, which sampled training reads: %w", dir, fs.ErrNotExist)
 	}
@@ -76,7 +70,7 @@ func (f *Folder) checkWhole(opt Options) error {
 // wholeFiles are the files that the folder of the whole graph must have.
 func (f *Folder) wholeFiles() []string {
 	names := []string{stores.MetaFile, "indptr.npy", "indices.npy", "y.npy"}
-	if f.Weighted() {
+	if f.Weighted {
 		names = append(names, "weights.npy")
 	}
 	if f.Sparse {
@@ -85,7 +79,7 @@ func (f *Folder) wholeFiles() []string {
 	return names
 }
 
-// MapWhole maps the whole graph; o is the outline. fs.ErrNotExist: its folder is not here. ErrNoGraph: it was never written.
+// MapWhole maps the whole graph; o is the outline. fs.ErrNotExist: its folder is not here.
 func (f *Folder) MapWhole(o *graph.Outline, opt Options) (*Whole, error) {
 	if err := f.checkWhole(opt); err != nil {
 		return nil, err
@@ -113,8 +107,8 @@ func (f *Folder) MapWhole(o *graph.Outline, opt Options) (*Whole, error) {
 // agree compares the whole graph and its labels with the tables.
 func (f *Folder) agree(d *dataset.Dataset, o *graph.Outline) error {
 	g := d.Graph
-	if g.Rows() != f.Vertices || g.Edges() != f.Edges || (g.Weights != nil) != f.Weighted() {
-		return fmt.Errorf("%d vertices and %d edges (weighted: %t), %d and %d are announced (weighted: %t)", g.Rows(), g.Edges(), g.Weights != nil, f.Vertices, f.Edges, f.Weighted())
+	if g.Rows() != f.Vertices || g.Edges() != f.Edges || (g.Weights != nil) != f.Weighted {
+		return fmt.Errorf("%d vertices and %d edges (weighted: %t), %d and %d are announced (weighted: %t)", g.Rows(), g.Edges(), g.Weights != nil, f.Vertices, f.Edges, f.Weighted)
 	}
 	if d.Classes != f.Classes || d.MultiLabel() != f.MultiLabel || d.Labels == nil && d.Targets == nil {
 		return fmt.Errorf("%d classes (multi-label: %t), %d are announced (multi-label: %t)", d.Classes, d.MultiLabel(), f.Classes, f.MultiLabel)
@@ -127,7 +121,7 @@ func (f *Folder) agree(d *dataset.Dataset, o *graph.Outline) error {
 			return fmt.Errorf("vertex %d has no label, by the tables it is trained on", v)
 		}
 	}
-	if f.Weighted() && !g.WeightSums().Equal(o.Weights) {
+	if f.Weighted && !g.WeightSums().Equal(o.Weights) {
 		return errors.New("edges weigh other than the tables say")
 	}
 	return nil

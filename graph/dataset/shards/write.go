@@ -78,9 +78,7 @@ type writer struct {
 func newWriter(c *Cut) *writer {
 	g := c.Data.Graph
 	w := &writer{Cut: c, head: c.Head, symmetric: g.Symmetric(), place: make([]int32, g.Rows()), own: make([][]graph.NodeID, len(c.Machines)), other: make([]int32, g.Rows()), turnedOf: -1}
-	if w.head.Version = version; g.Weights != nil {
-		w.head.Version = weighted
-	}
+	w.head.Version, w.head.Weighted = version, g.Weights != nil
 	for m, parts := range c.Machines {
 		w.head.Machines = append(w.head.Machines, Machine{First: len(w.machines), Parts: parts, Files: map[string]file{}})
 		w.machines = append(w.machines, slices.Repeat([]int{m}, parts)...)

@@ -122,8 +122,7 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 
 // NamesOf returns the names that a run on the data set keeps.
 func NamesOf(d *dataset.Dataset) runfolder.DataNames {
-	symmetric := d.Graph.Symmetric()
-	return runfolder.DataNames{Columns: d.ColumnNames, Classes: d.ClassNames, Weighted: d.Graph.Weights != nil, Symmetric: &symmetric, Standardized: &d.Standardised}
+	return runfolder.DataNames{Columns: d.ColumnNames, Classes: d.ClassNames, Weighted: d.Graph.Weights != nil, Symmetric: d.Graph.Symmetric(), Standardized: d.Standardised}
 }
 
 // Read finds and reads the data set of cfg to learn from it, which then says where it lies. What is worth knowing is noted.

@@ -70,7 +70,7 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 		return nil, fault(err)
 	}
 	remember()
-	if f.Weighted() && cfg.IgnoreWeights {
+	if f.Weighted && cfg.IgnoreWeights {
 		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`"))
 	}
 	in, err := inputOf(f, LoopsOf(cfg.SelfLoops, cfg.Model))
@@ -133,10 +133,8 @@ func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
 	if p.Labels = []int32{}; f.MultiLabel {
 		p.Labels, p.Targets = nil, []uint8{}
 	}
-	names := runfolder.DataNames{Columns: dataset.Composed(f.ColumnNames), Classes: dataset.Composed(f.ClassNames), Weighted: f.Weighted(), Symmetric: &f.Symmetric}
-	if how, known := f.Settled[Standardised]; known {
-		names.Standardized = &how
-	}
+	names := runfolder.DataNames{Columns: dataset.Composed(f.ColumnNames), Classes: dataset.Composed(f.ClassNames), Weighted: f.Weighted, Symmetric: f.Symmetric,
+		Standardized: f.Settled[Standardised]}
 	return &Input{Name: f.Name, Names: names, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
 		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
 }

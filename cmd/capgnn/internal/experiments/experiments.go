@@ -37,7 +37,7 @@ type Experiment struct {
 func All() []Experiment {
 	return []Experiment{
 		table1Experiment(), haloExperiment(), hitPriorityExperiment(), hitCapacityExperiment(), epochCapacityExperiment(), overheadExperiment(),
-		rapaExperiment(), heteroExperiment(), convergenceExperiment(), overallExperiment(), ablationExperiment(), savingsExperiment(), scalingExperiment(),
+		rapaExperiment(), heteroExperiment(), convergenceExperiment(), overallExperiment(), ablationExperiment(), scalingExperiment(),
 		stalenessExperiment(), samplerExperiment(), fetchExperiment(), rapidExperiment(), massiveExperiment(), hopExperiment(), grappaExperiment(), linksExperiment(), clusterExperiment(), peersExperiment(),
 	}
 }

@@ -72,14 +72,13 @@ func planGrappa(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 // sgdRate is the learning rate of plain gradient steps; that of Adam is train's.
 const sgdRate = "0.5"
 
-// grappaWays are the ways of Table 7 and 11. Fixed pairs of c chunks are c/2 parts that keep none of the edges between them; half of the vertices of other
-// parts are half of these edges.
+// grappaWays are the ways of Table 7 and 11. Fixed pairs of c chunks are c/2 parts that keep none of the edges between them; half kept keep those of most weight.
 func grappaWays(c int, corrections []chunks.Correction) []isolatedWay {
 	ways := []isolatedWay{{"exact", ""}}
 	for _, k := range corrections {
 		ways = append(ways, isolatedWay{string(k), isolatedOption(c, k)})
 	}
-	fixed := "partitioner=random prune-score=random parts=" + strconv.Itoa(max(2, c/2)) + " prune="
+	fixed := "partitioner=random parts=" + strconv.Itoa(max(2, c/2)) + " prune="
 	return append(ways, isolatedWay{"fixed pairs", fixed + "1"}, isolatedWay{"half kept", fixed + "0.5"})
 }
 

@@ -35,7 +35,6 @@ type setting struct {
 	Pipeline         bool
 	Comm             string // a way to exchange rows, in the place of Staleness: a key of ways; "" = none
 	StaleLayers      string // "" = auto
-	Off              string // savings that are off, a list of the flags' names
 	More             string // further options of train, NAME=VALUE with blanks between
 	Seed             uint64
 	Epochs           int // of training
@@ -62,7 +61,7 @@ func (s setting) id(kind string) bench.Cell {
 	if s.Pipeline {
 		c["pipeline"] = "on"
 	}
-	for name, value := range map[string]string{"off": s.Off, "more": s.More, "comm": s.Comm, "stale-layers": s.StaleLayers} {
+	for name, value := range map[string]string{"more": s.More, "comm": s.Comm, "stale-layers": s.StaleLayers} {
 		if value != "" {
 			c[name] = value
 		}
@@ -97,9 +96,6 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 		t.Anonymous = true
 	case partsPruned:
 		t.Config.MaxPrune, t.Config.NoMove = 1, true
-	}
-	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
-		t.Config.Set(name, "true")
 	}
 	for item := range strings.FieldsSeq(s.More) {
 		name, value, _ := strings.Cut(item, "=")

@@ -34,8 +34,8 @@ func TestSettingID(t *testing.T) {
 		"layers":         {func(s *setting) { s.Staleness, s.StaleLayers = "4", "wide" }, kindSimulate, bench.Cell{"staleness": "4", "stale-layers": "wide"}},
 		"further":        {func(s *setting) { s.More = "layers=2 isolated=chunks=4,correction=node" }, kindSimulate, bench.Cell{"more": "layers=2 isolated=chunks=4,correction=node"}},
 		"everything": {func(s *setting) {
-			s.Model, s.Parts, s.Staleness, s.Pipeline, s.Off = "gin", partsEqual, "auto", true, "no-fuse"
-		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto", "pipeline": "on", "off": "no-fuse"}},
+			s.Model, s.Parts, s.Staleness, s.Pipeline = "gin", partsEqual, "auto", true
+		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto", "pipeline": "on"}},
 	} {
 		x, want := s, bench.Cell{}
 		c.change(&x)

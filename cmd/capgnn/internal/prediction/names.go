@@ -10,18 +10,15 @@ import (
 )
 
 // UseNames reads what the columns and the classes of the run are called whose weights are used.
-func (p *Prediction) UseNames() error {
-	n, whole, err := p.learned().KeptNames()
-	if p.names = n; whole {
-		p.weighs = &p.names.Weighted
-	}
+func (p *Prediction) UseNames() (err error) {
+	p.names, err = p.learned().ReadNames()
 	return err
 }
 
 // sameWeights refuses a graph whose edges have weights for a run whose had none, and the reverse.
 func (p *Prediction) sameWeights(weighted bool) error {
 	switch {
-	case p.weighs == nil || *p.weighs == weighted:
+	case p.names.Weighted == weighted:
 		return nil
 	case weighted:
 		return fmt.Errorf("its edges have weights, those of %s have none: "+
@@ -34,10 +31,10 @@ func (p *Prediction) sameWeights(weighted bool) error {
 // noteDirections says where one graph has every edge in both directions and the other has not.
 func (p *Prediction) noteDirections() {
 	is, was := p.Data.Names.Symmetric, p.names.Symmetric
-	if !p.leads() || is == nil || was == nil || *is == *was {
+	if !p.leads() || is == was {
 		return
 	}
-	if *is {
+	if is {
 		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions: it is predicted as it is", p.learned(), p.Data.Name)
 		return
 	}

@@ -23,31 +23,29 @@ func TestNamesOfClassesAndWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := []string{"north", "mid", "south"}
-	yes, no := true, false
 	for name, c := range map[string]struct {
 		run, data []string
-		weighs    *bool // of the run
+		weighs    bool // the run's edges have weights
 		weights   []float32
 		err       string
 		colours   []int32
 		note      string
 	}{
-		"alike":            {run, run, nil, nil, "", []int32{0, 1, -1}, ""},
-		"in another order": {run, []string{"mid", "north", "south"}, nil, nil, "", []int32{1, 0, -1}, ""},
-		"fewer":            {run, []string{"south", "north"}, nil, nil, "", []int32{2, 0, -1}, ""},
-		"others":           {run, []string{"south", "west", "east"}, nil, nil, "", []int32{2, -1, -1}, "the run does not have 2 of the data set's classes"},
-		"one other":        {run, []string{"south", "west"}, nil, nil, "has 2 classes", nil, ""},
-		"more":             {run, []string{"north", "mid", "south", "west"}, nil, nil, "has 4 classes", nil, ""},
-		"run without":      {nil, []string{"a", "b"}, nil, nil, "has 2 classes", nil, ""},
-		"unknown in run":   {nil, []string{"a", "b", "c"}, nil, nil, "", []int32{0, 1, -1}, "class k is called as in the data set"},
-		"weights, too":     {run, run, &yes, []float32{1}, "", []int32{0, 1, -1}, ""},
-		"no weights":       {run, run, &yes, nil, "`capgnn train --ignore-weights`", nil, ""},
-		"new weights":      {run, run, &no, []float32{1}, "`capgnn data import --ignore-weights`", nil, ""},
-		"perhaps":          {run, run, nil, []float32{1}, "", []int32{0, 1, -1}, ""},
+		"alike":            {run, run, false, nil, "", []int32{0, 1, -1}, ""},
+		"in another order": {run, []string{"mid", "north", "south"}, false, nil, "", []int32{1, 0, -1}, ""},
+		"fewer":            {run, []string{"south", "north"}, false, nil, "", []int32{2, 0, -1}, ""},
+		"others":           {run, []string{"south", "west", "east"}, false, nil, "", []int32{2, -1, -1}, "the run does not have 2 of the data set's classes"},
+		"one other":        {run, []string{"south", "west"}, false, nil, "has 2 classes", nil, ""},
+		"more":             {run, []string{"north", "mid", "south", "west"}, false, nil, "has 4 classes", nil, ""},
+		"run without":      {nil, []string{"a", "b"}, false, nil, "has 2 classes", nil, ""},
+		"unknown in run":   {nil, []string{"a", "b", "c"}, false, nil, "", []int32{0, 1, -1}, "class k is called as in the data set"},
+		"weights, too":     {run, run, true, []float32{1}, "", []int32{0, 1, -1}, ""},
+		"no weights":       {run, run, true, nil, "`capgnn train --ignore-weights`", nil, ""},
+		"new weights":      {run, run, false, []float32{1}, "`capgnn data import --ignore-weights`", nil, ""},
 	} {
 		var notes bytes.Buffer
 		p := &Prediction{Run: &training.Run{Config: runfolder.Default(), Console: &term.Console{Err: &notes}}, Folder: runfolder.Dir(finished), What: PCA, Layer: -1, Other: true,
-			names: runfolder.DataNames{Classes: c.run}, weighs: c.weighs, model: gnn.Config{In: 2, Out: 3}}
+			names: runfolder.DataNames{Classes: c.run, Weighted: c.weighs}, model: gnn.Config{In: 2, Out: 3}}
 		d := &dataset.Dataset{Graph: &graph.CSR{Indptr: []int64{0, 0}, Cols: 1, Weights: c.weights}, Features: dataset.Features{Cols: 2, Dense: []float32{1, 2}},
 			Labels: []int32{0, 1, -1}, Classes: len(c.data), ClassNames: c.data}
 		err := p.fits(d)
@@ -62,37 +60,6 @@ func TestNamesOfClassesAndWeights(t *testing.T) {
 		}
 		if got := notes.String(); (got != "") != (c.note != "") || !strings.Contains(got, c.note) {
 			t.Errorf("%s: notes %q, want %q", name, got, c.note)
-		}
-	}
-}
-
-// Runs of older versions know the names of their classes from their results, if from anywhere.
-func TestUseNames(t *testing.T) {
-	for name, c := range map[string]struct {
-		files   map[string]string
-		columns []string
-		classes []string
-		weighs  bool // is known
-		err     string
-	}{
-		"nothing":  {nil, nil, nil, false, ""},
-		"older":    {map[string]string{"result.json": `{"class_names":["a","b"]}`}, nil, []string{"a", "b"}, false, ""},
-		"both":     {map[string]string{"result.json": `{"class_names":["a","b"]}`, "names.json": `{"columns":["x"],"classes":null,"weighted":true}`}, []string{"x"}, nil, true, ""},
-		"no names": {map[string]string{"names.json": `[1]`}, nil, nil, false, "names.json"},
-	} {
-		dir := t.TempDir()
-		for file, text := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		p := &Prediction{Run: &training.Run{}, Folder: runfolder.Dir(dir)}
-		err := p.UseNames()
-		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v, want %q", name, err, c.err)
-		}
-		if !slices.Equal(p.names.Columns, c.columns) || !slices.Equal(p.names.Classes, c.classes) || (p.weighs != nil) != c.weighs {
-			t.Errorf("%s: %+v, weights known %v", name, p.names, p.weighs != nil)
 		}
 	}
 }

@@ -46,8 +46,7 @@ type Prediction struct {
 	Other         bool                // another data set than the run's was named
 	BeyondMemory  bool                // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling    // what the run's features were standardised with; nil: they are as stored
-	names         runfolder.DataNames // of the run's data; of an older run those that it has
-	weighs        *bool               // whether the run's edges have weights; nil: not known
+	names         runfolder.DataNames // of the run's data
 	sets          *runfolder.Sets     // in which vertices are; nil: not known
 	multi         bool                // several labels per vertex
 	labels        []int32             // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex
@@ -217,13 +216,13 @@ func (p *Prediction) UseScaling() error {
 	if s != nil || !p.elsewhere() {
 		return nil
 	}
-	if how := p.names.Standardized; p.Learned != "" && how != nil {
-		if p.Config.Standardize = dataset.StandardizeNone; *how == dataset.StandardizeRows {
-			p.Config.Standardize = *how
+	if how := p.names.Standardized; p.Learned != "" {
+		if p.Config.Standardize = dataset.StandardizeNone; how == dataset.StandardizeRows {
+			p.Config.Standardize = how
 		}
 	}
 	if p.Config.Standardize == dataset.StandardizeTrain || p.Config.Standardize == dataset.Auto && datasets.LooksLike(p.Config.DatasetPath, "graphsaint") {
-		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.learned())
+		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation (standardize.npz): train it again to predict another data set", p.learned())
 	}
 	if p.Config.Standardize != dataset.StandardizeRows { // which needs nothing of the run's data
 		p.Config.Standardize = dataset.StandardizeNone

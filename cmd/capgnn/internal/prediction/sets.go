@@ -56,7 +56,7 @@ func (p *Prediction) loadSets(d *dataset.Dataset, vertices int, same func(*runfo
 	}
 	switch {
 	case p.Only != "" && p.sets == nil && err == nil:
-		err = errors.New("which vertices are in the set is not known: the data set has no split, or an older version made the run")
+		err = errors.New("which vertices are in the set is not known: the data set has no split")
 		fallthrough
 	case p.Only != "" && err != nil:
 		return term.Usagef("--only %s: %w", p.Only, err)

@@ -259,7 +259,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{nil, nil, "0 of 0 at "},
 		{nil, here, "1 of 2 at 10.0.0.1:29500"},
-		{nil, append(here, "--port", "1234", "--transport", "tcp-plain"), "1 of 2 at 10.0.0.1:1234 plain"},
+		{nil, append(here, "--master", "10.0.0.1:1234", "--transport", "tcp-plain"), "1 of 2 at 10.0.0.1:1234 plain"},
 		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a", "MASTER_PORT": "7"}, nil, "0 of 4 at a:7"},
 		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a"}, here, "1 of 2 at 10.0.0.1:29500"},
 		{nil, []string{"--rank", "1"}, "--rank is set, but not --ranks and --master"},

@@ -49,8 +49,7 @@ func Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "rank", Category: GroupMachines, Usage: "number `R` of this process, from 0 (default: from RANK, WORLD_SIZE and MASTER_ADDR, or the variables of mpirun, srun or Kubernetes)"},
 		&cli.StringFlag{Name: "ranks", Category: GroupMachines, Usage: "number `N` of processes"},
-		&cli.StringFlag{Name: "master", Category: GroupMachines, Usage: "where rank 0 listens: `HOST`, HOST:PORT or [IPV6]:PORT"},
-		&cli.StringFlag{Name: "port", Category: GroupMachines, Usage: "`PORT` of rank 0", DefaultText: "29500"},
+		&cli.StringFlag{Name: "master", Category: GroupMachines, Usage: "where rank 0 listens: `HOST`, HOST:PORT or [IPV6]:PORT (default port: 29500)"},
 		&cli.StringFlag{Name: "secret-file", Category: GroupMachines, Usage: "`FILE` with the secret that all ranks share (default: CAPGNN_SECRET, else the file that `capgnn doctor --cluster` makes)"},
 		&cli.DurationFlag{Name: "join-timeout", Category: GroupMachines, Usage: "how long to wait for all ranks: a `TIME`", Value: 5 * time.Minute},
 		&cli.DurationFlag{Name: "peer-timeout", Category: GroupMachines, Usage: "how long a rank may be silent until it counts as lost: a `TIME`", Value: time.Minute},
@@ -60,7 +59,7 @@ func Flags() []cli.Flag {
 
 // FromContext reads the flags of a command, the environment and the secret. Several is false where nothing speaks of others.
 func FromContext(c *cli.Context) (s Settings, err error) {
-	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
+	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master")}
 	if err := s.transport(c.String("transport")); err != nil {
 		return s, err
 	}

@@ -35,9 +35,6 @@ const (
 // activationOption says what lies behind LayerNorm, or behind a convolution without.
 const activationOption = "activation"
 
-// activationReLU is what --activation is by default.
-const activationReLU = string(gnn.ReLU)
-
 const activationUsage = "`FUNCTION` behind hidden convolutions and in the dense products of gin, appnp and gcnii: relu, leaky_relu (slope 0.01), elu or tanh (default: relu; sgc, which has none, refuses it)"
 
 // dropFeaturesOption has dropout drop features, with its help.

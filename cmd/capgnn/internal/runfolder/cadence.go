@@ -23,7 +23,7 @@ func parseCadence(text string) (Cadence, error) {
 	return Cadence{Epochs: n}, err
 }
 
-// value is an int of epochs, which files have had before there were steps, or a text.
+// value is an int of epochs, or a text.
 func (c Cadence) value() any {
 	if c.Steps != 0 {
 		return c.String()

@@ -17,7 +17,6 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/minibatch"
-	"capgnn/pipeline"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -87,7 +86,6 @@ type Config struct {
 	MaxPrune    float64             // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64             // share of each part's cut edges that is pruned whatever the devices, 0 = none
 	PruneScore  string              // order in which replicas are pruned
-	Rescale     bool                // what pruning leaves of a sum over neighbours is scaled up
 	Alpha       float64             // α of Eq. 14
 	Plan        string              // plan file to take the parts from, "" = make one
 	Profile     string              // profile file; "" = the cached one or a brief measurement
@@ -114,7 +112,6 @@ type Config struct {
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence
-	Savings         pipeline.Savings
 	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
 }
 
@@ -310,12 +307,10 @@ const (
 	OrderAuto      = "auto" // decided once for a data set and a device
 	OrderNone      = "none" // as the data set numbers them
 	OrderCommunity = "community"
-	OrderRCM       = "rcm"
-	OrderDegree    = "degree"
 )
 
 // Orders are all of them.
-var Orders = []string{OrderAuto, OrderNone, OrderCommunity, OrderRCM, OrderDegree}
+var Orders = []string{OrderAuto, OrderNone, OrderCommunity}
 
 // MakeAbsolute turns the given file flags into absolute paths, and a file of class weights into what it says, so that config.yaml means the same anywhere.
 func (c *Config) MakeAbsolute(given []string) error {

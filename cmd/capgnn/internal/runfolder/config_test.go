@@ -5,12 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
-	"capgnn/pipeline"
 )
 
 // unusual has no option at its default.
@@ -20,10 +20,8 @@ func unusual() Config {
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Norm: "none", Activation: "elu", JK: "cat", Residual: true, DropFeatures: true, Dropout: 0.1, Init: "w.npz", Epochs: 7, BegunEpochs: 5, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: WeightDecay{5e-4, []gnn.NamedDecay{{Of: "lins", Decay: 0}, {Of: "convs.0", Decay: 1.0 / 3}}}, AMSGrad: true, LabelSmoothing: 0.125, ClipNorm: 2, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Positive: "fraud", Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
-		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "degree", Rescale: true,
+		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "influence",
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
-		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
-			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "paper", CacheTopK: 9,
 		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
@@ -75,6 +73,38 @@ func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
 	want.Set("split", "0.5,0.25,0.25")
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
+	}
+}
+
+// The file of a run says everything: one that lacks a setting, or has one that is none, is of another version.
+func TestConfigOfRunIsWhole(t *testing.T) {
+	for name, cfg := range map[string]Config{"full batch": Default(), "sampled": sampledBy()} {
+		data, err := FormatConfig(&cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Dir(t.TempDir())
+		read := func(data string) error {
+			if err := os.WriteFile(d.Config(), []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := Default()
+			return d.ReadConfig(&got)
+		}
+		if err := read(string(data)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		lines := strings.SplitAfter(string(data), "\n")
+		for i, line := range lines[1 : len(lines)-1] {
+			key, _, _ := strings.Cut(line, ":")
+			err := read(strings.Join(slices.Delete(slices.Clone(lines), i+1, i+2), ""))
+			if key != "batch-size" && (term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "no key "+key+": ")) {
+				t.Errorf("%s without %s: %v", name, key, err)
+			}
+		}
+		if err := read(string(data) + "no-such: false\n"); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), `no option "no-such"`) {
+			t.Errorf("%s with a key of another version: %v", name, err)
+		}
 	}
 }
 

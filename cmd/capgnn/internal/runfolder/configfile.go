@@ -26,7 +26,12 @@ const (
 
 // ReadConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
 // null keep what cfg has.
-func ReadConfig(path string, cfg *Config) error {
+func ReadConfig(path string, cfg *Config) error { return readConfig(path, cfg, ParseConfig) }
+
+// ReadConfig reads the settings of the run in a folder, whose file has a key for each of them.
+func (d Dir) ReadConfig(cfg *Config) error { return readConfig(d.Config(), cfg, parseWhole) }
+
+func readConfig(path string, cfg *Config, parse func([]byte, *Config) error) error {
 	f, err := regular.Open(path)
 	if err != nil {
 		return term.Usagef("read config: %w", err)
@@ -39,7 +44,7 @@ func ReadConfig(path string, cfg *Config) error {
 	case len(data) > maxConfigBytes:
 		return term.Usagef("read config %s: larger than %d bytes: not a config file", path, maxConfigBytes)
 	}
-	if err := ParseConfig(data, cfg); err != nil {
+	if err := parse(data, cfg); err != nil {
 		return term.Usagef("read config %s: %w", path, err)
 	}
 	return nil
@@ -47,14 +52,35 @@ func ReadConfig(path string, cfg *Config) error {
 
 // ParseConfig is ReadConfig for the content of a file.
 func ParseConfig(data []byte, cfg *Config) error {
+	_, err := parseConfig(data, cfg)
+	return err
+}
+
+// parseWhole is ParseConfig for a file that has to say everything of a run.
+func parseWhole(data []byte, cfg *Config) error {
+	said, err := parseConfig(data, cfg)
+	if err != nil {
+		return err
+	}
+	for _, o := range Options {
+		if o.Says(cfg) && !said[o.Name] {
+			return fmt.Errorf("no key %s: another version of capgnn made the run: train it again", o.Name)
+		}
+	}
+	return nil
+}
+
+// parseConfig is ParseConfig; it returns the names of the options that the file gives.
+func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 	nested := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("- "))
 	if len(data) > maxConfigBytes || nested > maxConfigNesting {
-		return fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)
+		return nil, fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)
 	}
 	var entries map[string]any
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
-		return errors.New(yaml.FormatError(err, false, false))
+		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
+	said = map[string]bool{}
 	for _, o := range Options {
 		value, ok := entries[o.Name]
 		if !ok {
@@ -66,17 +92,18 @@ func ParseConfig(data []byte, cfg *Config) error {
 		}
 		text, err := scalarText(value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.Name, err)
+			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
 		if err := o.Set(cfg, text); err != nil {
-			return err
+			return nil, err
 		}
+		said[o.Name] = true
 	}
 	if len(entries) > 0 {
 		unknown := slices.Sorted(maps.Keys(entries))
-		return fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], optionNames()))
+		return nil, fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], optionNames()))
 	}
-	return nil
+	return said, nil
 }
 
 // scalarText returns a YAML scalar in the syntax of the flags.

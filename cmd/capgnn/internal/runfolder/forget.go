@@ -3,7 +3,6 @@ package runfolder
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // PartitionOptions are the options of train that decide how a graph is cut, and for what model.
@@ -25,7 +24,7 @@ func Forget(cfg *Config, given []string) {
 	if changed("devices", "parts", "partitioner", "plan", isolated) && !changed(machinesOption) {
 		cfg.Set(machinesOption, "")
 	}
-	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
+	if changed(PartitionOptions...) || changed("plan") {
 		cfg.Set("cache-slots", "")
 		cfg.CacheLayers = layersOpen
 	}
@@ -63,15 +62,4 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 			c.Set(name, fmt.Sprint(defaults.valueOf(name)))
 		}
 	}
-}
-
-// SavingOptions are the options that change what is exchanged, and what memory is left.
-func SavingOptions() []string {
-	var out []string
-	for _, o := range Options {
-		if strings.HasPrefix(o.Name, "no-") {
-			out = append(out, o.Name)
-		}
-	}
-	return out
 }

@@ -23,8 +23,6 @@ func TestForget(t *testing.T) {
 		"max-prune":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
 		"plan":        func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
 		"staleness":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
-		"no-sparse":   func(c *Config) { c.Set("cache-slots", "") },
-		"rescale":     func(*Config) {},
 	} {
 		got, want := full(), full()
 		Forget(&got, []string{flag})

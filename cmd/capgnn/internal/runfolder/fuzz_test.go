@@ -126,7 +126,7 @@ func FuzzNames(f *testing.F) {
 			}
 			return
 		}
-		if err := d.WriteNames(n); err != nil {
+		if err := d.WriteNames(&n); err != nil {
 			t.Fatal(err)
 		}
 		if back, err := d.ReadNames(); err != nil || !reflect.DeepEqual(back, n) {

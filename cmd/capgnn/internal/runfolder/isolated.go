@@ -17,9 +17,6 @@ import (
 // isolated is the option that has parts train without rows of each other.
 const isolated = "isolated"
 
-// noFoldScale gives each edge a weight, in place of scales of rows.
-const noFoldScale = "no-fold-scale"
-
 // isolatedUsage is the help of --isolated.
 const isolatedUsage = "parts exchange gradients and no rows. Each part trains on two chunks of the graph: its own, and another one that changes. `KEY=VALUE,...`, or nothing for all defaults: " +
 	"chunks=N (number of chunks; default: --parts), phases=M (M parts train at a time, and then the optimiser makes a step; default: all parts), targets=base (training vertices of a part's own chunk) or both (of its two chunks), " +
@@ -105,7 +102,7 @@ func (i *Isolated) set(key, value string) error {
 }
 
 // exchanged are the options of rows that parts exchange, and of edges that they leave out, which isolated parts do not have.
-var exchanged = slices.DeleteFunc(append([]string{"max-prune", "prune", "prune-score", "rescale"}, CacheOptions...),
+var exchanged = slices.DeleteFunc(append([]string{"max-prune", "prune", "prune-score"}, CacheOptions...),
 	func(name string) bool { return name == "peer" })
 
 // RefuseExchange refuses options that isolated parts do not have: those that are not at their default, and those that flags have given, whatever their value.
@@ -121,12 +118,6 @@ func (c *Config) RefuseExchange(given []string) error {
 	if other := c.ofOtherSamples(given); c.Sampled() && other != nil {
 		bad = append(bad, fmt.Sprintf("drop %s: isolated parts have their own training vertices as roots and fetch no rows; they are not planned for machines with --%s",
 			strings.Join(other, " "), batchSize))
-	}
-	if c.Savings.NoFoldScale || slices.Contains(given, noFoldScale) {
-		bad = append(bad, fmt.Sprintf("drop --%s: isolated parts scale rows and have no weights of edges", noFoldScale))
-	}
-	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers && !c.Sampled() {
-		bad = append(bad, fmt.Sprintf("drop --no-precompute, or say --%s=layers=all: the first layer of isolated parts keeps all edges, and is aggregated once", isolated))
 	}
 	if bad == nil {
 		return nil

@@ -20,7 +20,7 @@ func TestIsolatedSaysWhatIsWrong(t *testing.T) {
 	}
 	for name, more := range map[string]map[string]string{
 		"--cache none": {"cache": "none"}, "--staleness 2": {"staleness": "2"}, "--sampling hopgnn": {"batch-size": "9", "sampling": "hopgnn"}, "--row-cache 5%": {"batch-size": "9", "row-cache": "5%"},
-		"--prune 0.1": {"prune": "0.1"}, "--no-precompute": {"no-precompute": "true"}, "--halo-dtype int8": {"halo-dtype": "int8"}, "--parts 3": {"parts": "3"},
+		"--prune 0.1": {"prune": "0.1"}, "--halo-dtype int8": {"halo-dtype": "int8"}, "--parts 3": {"parts": "3"},
 		"weighs edges": {"model": "gat", "isolated": "correction=longrun"}, "--storage fp32": {"storage": "bf16", "isolated": "correction=node"},
 	} {
 		c := Default()

@@ -2,9 +2,7 @@ package runfolder
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -19,10 +17,10 @@ type DataNames struct {
 	Columns  []string `json:"columns"`  // of the features; null: only their numbers are known
 	Classes  []string `json:"classes"`  // null: only their numbers are known
 	Weighted bool     `json:"weighted"` // edges have weights, which the run did not leave out
-	// Symmetric says that every edge is there in both directions; null: an older version made the run.
-	Symmetric *bool `json:"symmetric"`
-	// Standardized is Dataset.Standardised; null: an older version made the run.
-	Standardized *string `json:"standardized"`
+	// Symmetric says that every edge is there in both directions.
+	Symmetric bool `json:"symmetric"`
+	// Standardized is Dataset.Standardised.
+	Standardized string `json:"standardized"`
 }
 
 // maxNamesBytes bounds names.json, which has as many names as features have columns.
@@ -37,18 +35,14 @@ func (d Dir) WriteNames(n *DataNames) error {
 	return term.WriteFile(d.names(), append(data, '\n'))
 }
 
-// ReadNames returns what WriteNames kept; nil: an older version made the run.
-func (d Dir) ReadNames() (*DataNames, error) {
+// ReadNames returns what WriteNames kept.
+func (d Dir) ReadNames() (n DataNames, err error) {
 	text, err := regular.ReadFile(d.names(), maxNamesBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, term.Usagef("read names: %w", err)
+		return n, term.Usagef("read names: %w", err)
 	}
-	n := new(DataNames)
-	if err := json.Unmarshal(text, n); err != nil {
-		return nil, term.Usagef("read names %s: %w", d.names(), err)
+	if err := json.Unmarshal(text, &n); err != nil {
+		return n, term.Usagef("read names %s: %w", d.names(), err)
 	}
 	n.Columns, n.Classes = dataset.Composed(n.Columns), dataset.Composed(n.Classes)
 	return n, nil
@@ -62,30 +56,13 @@ func Beside(weights string) Dir {
 	return ""
 }
 
-// KeptNames returns what the run keeps of its data set; whole: all of it. Finished runs of older versions know their
-// classes alone.
-func (d Dir) KeptNames() (n DataNames, whole bool, err error) {
-	kept, err := d.ReadNames()
-	if kept != nil {
-		return *kept, true, nil
-	}
-	if err != nil {
-		return n, false, err
-	}
-	r, err := d.ReadResult()
-	if r != nil {
-		n.Classes = dataset.Composed(r.Classes)
-	}
-	return n, false, err
-}
-
 // TrainedOn reports whether the run, if the folder holds one, is on the data set at path.
 func (d Dir) TrainedOn(path string) (bool, error) {
 	if !d.HoldsRun() {
 		return false, nil
 	}
 	cfg := Default()
-	err := ReadConfig(d.Config(), &cfg)
+	err := d.ReadConfig(&cfg)
 	return path != "" && cfg.DatasetPath == path, err
 }
 
@@ -96,7 +73,7 @@ func (d Dir) NoteFeatures(c *Config) (string, error) {
 		return "", nil
 	}
 	was := Default()
-	if err := ReadConfig(d.Config(), &was); err != nil {
+	if err := d.ReadConfig(&was); err != nil {
 		return "", err
 	}
 	said := func(c *Config) string {
@@ -119,21 +96,20 @@ func (d Dir) NoteFeatures(c *Config) (string, error) {
 
 // NoteScale says where the features of a run, which kept was and with of them, and those of a data set may be of
 // different scales; "": they are of one, or it is not known. Those of a run on the same data set are what they were.
-func NoteScale(run string, was *string, with *dataset.Scaling, data string, is *string, by *dataset.Scaling, same bool) string {
+func NoteScale(run, was string, with *dataset.Scaling, data, is string, by *dataset.Scaling, same bool) string {
 	switch {
-	case is == nil || was == nil:
-	case *was == dataset.StandardizeTrain && with == nil && !same:
+	case was == dataset.StandardizeTrain && with == nil && !same:
 		return fmt.Sprintf("the features of %s were standardised when their store was written, which has no mean and deviation: "+
 			"those of %s may be of another scale. "+
 			"Import with --standardize none and train with --standardize train: such a run keeps both", run, data)
-	case *is != *was:
+	case is != was:
 		said := func(how string) string {
 			if how == "" {
 				return "as stored"
 			}
 			return "standardised (" + how + ")"
 		}
-		return fmt.Sprintf("the features of %s are %s, and those of %s %s: they may be of another scale", run, said(*was), data, said(*is))
+		return fmt.Sprintf("the features of %s are %s, and those of %s %s: they may be of another scale", run, said(was), data, said(is))
 	case with != nil && by != nil && !reflect.DeepEqual(with, by):
 		return fmt.Sprintf("the features of %s were standardised with another mean and deviation than those of %s: they may be of another scale", run, data)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -21,8 +20,6 @@ type Option struct {
 	FileOnly    bool              // no flag: written by a run for its repetition
 	alone       bool              // the flag may stand without a value, which means true
 	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
-	quiet       bool              // files of runs that leave it at before do not have it
-	before      any               // the value that says what was so before the option came; nil: it decides at every value
 }
 
 // metricOption says what is scored, positiveOption of which class, bestByOption what of validation chooses the best weights.
@@ -50,7 +47,6 @@ const (
 	groupUnequal  = "Unequal devices, and edges left out"
 	groupMemory   = "Memory and arithmetic"
 	GroupExchange = "Rows of other parts"
-	groupSavings  = "Savings that can be switched off"
 	GroupRun      = "Run folder"
 )
 
@@ -73,63 +69,62 @@ var Options = []Option{
 	{Name: "edges", Group: GroupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *Config) any { return &c.Edges }},
 	{Name: "standardize", Group: GroupData, usage: "`HOW` features are scaled: train (columns are centred and scaled by the training rows), rows (each row is divided by the sum of its absolute values) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
-	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }, before: false, quiet: true},
+	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }},
 	{Name: "split", Group: GroupData, usage: SplitUsage + " (default: 0.7,0.2,0.1, or split 0)", field: func(c *Config) any { return readBy(&c.Split, ParseSplit) }},
-	{Name: allowOverlap, Group: GroupData, usage: AllowOverlapUsage, field: func(c *Config) any { return &c.AllowOverlap }, before: false, quiet: true},
+	{Name: allowOverlap, Group: GroupData, usage: AllowOverlapUsage, field: func(c *Config) any { return &c.AllowOverlap }},
 	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them for sage and gin, and for other models adds one to each vertex that has none", field: func(c *Config) any { return &c.SelfLoops }},
 	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin, gat, gatv2, sgc, appnp or gcnii", field: func(c *Config) any { return &c.Model }},
 	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions; of propagations of sgc and appnp", field: func(c *Config) any { return &c.Layers }},
 	{Name: "hidden", Group: GroupModel, usage: "total `WIDTH` of each hidden layer; sgc has none", field: func(c *Config) any { return &c.Hidden }},
 	{Name: "heads", Group: GroupModel, usage: "number `N` of attention heads (gat, gatv2)", field: func(c *Config) any { return &c.Heads }},
-	{Name: teleport, Group: GroupModel, usage: "`SHARE` of a vertex's own first representation in what each layer sums, 0 to 1: α of appnp and gcnii", field: func(c *Config) any { return &c.Teleport }, before: 0.1, quiet: true},
-	{Name: "theta", Group: GroupModel, usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight with the identity", field: func(c *Config) any { return &c.Theta }, before: 0.5, quiet: true},
-	{Name: normOption, Group: GroupModel, usage: normUsage, field: func(c *Config) any { return &c.Norm }, before: "", quiet: true},
-	{Name: residualOption, Group: GroupModel, usage: residualUsage, field: func(c *Config) any { return &c.Residual }, before: false, quiet: true},
-	{Name: jkOption, Group: GroupModel, usage: jkUsage, field: func(c *Config) any { return &c.JK }, before: jkNone, quiet: true},
-	{Name: activationOption, Group: GroupModel, usage: activationUsage, field: func(c *Config) any { return &c.Activation }, before: "", quiet: true},
+	{Name: teleport, Group: GroupModel, usage: "`SHARE` of a vertex's own first representation in what each layer sums, 0 to 1: α of appnp and gcnii", field: func(c *Config) any { return &c.Teleport }},
+	{Name: "theta", Group: GroupModel, usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight with the identity", field: func(c *Config) any { return &c.Theta }},
+	{Name: normOption, Group: GroupModel, usage: normUsage, field: func(c *Config) any { return &c.Norm }},
+	{Name: residualOption, Group: GroupModel, usage: residualUsage, field: func(c *Config) any { return &c.Residual }},
+	{Name: jkOption, Group: GroupModel, usage: jkUsage, field: func(c *Config) any { return &c.JK }},
+	{Name: activationOption, Group: GroupModel, usage: activationUsage, field: func(c *Config) any { return &c.Activation }},
 	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation; also a feature with --drop-features, and always in appnp and gcnii; sgc drops nothing", field: func(c *Config) any { return &c.Dropout }},
-	{Name: dropFeaturesOption, Group: GroupModel, usage: dropFeaturesUsage, field: func(c *Config) any { return &c.DropFeatures }, before: false, quiet: true},
+	{Name: dropFeaturesOption, Group: GroupModel, usage: dropFeaturesUsage, field: func(c *Config) any { return &c.DropFeatures }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size the default is 30", field: func(c *Config) any { return &c.Epochs }},
-	{Name: begunEpochs, field: func(c *Config) any { return &c.BegunEpochs }, FileOnly: true, before: 0, quiet: true},
+	{Name: begunEpochs, field: func(c *Config) any { return &c.BegunEpochs }, FileOnly: true},
 	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
-	{Name: scheduleOption, Group: GroupTraining, usage: scheduleUsage, field: func(c *Config) any { return readBy(&c.Schedule, parseSchedule) }, before: "", quiet: true},
+	{Name: scheduleOption, Group: GroupTraining, usage: scheduleUsage, field: func(c *Config) any { return readBy(&c.Schedule, parseSchedule) }},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
 	{Name: weightDecayOption, Group: GroupTraining, usage: weightDecayUsage, field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
-	{Name: classWeights, Group: GroupTraining, usage: "weights of classes in the loss: balanced (the same total weight for each class), a list such as 1,2.5,1, or a `FILE` with one weight per line", field: func(c *Config) any { return readBy(&c.ClassWeights, parseClassWeights) }, before: "", quiet: true},
-	{Name: labelSmoothing, Group: GroupTraining, usage: "`SHARE` of each vertex's target that is spread over all classes, 0 to below 1", field: func(c *Config) any { return &c.LabelSmoothing }, before: 0.0, quiet: true},
-	{Name: clipNorm, Group: GroupTraining, usage: "largest `NORM` of the gradient: a larger gradient is scaled down to it before the step; 0 = no limit", field: func(c *Config) any { return &c.ClipNorm }, before: 0.0, quiet: true},
+	{Name: classWeights, Group: GroupTraining, usage: "weights of classes in the loss: balanced (the same total weight for each class), a list such as 1,2.5,1, or a `FILE` with one weight per line", field: func(c *Config) any { return readBy(&c.ClassWeights, parseClassWeights) }},
+	{Name: labelSmoothing, Group: GroupTraining, usage: "`SHARE` of each vertex's target that is spread over all classes, 0 to below 1", field: func(c *Config) any { return &c.LabelSmoothing }},
+	{Name: clipNorm, Group: GroupTraining, usage: "largest `NORM` of the gradient: a larger gradient is scaled down to it before the step; 0 = no limit", field: func(c *Config) any { return &c.ClipNorm }},
 	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
 	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs; with --batch-size the default is 1; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without better weights, see --best-by; 0 = never", field: func(c *Config) any { return &c.Patience }},
-	{Name: metricOption, Group: GroupTraining, usage: "`SCORE` of train, validation and test: accuracy (one label per vertex), micro-f1 (several), macro-f1, roc-auc or average-precision (two classes, or several labels per vertex); auto = accuracy or micro-f1", field: func(c *Config) any { return &c.Metric }, before: string(learn.Auto), quiet: true},
-	{Name: positiveOption, Group: GroupTraining, usage: "the positive `CLASS` of roc-auc and average-precision over two classes, by its name or number (default: class 1)", field: func(c *Config) any { return &c.Positive }, before: "", quiet: true},
-	{Name: bestByOption, Group: GroupTraining, usage: "choose the best weights, and stop by --patience, by `WHAT` of validation: metric (the highest score of --metric) or loss (the least loss)", field: func(c *Config) any { return &c.BestBy }, before: bestByMetric, quiet: true},
+	{Name: metricOption, Group: GroupTraining, usage: "`SCORE` of train, validation and test: accuracy (one label per vertex), micro-f1 (several), macro-f1, roc-auc or average-precision (two classes, or several labels per vertex); auto = accuracy or micro-f1", field: func(c *Config) any { return &c.Metric }},
+	{Name: positiveOption, Group: GroupTraining, usage: "the positive `CLASS` of roc-auc and average-precision over two classes, by its name or number (default: class 1)", field: func(c *Config) any { return &c.Positive }},
+	{Name: bestByOption, Group: GroupTraining, usage: "choose the best weights, and stop by --patience, by `WHAT` of validation: metric (the highest score of --metric) or loss (the least loss)", field: func(c *Config) any { return &c.BestBy }},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
 	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour; with --sampler ladies how many vertices a layer draws (default: 15,10,5,5,...; the last one is all where features are summed once before training: not with gat, gatv2, appnp or gcnii, with --drop-features, or with sparse features; with --sampler ladies --batch-size in place of these numbers)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
-	{Name: sampler, Group: GroupSampling, usage: "`HOW` neighbours are sampled: neighbor (each vertex draws some of its own) or ladies (each layer draws vertices for all that it computes, by importance; not with gat, gatv2 or --isolated)", Sampled: true, field: func(c *Config) any { return &c.Sampler }, before: SamplerNeighbor, quiet: true},
-	{Name: evalFanout, Group: GroupSampling, usage: "estimate scores: fan-outs (`LIST`) of evaluation, written as for --fanout (default: all neighbours, scores are exact)", Sampled: true, field: func(c *Config) any { return readBy(&c.EvalFanout, parseFanout) }, before: "", quiet: true},
+	{Name: sampler, Group: GroupSampling, usage: "`HOW` neighbours are sampled: neighbor (each vertex draws some of its own) or ladies (each layer draws vertices for all that it computes, by importance; not with gat, gatv2 or --isolated)", Sampled: true, field: func(c *Config) any { return &c.Sampler }},
+	{Name: evalFanout, Group: GroupSampling, usage: "estimate scores: fan-outs (`LIST`) of evaluation, written as for --fanout (default: all neighbours, scores are exact)", Sampled: true, field: func(c *Config) any { return readBy(&c.EvalFanout, parseFanout) }},
 	{Name: sampling, Group: GroupSampling, usage: samplingUsage, Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
 	{Name: rowCache, Group: GroupSampling, usage: "`SIZE` of each part's cache for rows of other parts, in host memory: rows (20000), a share of those that an epoch reads (15%), memory (2GiB), or auto = half of what memory leaves, with rapidgnn 15%", Sampled: true, field: func(c *Config) any { return readBy(&c.RowCache, parseRowCache) }},
 	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},
 	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
 	{Name: "objective", Group: GroupParts, usage: "`WHAT` multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *Config) any { return &c.Objective }},
-	{Name: machinesOption, Group: GroupParts, usage: "cut the graph for machines first, then each machine's share: `LIST` of how many parts each has, such as 4,4, or how many machines there are (default: the hosts of the ranks)", before: "", field: func(c *Config) any { return readBy(&c.Machines, parseMachines) }},
-	{Name: NetOption, Group: GroupParts, usage: "`RATE` of the network between machines, for forecasts: RATE or RATE,LATENCY such as 10Gbit/s or 1Gbit/s,100us, or the file that `capgnn profile --cluster` wrote (default: forecasts count no time for the network)", before: "", field: func(c *Config) any { return readBy(&c.Net, parseNet) }},
+	{Name: machinesOption, Group: GroupParts, usage: "cut the graph for machines first, then each machine's share: `LIST` of how many parts each has, such as 4,4, or how many machines there are (default: the hosts of the ranks)", field: func(c *Config) any { return readBy(&c.Machines, parseMachines) }},
+	{Name: NetOption, Group: GroupParts, usage: "`RATE` of the network between machines, for forecasts: RATE or RATE,LATENCY such as 10Gbit/s or 1Gbit/s,100us, or the file that `capgnn profile --cluster` wrote (default: forecasts count no time for the network)", field: func(c *Config) any { return readBy(&c.Net, parseNet) }},
 	{Name: "balance", Group: GroupParts, usage: "largest `RATIO` of a part's inner vertices to its share", field: func(c *Config) any { return &c.Balance }},
 	{Name: "balance-by", Group: GroupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; of partition with --parts alone vertices; for unequal devices what takes their time)", field: func(c *Config) any { return &c.BalanceBy }},
 	{Name: "cost", Group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *Config) any { return &c.Cost }},
 	{Name: "no-move", Group: groupUnequal, usage: "leave inner vertices where the partitioner put them", field: func(c *Config) any { return &c.NoMove }},
 	{Name: "max-prune", Group: groupUnequal, usage: "largest `SHARE` of the cut edges that may be left out of training to balance the devices' load; 0 = none", field: func(c *Config) any { return &c.MaxPrune }},
 	{Name: "prune", Group: groupUnequal, usage: "`SHARE` of each part's cut edges that is left out of training, so that less is exchanged", field: func(c *Config) any { return &c.Prune }},
-	{Name: "prune-score", Group: groupUnequal, usage: "`WHICH` halo replicas go first: those of least weight in what is summed, influence (Eq. 16), degree, or random", field: func(c *Config) any { return &c.PruneScore }},
-	{Name: "rescale", Group: groupUnequal, usage: "multiply a row's sum over neighbours by n/k, where pruning leaves k of its n edges", field: func(c *Config) any { return &c.Rescale }},
+	{Name: "prune-score", Group: groupUnequal, usage: "`WHICH` halo replicas go first: those of least weight in what is summed, or influence (Eq. 16)", field: func(c *Config) any { return &c.PruneScore }},
 	{Name: "alpha", Group: groupUnequal, usage: "`WEIGHT` of sparse against dense work in the cost model (Eq. 14)", field: func(c *Config) any { return &c.Alpha }},
 	{Name: "plan", Group: GroupParts, usage: "take the parts from `FILE`, made by `capgnn partition --out`", field: func(c *Config) any { return &c.Plan }},
 	{Name: "profile", Group: groupUnequal, usage: "profile `FILE` of the devices (default: the cached one, else a brief measurement)", field: func(c *Config) any { return &c.Profile }},
-	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
+	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none or community; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16. Sums are fp32 with both. With bf16, a GPU that has cuBLAS also rounds the operands of dense products to bf16", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper (Algorithm 1 as printed) or none", field: func(c *Config) any { return &c.Cache }},
@@ -144,7 +139,7 @@ var Options = []Option{
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
 	{Name: HaloDtype, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
-	{Name: isolated, Group: GroupExchange, usage: isolatedUsage, field: func(c *Config) any { return readBy(&c.Isolated, parseIsolated) }, before: "", alone: true},
+	{Name: isolated, Group: GroupExchange, usage: isolatedUsage, field: func(c *Config) any { return readBy(&c.Isolated, parseIsolated) }, alone: true},
 	{Name: "cache-slots", field: func(c *Config) any { return readBy(&c.CacheSlots, parseSlots) }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
 	{Name: "cache-links", field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }, FileOnly: true},
@@ -152,13 +147,6 @@ var Options = []Option{
 	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
 	{Name: "targets", field: func(c *Config) any { return &c.Targets }, FileOnly: true},
 	{Name: "checkpoint-every", Group: GroupTraining, usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
-	{Name: "no-precompute", Group: groupSavings, usage: "aggregate the input features every epoch", field: func(c *Config) any { return &c.Savings.NoPrecompute }},
-	{Name: "no-transform-first", Group: groupSavings, usage: "always aggregate before transforming", field: func(c *Config) any { return &c.Savings.NoTransformFirst }},
-	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense; those that are dropped stay sparse", field: func(c *Config) any { return &c.Savings.NoSparse }},
-	{Name: "no-needed-rows", Group: groupSavings, usage: "compute every row of every layer", field: func(c *Config) any { return &c.Savings.NoNeededRows }},
-	{Name: noFoldScale, Group: groupSavings, usage: "one weight per edge in place of row scales", field: func(c *Config) any { return &c.Savings.NoFoldScale }},
-	{Name: "no-fuse", Group: groupSavings, usage: "LayerNorm, ReLU and dropout as separate passes", field: func(c *Config) any { return &c.Savings.NoFuse }},
-	{Name: "no-reuse", Group: groupSavings, usage: "allocate activations anew in every epoch", field: func(c *Config) any { return &c.Savings.NoReuse }},
 	{Name: "data-sha256", field: func(c *Config) any { return &c.DataSHA256 }, FileOnly: true},
 }
 
@@ -234,44 +222,31 @@ func (o Option) Value(c *Config) any {
 	panic("capgnn: option " + o.Name + " has a field of an unknown type")
 }
 
-// Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing, nor does --isolated of one whose parts are not. As files of such runs do
-// not have them, nor do what they are identified by.
-func (o Option) Says(c *Config) bool {
-	switch o.Name {
-	case isolated:
-		return c.Isolated.Value != nil
-	case NetOption:
-		return c.Net.String() != ""
-	}
-	if o.quiet && o.Value(c) == o.before {
-		return false
-	}
-	return !o.Sampled || c.Sampled()
-}
+// Says reports whether the option says something of a run: those of sampled training say nothing of a full-batch run, whose file does not have them.
+func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
 
-// Identity returns what of the option's value decides the bits of a run, and whether anything does. Options that came later are left out where they say what was
-// so before, so that older runs are resumed.
+// Identity returns what of the option's value decides the bits of a run, and whether anything does.
 func (o Option) Identity(c *Config) (value any, decides bool) {
 	value = o.Value(c)
 	switch {
-	case !o.Says(c), o.before != nil && value == o.before, o.Name == normOption && value == normLayer, o.Name == activationOption && value == activationReLU, (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
+	case !o.Says(c):
 		return nil, false
 	case o.Name == rowCache, o.Name == merged, o.Name == NetOption: // changes no bit; is in checkpoints; is in the plan's key
 		return nil, false
-	case o.Name == gpuCache && c.Sampled(): // changes no bit there; always was in identities
-		return jaca.Size{}.String(), true
+	case o.Name == gpuCache && c.Sampled(): // changes no bit there
+		return nil, false
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true
 	}
 	return value, true
 }
 
-// KeyOf returns the values of some options for the key of a plan. Options that came later are left out where they say what was so before, so that older plans are found.
+// KeyOf returns the values of some options for the key of a plan.
 func KeyOf(c *Config, names []string) []any {
 	var out []any
 	for _, o := range Options {
-		if value := o.Value(c); slices.Contains(names, o.Name) && (o.before == nil || value != o.before) {
-			out = append(out, value)
+		if slices.Contains(names, o.Name) {
+			out = append(out, o.Value(c))
 		}
 	}
 	return out

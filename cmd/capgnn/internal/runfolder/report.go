@@ -20,7 +20,7 @@ func (d Dir) Describe() (report.Run, error) {
 		return report.Run{}, term.Usagef("report: %s holds no run: %s", d, d.NoRun())
 	}
 	cfg := Default()
-	if err := ReadConfig(d.Config(), &cfg); err != nil {
+	if err := d.ReadConfig(&cfg); err != nil {
 		return report.Run{}, err
 	}
 	run := report.Run{Name: string(d), Planned: cfg.Epochs, Settings: settingsOf(&cfg)}
@@ -64,7 +64,7 @@ func settingsOf(cfg *Config) []report.Setting {
 	}
 	var settings []report.Setting
 	for _, o := range Options {
-		if o.Says(cfg) || o.quiet { // runs are compared by all of them
+		if o.Says(cfg) {
 			settings = append(settings, report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly})
 		}
 	}

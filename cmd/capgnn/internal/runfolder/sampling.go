@@ -76,7 +76,7 @@ func (c *Config) SettleFanout(sparse bool) {
 	if !c.Sampled() || c.Fanout.Value != nil {
 		return
 	}
-	drawn := sparse && !c.Savings.NoSparse || c.Savings.NoPrecompute
+	drawn := sparse
 	if i := c.Isolated.Value; i != nil && i.AllLayers { // sums of features would be of the whole graph
 		drawn = true
 	}
@@ -116,7 +116,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", noFoldScale, "no-reuse"},
+var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score"},
 	slices.DeleteFunc(slices.Clone(CacheOptions), func(name string) bool { return name == gpuCache })...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.

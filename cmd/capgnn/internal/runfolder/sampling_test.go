@@ -134,8 +134,8 @@ func TestGPUCacheOfSampledRuns(t *testing.T) {
 		t.Errorf("15%% is %v, the default %v", few.ResidentSize(), none.ResidentSize())
 	}
 	for _, c := range []*Config{&few, &none} {
-		if value, decides := o.Identity(c); value != "auto" || !decides {
-			t.Errorf("%s is %v in the identity: %t", c.GPUCache, value, decides)
+		if _, decides := o.Identity(c); decides {
+			t.Errorf("%s decides what a run is", c.GPUCache)
 		}
 	}
 	few.Set("batch-size", "0")
@@ -144,15 +144,15 @@ func TestGPUCacheOfSampledRuns(t *testing.T) {
 	}
 }
 
-// Identity has what decides bits alone, and of the order of the batch, the only place that there was, what older runs have.
+// Identity has what decides bits alone.
 func TestIdentityOfSampling(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"default", "roots=global,place=home"},
 		{"default,prefetch=9", "roots=global,place=home"},
 		{"default,roots=local", "roots=local,place=home"},
-		{"default,place=batch", "default,roots=global,place=batch,fetch=demand,prefetch=3"},
-		{"distdgl", "distdgl,roots=local,place=batch,fetch=demand,prefetch=3"},
-		{"rapidgnn,pull=off", "rapidgnn,roots=local,place=batch,fetch=demand,prefetch=3"},
+		{"default,place=batch", "roots=global,place=batch"},
+		{"distdgl", "roots=local,place=batch"},
+		{"rapidgnn,pull=off", "roots=local,place=batch"},
 		{"default,fetch=massive,delta=5", "roots=global,place=home"},
 		{"hopgnn", "roots=global,place=hop,merge=on"},
 		{"hopgnn,gather=off,fetch=planned", "roots=global,place=hop,merge=on"},
@@ -217,8 +217,7 @@ func TestSettleFanout(t *testing.T) {
 	}{
 		{"15,10,all", false, nil},
 		{"15,10,5", true, nil},
-		{"15,10,all", true, []string{"no-sparse", "true"}},
-		{"15,10,5", false, []string{"no-precompute", "true"}},
+		{"15,10,5", false, []string{"drop-features", "true"}},
 		{"15,10,5", false, []string{"model", "gat"}},
 		{"all", false, []string{"layers", "1"}},
 		{"15,all", false, []string{"layers", "2"}},

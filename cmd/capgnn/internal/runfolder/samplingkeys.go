@@ -279,11 +279,8 @@ func (s Sampling) values(which func(samplingKey) bool) string {
 	return strings.Join(items, ",")
 }
 
-// Identity is what of the settings decides the bits of a run. In the order of the batch it is what it was before there were other places.
+// Identity is what of the settings decides the bits of a run.
 func (s Sampling) Identity() string {
-	if s.Place == minibatch.Batch {
-		return fmt.Sprintf("%s,roots=%s,place=batch,fetch=demand,prefetch=%d", s.Name, samplingKeys[0].get(&s), s.Prefetch)
-	}
 	return s.values(func(k samplingKey) bool { return k.name == "roots" || k.name == "place" || k.name == "merge" })
 }
 

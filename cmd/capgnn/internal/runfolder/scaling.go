@@ -18,7 +18,7 @@ func (d Dir) WriteScaling(s *dataset.Scaling) error {
 	return npy.WriteArchiveFile(d.scaling(), []npy.Entry{{Key: "mean", Data: s.Mean}, {Key: "deviation", Data: s.Deviation}}, npy.Archiving{})
 }
 
-// ReadScaling returns what WriteScaling kept; nil: the features were not standardised, or an older version made the run.
+// ReadScaling returns what WriteScaling kept; nil: the features were not standardised.
 func (d Dir) ReadScaling() (*dataset.Scaling, error) {
 	z, err := npy.OpenArchive(d.scaling())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -108,7 +108,7 @@ func (d SeedsDir) Read() (*Seeds, *Config, error) {
 		err = json.Unmarshal(data, s)
 	}
 	if err == nil {
-		err = ParseConfig([]byte(s.Config), &cfg)
+		err = parseWhole([]byte(s.Config), &cfg)
 	}
 	if err == nil && (len(s.Seeds) == 0 || len(s.Seeds) > mostSeeds) {
 		err = fmt.Errorf("it has %d seeds", len(s.Seeds))

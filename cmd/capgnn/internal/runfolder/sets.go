@@ -1,9 +1,7 @@
 package runfolder
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
@@ -55,12 +53,9 @@ func (s *Sets) TooLong() bool {
 	return 4*longest*len(s.Names) > maxNameBytes
 }
 
-// ReadSets returns what WriteSets kept of a run on so many vertices; nil: an older version made the run.
+// ReadSets returns what WriteSets kept of a run on so many vertices.
 func (d Dir) ReadSets(vertices int) (*Sets, error) {
 	z, err := npy.OpenArchive(d.splitFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, term.Usagef("%w", err)
 	}

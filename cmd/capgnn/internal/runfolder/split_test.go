@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 )
 
@@ -60,7 +61,7 @@ func TestSplitInConfig(t *testing.T) {
 			if err == nil {
 				err = ParseConfig(data, &got)
 			}
-			if err != nil || got.Split != want.Split || got.AllowOverlap != overlap || strings.Contains(string(data), allowOverlap) != overlap {
+			if err != nil || got.Split != want.Split || got.AllowOverlap != overlap {
 				t.Errorf("%q: got %+v, %v, from\n%s", text, got.Split, err, data)
 			}
 		}
@@ -70,7 +71,7 @@ func TestSplitInConfig(t *testing.T) {
 // Sets are read as they were written; names that would take too much room are left out.
 func TestSets(t *testing.T) {
 	d := Dir(t.TempDir())
-	if s, err := d.ReadSets(4); s != nil || err != nil {
+	if s, err := d.ReadSets(4); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("no file: %+v, %v", s, err)
 	}
 	want := &Sets{Train: []bool{true, false, false, true}, Val: []bool{false, true, false, true}, Test: make([]bool, 4), Names: []string{"", "", "", strings.Repeat("x", maxNameBytes/16+1)}}

@@ -50,7 +50,7 @@ func parseWeightDecay(text string) (w WeightDecay, err error) {
 	return w, nil
 }
 
-// value is a number, which it always was before there were groups, or a text.
+// value is a number, or a text where there are groups.
 func (w WeightDecay) value() any {
 	if w.Groups != nil {
 		return w.String()

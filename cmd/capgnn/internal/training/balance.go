@@ -131,7 +131,7 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 	}
 	c := t.Config
 	all := []any{"capgnn fitted 4", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.KeyOf(&c, runfolder.CacheOptions)}
+		c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, runfolder.KeyOf(&c, runfolder.CacheOptions)}
 	if m := c.Network(0, 0, false); m.Jumping || m.NoNorm || m.Residual { // each has operations more or less
 		all = append(all, m.Jumping, m.NoNorm, m.Residual)
 	}

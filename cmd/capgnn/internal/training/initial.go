@@ -60,7 +60,7 @@ func (t *Run) matchInitial(path string) error {
 		}
 		return nil
 	}
-	was, whole, err := from.KeptNames()
+	was, err := from.ReadNames()
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,7 @@ func (t *Run) matchInitial(path string) error {
 			t.Console.Note("note: the %s of %s stand in another order than those of %s: the weights were put into the order of these", side.of.Several, from, t.Data.Name)
 		}
 	}
-	if whole {
-		t.noteInitialEdges(from, &was)
-	}
+	t.noteInitialEdges(from, &was)
 	return t.noteInitialScale(from, &was, t.initOrder[0])
 }
 
@@ -103,11 +101,11 @@ func (t *Run) noteInitialEdges(from runfolder.Dir, was *runfolder.DataNames) {
 	if is.Weighted != was.Weighted {
 		t.Console.Note("note: the edges of %s have weights, those of %s have none: the weights of --init know other sums over neighbours%s", with, without, cure)
 	}
-	if is.Symmetric == nil || was.Symmetric == nil || *is.Symmetric == *was.Symmetric {
+	if is.Symmetric == was.Symmetric {
 		return
 	}
 	with, without, cure = data, string(from), ""
-	if *was.Symmetric {
+	if was.Symmetric {
 		with, without, cure = string(from), data, " (--edges symmetric makes one of it)"
 	}
 	t.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed%s", with, without, cure)

@@ -69,7 +69,7 @@ func (t *Run) sameNames() error {
 		return nil
 	}
 	was, err := t.Dir.ReadNames()
-	if was == nil || err != nil {
+	if err != nil {
 		return err
 	}
 	for _, names := range []struct {

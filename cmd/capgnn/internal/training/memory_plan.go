@@ -282,18 +282,6 @@ func (t *Run) checkSize(ctx context.Context) error {
 		e.Remedy += t.advice(ctx)
 		return e
 	}
-	p := t.Data.Problem
-	network := t.network()
-	features := int64(0)
-	if p.Features.Sparse() && t.Config.Savings.NoSparse && !network.DropsFeatures() && !t.Config.Sampled() {
-		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.Parts)
-	}
-	for _, d := range t.Devices {
-		if features > int64(d.Info().Budget)/4 {
-			return &term.FitError{Err: fmt.Errorf("the features as dense rows take %s, %s has %s", term.Size(gpu.Bytes(4*features)), d.Info().Name, term.Size(d.Info().Budget)),
-				Remedy: "drop --no-sparse"}
-		}
-	}
 	return nil
 }
 

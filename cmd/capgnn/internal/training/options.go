@@ -24,7 +24,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 	opt := pipeline.Options{
 		Model: model, Optimizer: t.Config.UpdateRule(model), Schedule: t.Config.Schedule.Value, Criterion: t.criterion,
 		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, Metric: t.metric(), BestByLoss: t.Config.BestByLoss(),
-		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
+		Part: make([]int32, p.Vertices()), Rank: t.rank, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}
 	if i := t.Config.Isolated.Value; i != nil {
 		what := i.Isolated
@@ -45,7 +45,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		opt.Cache.Links = t.partLinks(links)
 	}
 	if t.Plan != nil {
-		opt.Part, opt.Dropped, opt.NoRescale = t.Plan.Part, t.Plan.Dropped, !t.Config.Rescale
+		opt.Part, opt.Dropped = t.Plan.Part, t.Plan.Dropped
 	}
 	return opt
 }

@@ -58,7 +58,7 @@ func (t *Run) Arrange(ctx context.Context) error {
 		return nil
 	}
 	if t.rank == nil {
-		if t.rank, err = t.ranks(ctx, a.Order); err != nil {
+		if t.rank, err = t.ranks(ctx); err != nil {
 			return err
 		}
 		t.arranged.Seconds = max(a.Seconds, time.Since(start).Seconds())
@@ -97,7 +97,7 @@ func (t *Run) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, er
 	if diskcache.ReadJSON(path, &a) == nil && (a.Order == runfolder.OrderNone || a.Order == runfolder.OrderCommunity) {
 		return a, nil
 	}
-	rank, err := t.ranks(ctx, runfolder.OrderCommunity)
+	rank, err := t.ranks(ctx)
 	if err != nil {
 		return a, err
 	}
@@ -124,10 +124,10 @@ func (t *Run) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, er
 	return a, nil
 }
 
-// ranks returns the rank of every vertex in an order, from the cache if it is there.
-func (t *Run) ranks(ctx context.Context, order string) ([]int32, error) {
+// ranks returns the rank of every vertex in the community order, from the cache if it is there.
+func (t *Run) ranks(ctx context.Context) ([]int32, error) {
 	g := t.Data.Problem.Graph
-	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.Config.DataSHA256, order))
+	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.Config.DataSHA256, runfolder.OrderCommunity))
 	path := t.cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
 	rank, err := readRanks(path, g.Rows())
 	if err == nil {
@@ -138,15 +138,7 @@ func (t *Run) ranks(ctx context.Context, order string) ([]int32, error) {
 	}
 	bar := t.Console.Begin("order", 1, term.UnitShare, 2*time.Second)
 	defer bar.End()
-	switch order {
-	case runfolder.OrderCommunity:
-		rank, err = reorder.Community(ctx, g, devices.Cores())
-	case runfolder.OrderRCM:
-		rank, err = reorder.RCM(ctx, g)
-	default:
-		rank, err = reorder.Degree(g), nil
-	}
-	if err != nil {
+	if rank, err = reorder.Community(ctx, g, devices.Cores()); err != nil {
 		return nil, err
 	}
 	if path != "" {

@@ -26,7 +26,7 @@ func TestRanksAreCached(t *testing.T) {
 	}
 	var log bytes.Buffer
 	tr := &Run{Console: &term.Console{Out: &log, Err: &log}, Data: &datasets.Input{Problem: &learn.Problem{Graph: g}}, Config: runfolder.Default()}
-	first, err := tr.ranks(context.Background(), runfolder.OrderDegree)
+	first, err := tr.ranks(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestRanksAreCached(t *testing.T) {
 		if err := os.WriteFile(files[0], tc.file, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		got, err := tr.ranks(context.Background(), runfolder.OrderDegree)
+		got, err := tr.ranks(context.Background())
 		if err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, or not the order that was wanted", tc.name, err)
 		}

@@ -250,7 +250,7 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 // orderRows finds the order of rows that rank 0 has chosen.
 func (t *Run) orderRows(ctx context.Context) (err error) {
 	if !t.leads() && t.Config.Order != runfolder.OrderNone {
-		t.rank, err = t.ranks(ctx, t.Config.Order)
+		t.rank, err = t.ranks(ctx)
 	}
 	return err
 }

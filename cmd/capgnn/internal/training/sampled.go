@@ -57,7 +57,6 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Ladies: c.Sampler == runfolder.SamplerLadies, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, MeasureMerge: s.Measured, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
-		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
 	if i := c.Isolated.Value; i != nil {
 		opt.Isolated = &minibatch.Isolated{Isolated: i.Isolated, Of: t.Plan.Part}

@@ -1,35 +1,11 @@
 package reorder
 
 import (
-	"cmp"
-	"slices"
 	"sync/atomic"
 
 	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
-
-// Degree ranks vertices by descending degree, in and out added up, ties by id.
-//
-// Returns: the rank of every vertex, a permutation of 0 to n-1 as Split takes it. So do the other orders; all take a square
-// graph, directed or not, with or without loops, and are equal on every platform and for any number of threads.
-//
-// Why: a yardstick for the other orders. Where a vertex is a few bytes, hubs that share cache lines are a gain; a row of
-// features fills lines of its own, so only the order in which rows are computed counts, and degrees say nothing about it.
-//
-// Source: "hub sorting" in Balaji and Lucia, "When is graph reordering an optimization?", IISWC 2018.
-func Degree(g *graph.CSR) []int32 {
-	degree := g.OutDegree()
-	order := make([]graph.NodeID, g.Rows())
-	for v := range order {
-		order[v] = graph.NodeID(v)
-		degree[v] += int32(g.Indptr[v+1] - g.Indptr[v])
-	}
-	slices.SortFunc(order, func(a, b graph.NodeID) int {
-		return cmp.Or(cmp.Compare(degree[b], degree[a]), cmp.Compare(a, b))
-	})
-	return ranks(order)
-}
 
 // ranks returns the inverse of an order: the place of every vertex.
 func ranks(order []graph.NodeID) []int32 {
