@@ -117,7 +117,7 @@ func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest 
 	for _, f := range cmd.Flags {
 		name := f.Names()[0]
 		usage, isTrains := trains[name]
-		if h.all || train && slices.Contains(everyday, name) || !train && !(isTrains && usage == f.(cli.DocGenerationFlag).GetUsage()) {
+		if h.all || train && everyday(name) || !train && !(isTrains && usage == f.(cli.DocGenerationFlag).GetUsage()) {
 			flags = append(flags, f)
 		}
 	}
@@ -131,9 +131,10 @@ func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest 
 	}
 }
 
-// everyday are the flags of train that most runs need.
-var everyday = strings.Fields("dataset split model layers hidden heads norm dropout epochs lr weight-decay seed patience metric " +
-	"batch-size fanout devices parts storage halo-dtype staleness run-dir resume seeds config json quiet help")
+// everyday reports whether most runs need a flag of train.
+func everyday(name string) bool {
+	return runfolder.Everyday(name) || slices.Contains([]string{"run-dir", "resume", "seeds", "config", "json", "quiet", "help"}, name)
+}
 
 func (h helpText) app(app *cli.App) string {
 	var b strings.Builder

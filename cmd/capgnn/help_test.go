@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -81,19 +80,18 @@ func TestEverydayHelp(t *testing.T) {
 	cmd := trainCommand()
 	cmd.Flags = append(cmd.Flags, outputFlags()...)
 	brief, whole := helpText{columns: helpColumns}.command(cmd, "capgnn train"), helpText{columns: helpColumns, all: true}.command(cmd, "capgnn train")
-	if n := strings.Count(brief, "\n"); n > 80 || len(everyday) > 30 {
-		t.Errorf("%d flags in %d lines:\n%s", len(everyday), n, brief)
-	}
+	flags := 0
 	for _, f := range cmd.Flags {
 		line := "\n  --" + f.Names()[0] + " "
-		if !strings.Contains(whole, line) || strings.Contains(brief, line) != slices.Contains(everyday, f.Names()[0]) {
+		if everyday(f.Names()[0]) {
+			flags++
+		}
+		if !strings.Contains(whole, line) || strings.Contains(brief, line) != everyday(f.Names()[0]) {
 			t.Errorf("--%s is missing, or stands where it should not", f.Names()[0])
 		}
 	}
-	for _, name := range everyday {
-		if name != "help" && !strings.Contains(whole, "\n  --"+name+" ") {
-			t.Errorf("--%s is no flag", name)
-		}
+	if n := strings.Count(brief, "\n"); n > 80 || flags > 30 || flags < 20 {
+		t.Errorf("%d flags in %d lines:\n%s", flags, n, brief)
 	}
 }
 

@@ -24,10 +24,10 @@ const traceFlag = "trace"
 
 func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
-		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
+		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "`DIR` of the run (default: runs/DATASET-MODEL-TIME)"},
 		&cli.BoolFlag{Name: "overwrite", Category: runfolder.GroupRun, Usage: "let --run-dir hold files that no run has written: those with names of a run's are replaced"},
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished; more --epochs than it had make it longer"},
-		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train one run for each seed of `LIST`, such as 1-10 or 1,3,7-9, in DIR/seed-N, and report mean, standard deviation and confidence interval"},
+		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train a run for each seed of `LIST`, such as 1-10 or 1,3,7-9; they lie in DIR/seed-N; mean, standard deviation and confidence interval are reported"},
 		&cli.IntFlag{Name: traceFlag, Category: runfolder.GroupRun, Usage: "record what the queues of all devices do in epoch `N`, from 0, and write it to trace.json in the run folder, which reports draw; of several ranks rank 0 does so for its own devices", DefaultText: " "},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)

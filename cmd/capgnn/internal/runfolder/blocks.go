@@ -13,7 +13,7 @@ const normOption = "norm"
 const (
 	normLayer = "layer"
 	normNone  = "none"
-	normUsage = "`NORM` between layers: layer (LayerNorm) or none (default: layer; sgc, appnp and gcnii have none)"
+	normUsage = "`NORM` between layers: layer or none (default: layer; sgc, appnp and gcnii have none)"
 )
 
 // residualOption has layers add what they read, with its help.

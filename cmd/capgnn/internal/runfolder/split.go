@@ -14,7 +14,7 @@ import (
 // SplitUsage is the help of --split; allowOverlap takes sets of the data set that overlap, AllowOverlapUsage is its
 // help.
 const (
-	SplitUsage = "how data without a split of its own are split (`TRAIN,VAL,TEST`): shares such as 0.7,0.2,0.1; " +
+	SplitUsage = "`SHARES` of training, validation and test for data without a split; " +
 		"stratified:0.7,0.2,0.1 takes these shares of each class; " +
 		"per-class:20,500,1000 takes 20 training vertices of each class, then 500 and 1000 of all others; " +
 		"add ,seed=N to draw by N in place of --seed. For heterophilous-graphs files: the number of one of their splits"
