@@ -12,8 +12,8 @@
 // 0 done, 1 failure, 2 wrong usage or input, 3 does not fit, 4 device lost during a run, 130 interrupted.
 // Every decision that came from a measurement is written to the run's config.yaml, so that `train --config` repeats it.
 //
-// Described for users in docs/guide/devices.md (lists of devices), docs/formats/run.md (files of a run), docs/commands.md (flags,
-// generated from this package) and docs/determinism.md.
+// Described for users in docs/guide/devices.md (lists of devices), docs/formats/run.md (files of a run) and docs/determinism.md; flags by
+// `capgnn man`, which is made of them.
 //
 // # Usage
 //

@@ -36,7 +36,7 @@ var exitCodes = []struct {
 	{term.ExitUnread, "the reader of standard output has gone"},
 }
 
-// manPage returns the manual page of the program, in the macros of man(7): what help and docs/commands.md say.
+// manPage returns the manual page of the program, in the macros of man(7): what help says of every command.
 func manPage(app *cli.App) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH CAPGNN 1 \"\" \"%s\" \"User Commands\"\n.nr HY 0\n.ad l\n.SH NAME\n%s \\- %s\n", roff("capgnn "+term.ReadBuildInfo().Version), app.Name, roff(app.Usage))

@@ -24,7 +24,7 @@ KEPT_NOTES = 100
 class ProgramError(RuntimeError):
     """The program ended with an error.
 
-    line: its error line, without "capgnn: "; docs/troubleshooting.md has each with cause and cure
+    line: its error line, without "capgnn: "
     code: its exit code: 1 failure, 2 wrong usage or input, 3 does not fit into memory, 4 a device or machine was lost, 130
         interrupted; negative: minus the signal that killed it
     command: what was run

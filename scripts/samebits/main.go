@@ -9,11 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
-
-	"capgnn/internal/regular"
 )
 
 func main() {
@@ -22,9 +19,8 @@ func main() {
 	flag.StringVar(&s.new, "new", "", "folder of the new builds")
 	flag.StringVar(&s.work, "work", "", "empty folder to work in")
 	intended := flag.String("intended", "", "file of intended differences")
-	commands := flag.String("commands", "", "document with a heading for each command")
 	flag.Parse()
-	differ, err := s.compare(*intended, *commands)
+	differ, err := s.compare(*intended)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "same-bits: %v\n", err)
 		os.Exit(2)
@@ -38,12 +34,12 @@ func main() {
 type session struct{ old, new, work string }
 
 // compare runs everything with both programs and prints what differs.
-func (s *session) compare(intended, commands string) (differ bool, err error) {
+func (s *session) compare(intended string) (differ bool, err error) {
 	rules, err := readRules(intended)
 	if err != nil {
 		return false, err
 	}
-	names, err := commandNames(commands)
+	names, err := s.commandNames()
 	if err != nil {
 		return false, err
 	}
@@ -104,21 +100,21 @@ func (s *session) runAll(bin string, all []testCase) ([]facts, error) {
 	return out, errors.Join(errs...)
 }
 
-// commandHeading is that of a command in docs/commands.md; its arguments are in capitals.
-var commandHeading = regexp.MustCompile(`(?m)^## capgnn ([a-z0-9 -]+[a-z0-9])`)
+// commandHeading is that of a command on the manual page.
+var commandHeading = regexp.MustCompile(`(?m)^\.SH "capgnn ([a-z0-9 -]+)"$`)
 
-// commandNames returns the commands that the document describes, and the program itself.
-func commandNames(file string) ([]string, error) {
-	text, err := regular.ReadFile(file, 1<<30)
+// commandNames returns the commands on the manual page that the new program prints, and the program itself.
+func (s *session) commandNames() ([]string, error) {
+	page, err := exec.Command(filepath.Join(s.new, "capgnn"), "man").Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("capgnn man: %w", err)
 	}
 	out := []string{""}
-	for _, m := range commandHeading.FindAllStringSubmatch(string(text), -1) {
-		out = append(out, m[1])
+	for _, m := range commandHeading.FindAllSubmatch(page, -1) {
+		out = append(out, string(m[1]))
 	}
 	if len(out) < 20 {
-		return nil, fmt.Errorf("%s describes %s only", file, strings.Join(out, ", "))
+		return nil, fmt.Errorf("capgnn man describes %q only", out)
 	}
 	return out, nil
 }
