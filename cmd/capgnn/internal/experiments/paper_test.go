@@ -182,9 +182,9 @@ func TestPaperRuns(t *testing.T) {
 	}
 }
 
-// docs/coverage.md names experiments that are there, and each that repeats something of a paper.
+// docs/paper.md names experiments that are there, and each that repeats something of a paper.
 func TestCoverageNamesExperiments(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/coverage.md")
+	text, err := os.ReadFile("../../../../docs/paper.md")
 	if err != nil {
 		t.Fatal(err)
 	}
