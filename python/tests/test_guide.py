@@ -1,4 +1,4 @@
-"""The program of docs/guide/python.md does what the guide says."""
+"""The programs of docs/guide/python.md and docs/guide/recipes.md do what these say."""
 import contextlib
 import io
 import os
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import capgnn
-from tests import needs_program, needs_pyg
+from tests import graph, has, needs_program, needs_pyg
 
 GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guide", "python.md")
 
@@ -41,3 +41,21 @@ class GuideTest(unittest.TestCase):
         self.assertLess(float(lines[11]), 1e-4)
         self.assertGreater(float(lines[12].split()[0]), 0.6)
         self.assertEqual(type(scope["model"]).__name__, "GraphSAGE")
+
+    @needs_program
+    @unittest.skipUnless(has("optuna"), "no optuna")
+    def test_search(self):
+        with open(os.path.join(os.path.dirname(GUIDE), "recipes.md"), encoding="utf-8") as f:
+            block, = re.findall(r"\n```python\n(.*?)```\n", f.read(), re.S)
+        for old, new in (('"cora"', '"store"'), ("[64, 128]", "[8, 16]"), ("epochs=200", "epochs=3"), ("n_trials=20", "n_trials=2")):
+            self.assertIn(old, block)
+            block = block.replace(old, new)
+        was, out = os.getcwd(), io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
+            os.chdir(folder)
+            try:
+                capgnn.to_store(graph(), "store")
+                exec(block, {})
+            finally:
+                os.chdir(was)
+        self.assertIn("dropout", out.getvalue())
