@@ -167,7 +167,7 @@ const (
 	PhaseTransfer                 // Upload, Download, CopyFrom
 	PhaseWait                     // blocked in Wait
 	PhaseReduce                   // Axpby and optimiser steps
-	PhasePick                     // Gather, PackInt8, UnpackInt8: rows that others read are put together, and taken apart
+	PhasePick                     // Gather, PackRows, UnpackRows: rows that others read are put together, and taken apart
 	PhaseOther                    // everything else
 	PhaseCount
 )

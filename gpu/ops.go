@@ -12,8 +12,8 @@ package gpu
 // DGamma, Loss) are of what was not rounded. A BF16 destination aliases nothing. What may be BF16 (docs/adr/0005):
 //
 //	Copy, Gather      dst and src, in any combination
-//	PackInt8          Src
-//	UnpackInt8        dst
+//	PackRows          Src
+//	UnpackRows        dst
 //	Gemm              A; B if TransA; C if not TransA and Beta = 0
 //	Linear            X; X2; Z if Beta = 0 and Then is nil; Then.H
 //	SpMM              x; y if beta = 0
@@ -47,11 +47,11 @@ type Ops interface {
 	Gather(dst, src Matrix, rows Ints)
 	// ScatterAdd: for k in order: dst[rows[k]][j] += src[k][j].
 	ScatterAdd(dst, src Matrix, rows Ints)
-	// PackInt8: rows as int8 with a scale each, see PackArgs.
-	PackInt8(a PackArgs)
-	// UnpackInt8: dst[k][j] = scale·q[j] of packed row k, in float32 (dst of any dtype, converted as Copy). packed is as PackInt8
-	// left it: dst.Rows × Int8Words(dst.Cols).
-	UnpackInt8(dst, packed Matrix)
+	// PackRows: rows in 8 or 2 bits per element with a scale each, see PackArgs.
+	PackRows(a PackArgs)
+	// UnpackRows: dst[k][j] = scale·q[j] of packed row k, in 2 bits low + scale·q[j], in float32 (dst of any dtype,
+	// converted as Copy). packed is as PackRows left it: dst.Rows × PackedWords(dst.Cols, bits).
+	UnpackRows(dst, packed Matrix, bits int)
 
 	// Gemm: C = op(A)·op(B) + beta·C.
 	Gemm(a GemmArgs)

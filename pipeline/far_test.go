@@ -215,6 +215,7 @@ var farEdits = map[string]func(p *learn.Problem, o *Options){
 	},
 	"bf16":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
 	"int8":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType, o.Cache.Policy = halo.Int8, jaca.JACA },
+	"int2":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType, o.Cache.Policy = halo.Int2, jaca.JACA },
 	"pruned": func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, 4, 0.5) },
 	"pieces": func(_ *learn.Problem, o *Options) {
 		o.Cache.Piece, o.Cache.Policy, o.Cache.Global = 300, jaca.JACA, jaca.Percent(50)
@@ -226,7 +227,7 @@ var farEdits = map[string]func(p *learn.Problem, o *Options){
 func TestRanksTrainAlike(t *testing.T) {
 	turn := 0
 	for _, kind := range kinds(t) {
-		for _, name := range []string{"none", "jaca", "slots", "bf16", "int8", "pruned", "pieces", "layer 0"} {
+		for _, name := range []string{"none", "jaca", "slots", "bf16", "int8", "int2", "pruned", "pieces", "layer 0"} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn++
 				c := farRun{edit: farEdits[name], sharing: turn%3 == 0}

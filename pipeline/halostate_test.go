@@ -21,7 +21,7 @@ func TestStaleResume(t *testing.T) {
 	t.Parallel()
 	const parts, epochs = 3, 11
 	cases := staleCases()
-	for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {
+	for _, as := range []halo.Encoding{halo.BF16, halo.Int8, halo.Int2} {
 		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == halo.BF16, halo: as})
 	}
 	taken := takes(t, 4, staleValues(cases))

@@ -82,7 +82,7 @@ func TestStaleRowsAreThoseOfTheSchedule(t *testing.T) {
 	cases := staleCases()
 	for n, c := range staleCases() {
 		if n%2 == 0 {
-			c.halo = []halo.Encoding{halo.BF16, halo.Int8}[n/2%2]
+			c.halo = []halo.Encoding{halo.BF16, halo.Int8, halo.Int2}[n/2%3]
 			cases = append(cases, c)
 		}
 	}

@@ -75,7 +75,7 @@ func (d *anyFlags) draw(path string) {
 		return
 	}
 	set("peer", drawn(d, "on", "off"))
-	set("halo-dtype", drawn(d, "fp32", "bf16", "int8"))
+	set("halo-dtype", drawn(d, "fp32", "bf16", "int8", "int2"))
 	policy := drawn(d, "jaca", "paper", "none")
 	if set("cache", policy); policy != "none" {
 		set("gpu-cache", drawn(d, "auto", "0", "2", "30%"))

@@ -100,7 +100,7 @@ echo '"0","1","capgnn","host","capgnn_spmm_f64","1","7","(256, 1, 1)","(1, 1, 1)
 	c.demand(t, "| environment | pass", "| tests | pass |", "| training | pass |", "| sanitizer | pass |", "| kernels | pass", "| small | pass |", "| reddit | pass",
 		"| products | not run |", "Fake GPU 0", "needs the fake driver: three GPUs", "not tested, there is one GPU", "| gcn | cuda:0,cpu:threads=1 |",
 		"ERROR SUMMARY: 0 errors", "3 operations, 6 runs", "| SpMM | bf16 | 41of48 |", "| GemmOwn | fp32 | nt_", "| Gemm | tf32 | tn_", "| GATBackwardSrc | fp32 | 4x64 |",
-		"| PackInt8 | bf16 |", "| GatherBatch | fp32 |", "gpu__time_duration.sum 1,234.5", "| gcn | capgnn | 2 | bf16 | auto |")
+		"| PackRows | bf16 |", "| GatherBatch | fp32 |", "gpu__time_duration.sum 1,234.5", "| gcn | capgnn | 2 | bf16 | auto |")
 	if files, err := os.ReadDir(c.path("out")); err != nil || len(files) != 2 {
 		t.Errorf("results are %v, %v; want two files", files, err)
 	}

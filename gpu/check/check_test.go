@@ -140,14 +140,15 @@ func TestElementwise(t *testing.T) {
 		{"", func(c Operands) { c.ScatterAdd(mat(4, 3), mat(2, 3), ints(2)) }},
 		{"src is 2×2, want at least 0×3", func(c Operands) { c.ScatterAdd(mat(4, 3), mat(2, 2), ints(2)) }},
 		{"src has 2 rows for 1 targets", func(c Operands) { c.ScatterAdd(mat(4, 3), mat(2, 3), ints(1)) }},
-		{"", func(c Operands) { c.UnpackInt8(mat(2, 4), mat(2, gpu.Int8Words(4))) }},
-		{"packed is 2×1, want 2×2", func(c Operands) { c.UnpackInt8(mat(2, 4), mat(2, 1)) }},
+		{"", func(c Operands) { c.UnpackRows(mat(2, 8), mat(2, gpu.PackedWords(8, 2)), 2) }},
+		{"packed is 2×1, want 2×2", func(c Operands) { c.UnpackRows(mat(2, 4), mat(2, 1), 8) }},
 	})
-	pack := gpu.PackArgs{Dst: mat(2, gpu.Int8Words(3)), Src: mat(4, 3), Rows: ints(2), IDs: ints(4)}
+	pack := gpu.PackArgs{Bits: 8, Dst: mat(2, gpu.PackedWords(3, 8)), Src: mat(4, 3), Rows: ints(2), IDs: ints(4)}
 	check(t, []opCase{
-		{"", func(c Operands) { c.PackInt8(pack) }},
-		{"2 ids for 4 rows", func(c Operands) { c.PackInt8(with(pack, func(a *gpu.PackArgs) { a.IDs = ints(2) })) }},
-		{"Dst has 2 rows, Src 4, of which 0 are listed", func(c Operands) { c.PackInt8(with(pack, func(a *gpu.PackArgs) { a.Rows = ints(0) })) }},
+		{"", func(c Operands) { c.PackRows(pack) }},
+		{"4 bits per element, want 8 or 2", func(c Operands) { c.PackRows(with(pack, func(a *gpu.PackArgs) { a.Bits = 4 })) }},
+		{"2 ids for 4 rows", func(c Operands) { c.PackRows(with(pack, func(a *gpu.PackArgs) { a.IDs = ints(2) })) }},
+		{"Dst has 2 rows, Src 4, of which 0 are listed", func(c Operands) { c.PackRows(with(pack, func(a *gpu.PackArgs) { a.Rows = ints(0) })) }},
 	})
 }
 

@@ -73,9 +73,10 @@ func (c Operands) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	array(c, "rows", rows)
 }
 
-// PackInt8 looks at the operands of gpu.Ops.PackInt8.
-func (c Operands) PackInt8(a gpu.PackArgs) {
-	c.shaped("Dst", a.Dst, a.Dst.Rows, gpu.Int8Words(a.Src.Cols))
+// PackRows looks at the operands of gpu.Ops.PackRows.
+func (c Operands) PackRows(a gpu.PackArgs) {
+	c.bits(a.Bits)
+	c.shaped("Dst", a.Dst, a.Dst.Rows, gpu.PackedWords(a.Src.Cols, a.Bits))
 	c.Matrix("Src", a.Src)
 	array(c, "Rows", a.Rows)
 	array(c, "IDs", a.IDs)
@@ -87,10 +88,18 @@ func (c Operands) PackInt8(a gpu.PackArgs) {
 	}
 }
 
-// UnpackInt8 looks at the operands of gpu.Ops.UnpackInt8.
-func (c Operands) UnpackInt8(dst, packed gpu.Matrix) {
-	c.shaped("packed", packed, dst.Rows, gpu.Int8Words(dst.Cols))
+// UnpackRows looks at the operands of gpu.Ops.UnpackRows.
+func (c Operands) UnpackRows(dst, packed gpu.Matrix, bits int) {
+	c.bits(bits)
+	c.shaped("packed", packed, dst.Rows, gpu.PackedWords(dst.Cols, bits))
 	c.Matrix("dst", dst)
+}
+
+// bits looks at the bits of a packed element.
+func (c Operands) bits(n int) {
+	if n != 8 && n != 2 {
+		c.Fail("%d bits per element, want 8 or 2", n)
+	}
 }
 
 // Adam looks at the operands of gpu.Ops.Adam.

@@ -130,13 +130,13 @@ func (g *benchGraph) batch(b *testing.B, t gpu.DType) {
 func (g *benchGraph) packing(b *testing.B, t gpu.DType) {
 	defer g.free()
 	const cols = 256
-	n, words := g.a.Rows, gpu.Int8Words(cols)
+	n, words := g.a.Rows, gpu.PackedWords(cols, 8)
 	x, packed := g.random(b, t, n, cols, cols), g.random(b, gpu.FP32, n, words, words)
 	work := float64(n) * float64(cols*t.Size()+4*words)
-	g.time(b, measured{shaped("PackInt8", t, cols, cols), "GB/s", work, func() {
-		g.q.PackInt8(gpu.PackArgs{Dst: packed, Src: x, IDs: g.rows, Seed: 1, Stream: 1 << 31})
+	g.time(b, measured{shaped("PackRows", t, cols, cols), "GB/s", work, func() {
+		g.q.PackRows(gpu.PackArgs{Bits: 8, Dst: packed, Src: x, IDs: g.rows, Seed: 1, Stream: 1 << 31})
 	}})
-	g.time(b, measured{shaped("UnpackInt8", t, cols, cols), "GB/s", work, func() { g.q.UnpackInt8(x, packed) }})
+	g.time(b, measured{shaped("UnpackRows", t, cols, cols), "GB/s", work, func() { g.q.UnpackRows(x, packed, 8) }})
 }
 
 // epilogues times LayerNorm, dropout and between them ReLU or a curved activation, and their gradient.

@@ -158,11 +158,11 @@ func (l *large) products() {
 	// The other way: the matrix is the result.
 	l.q.Gemm(gpu.GemmArgs{C: l.y, A: c, B: w})
 	l.see("Gemm into it", l.y, 1e-6, func(i int) float64 { return level(i) * cols / largeCols })
-	packed := gpu.Matrix{Buf: alloc(l, l.dev, 4*gpu.Int8Words(largeCols)*l.rows, "packed"), Rows: l.rows, Cols: gpu.Int8Words(largeCols), LD: gpu.Int8Words(largeCols)}
+	packed := gpu.Matrix{Buf: alloc(l, l.dev, 4*gpu.PackedWords(largeCols, 8)*l.rows, "packed"), Rows: l.rows, Cols: gpu.PackedWords(largeCols, 8), LD: gpu.PackedWords(largeCols, 8)}
 	ids := make([]int32, l.rows)
-	l.q.PackInt8(gpu.PackArgs{Dst: packed, Src: l.x, IDs: gpu.Ints{Buf: l.upload(hostmem.Bytes(ids)), Len: l.rows}, Stream: 1 << 31})
-	l.q.UnpackInt8(l.y, packed)
-	l.see("PackInt8 and UnpackInt8", l.y, 1e-6, level)
+	l.q.PackRows(gpu.PackArgs{Bits: 8, Dst: packed, Src: l.x, IDs: gpu.Ints{Buf: l.upload(hostmem.Bytes(ids)), Len: l.rows}, Stream: 1 << 31})
+	l.q.UnpackRows(l.y, packed, 8)
+	l.see("PackRows and UnpackRows", l.y, 1e-6, level)
 	for _, m := range []gpu.Matrix{w, c, packed} {
 		l.q.Sync() // a fault is seen by what comes next
 		m.Buf.Free()

@@ -66,12 +66,12 @@ func (q *queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	q.do("ScatterAdd", func() { q.inner.ScatterAdd(dst, src, rows) }, dst)
 }
 
-// PackInt8 implements gpu.Ops. Poison makes NaN of the scales.
-func (q *queue) PackInt8(a gpu.PackArgs) { q.do("PackInt8", func() { q.inner.PackInt8(a) }, a.Dst) }
+// PackRows implements gpu.Ops. Poison makes NaN of the scales.
+func (q *queue) PackRows(a gpu.PackArgs) { q.do("PackRows", func() { q.inner.PackRows(a) }, a.Dst) }
 
-// UnpackInt8 implements gpu.Ops.
-func (q *queue) UnpackInt8(dst, packed gpu.Matrix) {
-	q.do("UnpackInt8", func() { q.inner.UnpackInt8(dst, packed) }, dst)
+// UnpackRows implements gpu.Ops.
+func (q *queue) UnpackRows(dst, packed gpu.Matrix, bits int) {
+	q.do("UnpackRows", func() { q.inner.UnpackRows(dst, packed, bits) }, dst)
 }
 
 // Gemm implements gpu.Ops.

@@ -8,7 +8,7 @@ func testPhases(b *bench) {
 		const n, cols = 600, 32
 		l := layouts[0]
 		x, y := b.put(b.normal(n, cols), l), b.blank(n, cols, l)
-		w, packed := b.put(b.normal(cols, cols), l), b.blank(n, gpu.Int8Words(cols), l)
+		w, packed := b.put(b.normal(cols, cols), l), b.blank(n, gpu.PackedWords(cols, 8), l)
 		rows := make([]int32, n)
 		for i := range rows {
 			rows[i] = int32(n - 1 - i)
@@ -22,8 +22,8 @@ func testPhases(b *bench) {
 			{"Fill", gpu.PhaseOther, func() { b.q.Fill(y, 1) }},
 			{"Axpby", gpu.PhaseReduce, func() { b.q.Axpby(y, 1, x, 1) }},
 			{"Gather", gpu.PhasePick, func() { b.q.Gather(y, x, list) }},
-			{"PackInt8", gpu.PhasePick, func() { b.q.PackInt8(gpu.PackArgs{Dst: packed, Src: x, Rows: list, IDs: list}) }},
-			{"UnpackInt8", gpu.PhasePick, func() { b.q.UnpackInt8(y, packed) }},
+			{"PackRows", gpu.PhasePick, func() { b.q.PackRows(gpu.PackArgs{Bits: 8, Dst: packed, Src: x, Rows: list, IDs: list}) }},
+			{"UnpackRows", gpu.PhasePick, func() { b.q.UnpackRows(y, packed, 8) }},
 			{"Gemm", gpu.PhaseMM, func() { b.q.Gemm(gpu.GemmArgs{C: y, A: x, B: w}) }},
 			{"Download", gpu.PhaseTransfer, func() { b.q.Download(make([]byte, 4*n*cols), x.Buf, 0) }},
 		} {

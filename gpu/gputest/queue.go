@@ -291,9 +291,11 @@ func testShapes(b *bench) {
 			"Upload":   func() { b.q.Upload(a.Buf, a.Buf.Size()-1, make([]byte, 2)) },
 			"Download": func() { b.q.Download(make([]byte, 2), a.Buf, -1) },
 			"Gather":   func() { b.q.Gather(a, a, gpu.Ints{}) },
-			"Pack":     func() { b.q.PackInt8(gpu.PackArgs{Dst: a, Src: a, IDs: array(b, make([]int32, 3))}) },
-			"PackIDs":  func() { b.q.PackInt8(gpu.PackArgs{Dst: a.ColRange(0, 2), Src: a, IDs: array(b, make([]int32, 2))}) },
-			"Unpack":   func() { b.q.UnpackInt8(a, a) },
+			"Pack":     func() { b.q.PackRows(gpu.PackArgs{Bits: 8, Dst: a, Src: a, IDs: array(b, make([]int32, 3))}) },
+			"PackIDs": func() {
+				b.q.PackRows(gpu.PackArgs{Bits: 8, Dst: a.ColRange(0, 2), Src: a, IDs: array(b, make([]int32, 2))})
+			},
+			"Unpack": func() { b.q.UnpackRows(a, a, 8) },
 			"Dropout": func() {
 				b.q.Epilogue(gpu.Epilogue{Z: a, H: a, Dropout: gpu.Dropout{P: 1, IDs: array(b, make([]int32, 3))}})
 			},

@@ -23,7 +23,7 @@ var suite = []struct {
 	{"ElementwiseBF16", testElementwiseBF16},
 	{"Gather", testGather},
 	{"ScatterAdd", testScatterAdd},
-	{"PackInt8", testPackInt8},
+	{"PackRows", testPackRows},
 	{"PackMean", testPackMean},
 	{"Gemm", testGemm},
 	{"Linear", testLinear},

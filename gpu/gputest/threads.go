@@ -100,10 +100,12 @@ func (p program) rows(graph gpu.CSR, x, half gpu.Matrix, l layout) {
 	b, n, cols := p.bench, x.Rows, x.Cols
 	b.q.Aggregate(gpu.AggregateArgs{Y: p.keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
 	b.q.SpMM(p.keep("SpMMBF16", b.blankOf(n, cols, l, gpu.BF16)), graph, half, 0)
-	pack := gpu.PackArgs{Dst: p.keep("PackInt8", b.blank(n, gpu.Int8Words(cols), l)), Src: half, IDs: array(b, b.ints(n, n)),
-		Stream: gpu.Int8Stream(1, false)}
-	b.q.PackInt8(pack)
-	b.q.UnpackInt8(p.keep("UnpackInt8", b.blank(n, cols, l)), pack.Dst)
+	for _, bits := range []int{8, 2} {
+		pack := gpu.PackArgs{Bits: bits, Dst: p.keep(fmt.Sprint("PackRows", bits), b.blank(n, gpu.PackedWords(cols, bits), l)), Src: half,
+			IDs: array(b, b.ints(n, n)), Stream: gpu.PackStream(1, false)}
+		b.q.PackRows(pack)
+		b.q.UnpackRows(p.keep(fmt.Sprint("UnpackRows", bits), b.blank(n, cols, l)), pack.Dst, bits)
+	}
 	b.q.ScatterAdd(p.keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
 }
 

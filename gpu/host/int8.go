@@ -3,18 +3,17 @@ package host
 import (
 	"capgnn/gpu"
 	"capgnn/gpu/host/kernel"
-	"capgnn/hostmem"
 )
 
-// PackInt8: rows as int8 with a scale each, see gpu.PackArgs. A row outside Src is a fault.
-func (q *Queue) PackInt8(a gpu.PackArgs) {
-	c := q.check("PackInt8")
-	c.PackInt8(a)
+// PackRows: rows in 8 or 2 bits with a scale each, see gpu.PackArgs. A row outside Src is a fault.
+func (q *Queue) PackRows(a gpu.PackArgs) {
+	c := q.check("PackRows")
+	c.PackRows(a)
 	d, src, list, ids := denseOf(a.Dst), eitherOf(a.Src), values(a.Rows), values(a.IDs)
 	if d.Rows == 0 {
 		return
 	}
-	q.compute("PackInt8", gpu.PhasePick, func() {
+	q.compute("PackRows", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
 		room := q.dev.pool.Own(&q.dev.work.row, src.Spare())
 		q.dev.pool.Rows(d.Rows, cols, func(w, lo, hi int) {
@@ -30,26 +29,25 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 				if cols > 0 {
 					x = src.WideRow(i, room.Of(w))
 				}
-				kernel.PackRow(d.Row(k), x, kernel.Draw{ID: uint32(ids[i]), Stream: a.Stream, Epoch: a.Epoch, Key: key})
+				kernel.PackRow(d.Row(k), x, a.Bits, kernel.Draw{ID: uint32(ids[i]), Stream: a.Stream, Epoch: a.Epoch, Key: key})
 			}
 		})
 	})
 }
 
-// UnpackInt8: dst[k][j] = scale·q[j] of packed row k.
-func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
-	q.check("UnpackInt8").UnpackInt8(dst, packed)
+// UnpackRows: packed rows as numbers, see gpu.Ops.
+func (q *Queue) UnpackRows(dst, packed gpu.Matrix, bits int) {
+	q.check("UnpackRows").UnpackRows(dst, packed, bits)
 	p, d := denseOf(packed), eitherOf(dst)
 	if dst.Empty() {
 		return
 	}
-	q.compute("UnpackInt8", gpu.PhasePick, func() {
+	q.compute("UnpackRows", gpu.PhasePick, func() {
 		room := q.dev.pool.Own(&q.dev.work.row, d.Spare())
 		q.dev.pool.Rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
 			for k := lo; k < hi; k++ {
-				from := p.Row(k)
 				x := d.DraftRow(k, room.Of(w))
-				kernel.Spread(x, hostmem.Bytes(from[1:]), from[0])
+				kernel.UnpackRow(x, p.Row(k), bits)
 				d.StoreRow(k, x)
 			}
 		})

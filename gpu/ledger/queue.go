@@ -76,8 +76,8 @@ func (*queue) ColSum(gpu.Vec, gpu.Matrix, float32)                            {}
 func (*queue) Dot(gpu.Vec, gpu.Matrix, gpu.Matrix, float32)                   {}
 func (*queue) Gather(gpu.Matrix, gpu.Matrix, gpu.Ints)                        {}
 func (*queue) ScatterAdd(gpu.Matrix, gpu.Matrix, gpu.Ints)                    {}
-func (*queue) PackInt8(gpu.PackArgs)                                          {}
-func (*queue) UnpackInt8(gpu.Matrix, gpu.Matrix)                              {}
+func (*queue) PackRows(gpu.PackArgs)                                          {}
+func (*queue) UnpackRows(gpu.Matrix, gpu.Matrix, int)                         {}
 func (*queue) Gemm(gpu.GemmArgs)                                              {}
 func (*queue) Linear(gpu.LinearArgs)                                          {}
 func (*queue) SpMM(gpu.Matrix, gpu.CSR, gpu.Matrix, float32)                  {}

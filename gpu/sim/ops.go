@@ -65,19 +65,19 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	q.compute("ScatterAdd", gpu.PhaseOther, streams(src, src, src), func() { q.inner.ScatterAdd(dst, src, rows) })
 }
 
-// PackInt8 implements gpu.Ops. Drawing takes most of it, as in an epilogue with dropout: it counts as one of as many elements.
-func (q *Queue) PackInt8(a gpu.PackArgs) {
+// PackRows implements gpu.Ops. Drawing takes most of it, as in an epilogue with dropout: it counts as one of as many elements.
+func (q *Queue) PackRows(a gpu.PackArgs) {
 	z := gpu.Matrix{Rows: a.Dst.Rows, Cols: a.Src.Cols}
-	q.compute("PackInt8", gpu.PhasePick, passes(epilogue, z, z, z), func() { q.inner.PackInt8(a) })
+	q.compute("PackRows", gpu.PhasePick, passes(epilogue, z, z, z), func() { q.inner.PackRows(a) })
 }
 
-// UnpackInt8 implements gpu.Ops.
-func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
+// UnpackRows implements gpu.Ops.
+func (q *Queue) UnpackRows(dst, packed gpu.Matrix, bits int) {
 	work := streams(dst, packed)
 	if q.dev.host != nil {
 		work[0].spread = anywhere // as of what has been copied
 	}
-	q.compute("UnpackInt8", gpu.PhasePick, work, func() { q.inner.UnpackInt8(dst, packed) })
+	q.compute("UnpackRows", gpu.PhasePick, work, func() { q.inner.UnpackRows(dst, packed, bits) })
 }
 
 // Gemm implements gpu.Ops.

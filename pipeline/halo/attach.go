@@ -138,7 +138,7 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	if l.returned {
 		r.inner = a.returnedRows(l)
 	}
-	if l.coding.as == Int8 {
+	if l.coding.packed() {
 		r.vertices, r.seed = a.ep.Memory.Upload("vertex ids", a.senderVertices(l)), a.Model.Seed
 	}
 	return r

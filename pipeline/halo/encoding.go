@@ -15,10 +15,11 @@ type Encoding uint8
 const (
 	FP32 Encoding = iota // as stored: no conversion
 	BF16                 // rounded to nearest even; rows that are stored so travel as stored
-	Int8                 // a scale per row and stochastic rounding, see gpu.PackArgs
+	Int8                 // 8 bits per element, a scale per row and stochastic rounding, see gpu.PackArgs
+	Int2                 // as Int8, in 2 bits and with an offset per row
 )
 
-var encodingNames = [...]string{"fp32", "bf16", "int8"}
+var encodingNames = [...]string{"fp32", "bf16", "int8", "int2"}
 
 func (e Encoding) String() string { return encodingNames[e] }
 
@@ -66,11 +67,22 @@ func codingOf(as Encoding, stored gpu.DType, exact int) coding {
 
 // words returns the size of the encoded elements of a row of so many columns, without those that are left alone.
 func (c coding) words(width int) int {
-	if n := width - c.exact; c.as == Int8 {
-		return gpu.Int8Words(n)
-	} else {
+	n := width - c.exact
+	if c.as == BF16 {
 		return (n + 1) / 2
 	}
+	return gpu.PackedWords(n, c.bits(width))
+}
+
+// packed reports whether elements are packed by gpu.PackArgs, with draws that depend on the vertex.
+func (c coding) packed() bool { return c.as >= Int8 }
+
+// bits returns those of a packed element of a row of so many columns: 8 where 2 save no word.
+func (c coding) bits(width int) int {
+	if n := width - c.exact; c.as == Int2 && gpu.PackedWords(n, 2) < gpu.PackedWords(n, 8) {
+		return 2
+	}
+	return 8
 }
 
 // wireRow returns the bytes of a row on its way, and in the global cache. Where rows are kept they have rowBytes.
@@ -113,9 +125,9 @@ func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list, ids gpu.Ints, e
 	}
 	head, tail := r.encoded(dst)
 	from := rows.ColRange(0, r.width-r.coding.exact)
-	if r.coding.as == Int8 {
-		q.PackInt8(gpu.PackArgs{Dst: head, Src: from, Rows: list, IDs: ids, Seed: r.seed,
-			Stream: gpu.Int8Stream(r.Layer, r.Dir == gnn.Backward), Epoch: uint32(epoch)})
+	if r.coding.packed() {
+		q.PackRows(gpu.PackArgs{Bits: r.coding.bits(r.width), Dst: head, Src: from, Rows: list, IDs: ids, Seed: r.seed,
+			Stream: gpu.PackStream(r.Layer, r.Dir == gnn.Backward), Epoch: uint32(epoch)})
 	} else {
 		pick(q, head, from, list)
 	}
@@ -135,7 +147,7 @@ func pick(q gpu.Queue, dst, src gpu.Matrix, list gpu.Ints) {
 
 // idsOf returns the original ids of this part's rows, as far as a matrix has them; none where no encoding asks.
 func (r *sender) idsOf(rows gpu.Matrix) gpu.Ints {
-	if r.coding.as != Int8 {
+	if !r.coding.packed() {
 		return gpu.Ints{}
 	}
 	return r.vertices.Slice(0, rows.Rows)
@@ -149,8 +161,8 @@ func (t *rowFormat) decode(q gpu.Queue, dst, src gpu.Matrix) {
 	}
 	head, tail := t.encoded(src)
 	into := dst.ColRange(0, t.width-t.coding.exact)
-	if t.coding.as == Int8 {
-		q.UnpackInt8(into, head)
+	if t.coding.packed() {
+		q.UnpackRows(into, head, t.coding.bits(t.width))
 	} else {
 		q.Copy(into, head)
 	}

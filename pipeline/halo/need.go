@@ -93,7 +93,7 @@ const blockNeed = 16 * slotAlign
 // listNeed returns what the list of the rows that a part sends takes, and of their vertices where these are drawn by.
 func listNeed(l *traffic, rows int) gpu.Bytes {
 	n := 4 * gpu.Bytes(rows)
-	if l.coding.as == Int8 {
+	if l.coding.packed() {
 		for i := range l.readers {
 			n += 4 * gpu.Bytes(len(l.readers[i].ids))
 		}

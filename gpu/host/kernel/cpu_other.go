@@ -61,6 +61,8 @@ func affine(y, x, gamma, beta []float32) { affineGo(y, x, gamma, beta) }
 
 func topBits(src []float32) uint32 { return topBitsGo(src) }
 
-func quantise(dst []byte, src []float32, scale float32, d Draw) { quantiseGo(dst, src, scale, d) }
+func quantise(dst []byte, src []float32, scale float32, first uint32, d Draw) {
+	quantiseGo(dst, src, scale, first, d)
+}
 
 func Spread(dst []float32, src []byte, scale float32) { spreadGo(dst, src, scale) }

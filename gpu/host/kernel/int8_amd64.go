@@ -14,11 +14,11 @@ func topBits(src []float32) uint32 {
 }
 
 // quantise is quantiseGo; scale is src's. What is left of the last set of counters goes through memory that holds a whole one.
-func quantise(dst []byte, src []float32, scale float32, d Draw) {
+func quantise(dst []byte, src []float32, scale float32, first uint32, d Draw) {
 	set, pack := 32, int8pack256
 	switch Active {
 	case generic:
-		quantiseGo(dst, src, scale, d)
+		quantiseGo(dst, src, scale, first, d)
 		return
 	case avx512:
 		set, pack = 64, int8pack512
@@ -26,13 +26,13 @@ func quantise(dst []byte, src []float32, scale float32, d Draw) {
 	n := len(src) / set
 	if n > 0 {
 		_ = dst[n*set-1]
-		pack(n, &dst[0], &src[0], scale, 0, d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
+		pack(n, &dst[0], &src[0], scale, first, d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
 	}
 	if rest := src[n*set:]; len(rest) > 0 {
 		var from [64]float32
 		var to [64]byte
 		copy(from[:], rest)
-		pack(1, &to[0], &from[0], scale, uint32(n*set/8), d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
+		pack(1, &to[0], &from[0], scale, first+uint32(n*set/8), d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
 		copy(dst[n*set:len(src)], to[:])
 	}
 }

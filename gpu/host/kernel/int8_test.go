@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -36,8 +37,8 @@ func TestInt8Rows(t *testing.T) {
 			if scale == 0 {
 				continue
 			}
-			quantise(got, x, scale, d)
-			quantiseGo(want, finite, scale, d)
+			quantise(got, x, scale, 0, d)
+			quantiseGo(want, finite, scale, 0, d)
 			if !bytes.Equal(got, want) {
 				t.Fatalf("%d columns: packed %v, want %v", n, got, want)
 			}
@@ -62,7 +63,7 @@ func TestInt8Words(t *testing.T) {
 		for n := 1; n < 300; n++ {
 			x, got, d := randFloats(t, r, n), make([]byte, n), randDraw(r)
 			scale := int8Scale(topBits(x))
-			quantise(got, x, scale, d)
+			quantise(got, x, scale, 0, d)
 			for j, v := range x {
 				words := gpu.Philox([4]uint32{uint32(4*(j/32) + j/4%4), d.ID, d.Stream, d.Epoch}, d.Key)
 				if want := roundedGo(v, scale, words[j%4]>>(16*(j/16%2))&0xFFFF); got[j] != want {
@@ -110,25 +111,27 @@ func BenchmarkInt8(b *testing.B) {
 	defer func(l Level) { Active = l }(Active)
 	const n = 256
 	r := rand.New(rand.NewPCG(1, 2))
-	x, dst := make([]float32, n), make([]float32, gpu.Int8Words(n))
+	x, dst := make([]float32, n), make([]float32, gpu.PackedWords(n, 8))
 	for j := range x {
 		x[j] = float32(r.NormFloat64())
 	}
 	for l := generic; l <= detect(); l++ {
 		Active = l
 		rate := func(b *testing.B) { b.ReportMetric(4*n*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s") }
-		b.Run("pack/"+l.String(), func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				PackRow(dst, x, Draw{uint32(i), 2, 3, [2]uint32{4, 5}})
-			}
-			rate(b)
-		})
-		packed, out := make([]byte, n), make([]float32, n)
-		b.Run("unpack/"+l.String(), func(b *testing.B) {
-			for b.Loop() {
-				Spread(out, packed, 0.5)
-			}
-			rate(b)
-		})
+		for _, bits := range []int{8, 2} {
+			row, out := dst[:gpu.PackedWords(n, bits)], make([]float32, n)
+			b.Run(fmt.Sprintf("pack%d/%v", bits, l), func(b *testing.B) {
+				for i := 0; b.Loop(); i++ {
+					PackRow(row, x, bits, Draw{uint32(i), 2, 3, [2]uint32{4, 5}})
+				}
+				rate(b)
+			})
+			b.Run(fmt.Sprintf("unpack%d/%v", bits, l), func(b *testing.B) {
+				for b.Loop() {
+					UnpackRow(out, row, bits)
+				}
+				rate(b)
+			})
+		}
 	}
 }

@@ -139,7 +139,7 @@ var Options = []Option{
 	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
-	{Name: HaloDtype, Everyday: true, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way: fp32, bf16 or int8; fp32 = as stored, int8 has a scale per row and rounds at random; rows in the cache of the host have it, too", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
+	{Name: HaloDtype, Everyday: true, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way: fp32, bf16, int8 or int2; fp32 = as stored, int8 and int2 have a scale per row and round at random; rows in the cache of the host have it, too", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
 	{Name: isolated, Group: GroupExchange, usage: isolatedUsage, field: func(c *Config) any { return readBy(&c.Isolated, parseIsolated) }, alone: true},
 	{Name: "cache-slots", field: func(c *Config) any { return readBy(&c.CacheSlots, parseSlots) }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
