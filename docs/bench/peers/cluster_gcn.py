@@ -50,7 +50,7 @@ def score(z, y):
 
 
 def main():
-    p = common.arguments(__doc__)
+    p = common.arguments(__doc__, models=("gcn",))
     p.add_argument("--split", required=True, help="split.npz of the run to compare with")
     p.add_argument("--clusters", type=int, default=64)
     p.add_argument("--per-batch", type=int, default=8, help="clusters of a step")
@@ -61,8 +61,10 @@ def main():
     y = torch.from_numpy(y.astype(np.float32 if y.ndim == 2 else np.int64))
 
     begin = time.process_time()
-    ends = g.a.indptr.astype(np.int64), g.a.indices.astype(np.int64)
-    cluster = np.array(pymetis.part_graph(o.clusters, xadj=ends[0], adjncy=ends[1], options=pymetis.Options(seed=o.seed))[1])
+    both = g.a + g.a.T  # METIS takes undirected graphs without loops
+    both.setdiag(0)
+    both.eliminate_zeros()
+    cluster = np.array(pymetis.part_graph(o.clusters, xadj=both.indptr, adjncy=both.indices, options=pymetis.Options(seed=o.seed))[1])
     members = [np.flatnonzero(cluster == c) for c in range(o.clusters)]
     cut_s = time.process_time() - begin
 

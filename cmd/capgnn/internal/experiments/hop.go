@@ -177,7 +177,9 @@ func (h *hops) micrographTable() bench.Table {
 func (h *hops) otherRows() bench.Table {
 	t := bench.Table{Title: "Fig. 22 and 23: batch and fan-outs, 4 parts, multilevel", Columns: append([]string{"data set", "roots", "fan-outs"}, placedColumns...)}
 	for _, s := range h.others {
-		t.Add(append([]string{shortDataset(s.dataset), strconv.Itoa(s.batch), drawing{fanout: s.fanout}.text()}, placedCells(h.placed(s))...)...)
+		lines := h.placed(s)
+		roots := s.drawn(int(lines[0].Value("roots")))
+		t.Add(append([]string{shortDataset(s.dataset), strconv.Itoa(roots), drawing{fanout: s.fanout}.text()}, placedCells(lines)...)...)
 	}
 	return t
 }

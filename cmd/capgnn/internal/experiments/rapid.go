@@ -115,11 +115,11 @@ func hitRate(l *bench.Line, name string) float64 {
 	return l.Value(name+" hits") / max(1, l.Value(name+" remote"))
 }
 
-// rapidColumns name a run of Table IV; named writes it.
+// rapidColumns name a run of Table IV; named writes the run of a line.
 var rapidColumns = []string{"data set", "partitioner", "batch"}
 
-func (s traced) named() []string {
-	return []string{shortDataset(s.dataset), string(s.method), strconv.Itoa(s.batch / s.parts)}
+func (s traced) named(l *bench.Line) []string {
+	return []string{shortDataset(s.dataset), string(s.method), strconv.Itoa(s.drawn(int(l.Value("roots"))) / s.parts)}
 }
 
 func (h *hottest) tableIV() bench.Table {
@@ -128,7 +128,7 @@ func (h *hottest) tableIV() bench.Table {
 	pull, rapid := pullName(tableIV), rapidName(tableIV)
 	h.each(func(s traced) {
 		l := h.b.line(s.id("rapid"))
-		row := s.named()
+		row := s.named(l)
 		for _, name := range []string{"demand", pull, rapid, "planned"} {
 			row = append(row, millions(l.Value(name+" rows")))
 		}
@@ -144,7 +144,8 @@ func (h *hottest) byHot(title, note string, text func(l *bench.Line, share float
 		t.Columns = append(t.Columns, shareText(share))
 	}
 	h.each(func(s traced) {
-		l, row := h.b.line(s.id("rapid")), s.named()
+		l := h.b.line(s.id("rapid"))
+		row := s.named(l)
 		for _, share := range h.sizes {
 			row = append(row, text(l, share))
 		}
@@ -159,7 +160,9 @@ func (h *hottest) figure() bench.Figure {
 		for _, method := range h.methods {
 			panel := bench.Panel{Title: shortDataset(data) + ", " + string(method), X: "n_hot, %", Y: "rows of an epoch", FromZero: true}
 			for _, batch := range h.batches {
-				l, series := h.b.line(h.at(data, method, batch).id("rapid")), bench.Series{Name: "batch " + strconv.Itoa(batch)}
+				s := h.at(data, method, batch)
+				l := h.b.line(s.id("rapid"))
+				series := bench.Series{Name: "batch " + s.named(l)[2]}
 				for _, share := range h.sizes {
 					series.X, series.Y = append(series.X, 100*share), append(series.Y, l.Value(pullName(share)+" rows"))
 				}
@@ -180,7 +183,7 @@ func (h *hottest) where() bench.Table {
 	}
 	for _, s := range h.far {
 		l := h.b.line(s.id("four"))
-		row := append(s.named(), strconv.Itoa(s.parts), drawing{fanout: s.fanout}.text(), percent(l.Value("cut")), ratio(l.Value("demand remote"), l.Value("distinct")))
+		row := append(s.named(l), strconv.Itoa(s.parts), drawing{fanout: s.fanout}.text(), percent(l.Value("cut")), ratio(l.Value("demand remote"), l.Value("distinct")))
 		for _, w := range farWays()[1:] {
 			row = append(row, times(l, w.name))
 		}

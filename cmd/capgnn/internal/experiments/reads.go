@@ -13,7 +13,7 @@ const readsOfRows = "reads"
 
 // reads counts, over all parts, the rows of other parts that a part reads 2^i to 2^(i+1)-1 times in the run, for each i: element i of the series.
 func (b *Bench) reads(ctx context.Context, s traced) (*bench.Line, error) {
-	t, _, _, err := b.trace(ctx, s)
+	t, p, _, err := b.trace(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -22,6 +22,7 @@ func (b *Bench) reads(ctx context.Context, s traced) (*bench.Line, error) {
 		return nil, err
 	}
 	l := newLine()
+	l.Values["roots"] = float64(p.TrainingVertices())
 	for _, reads := range byPart {
 		for _, n := range reads {
 			if n == 0 {
@@ -51,8 +52,9 @@ func (h *hottest) histogram() bench.Table {
 		}
 	})
 	h.each(func(s traced) {
-		row := s.named()
-		for _, n := range h.b.line(s.id(readsOfRows)).Series[readsOfRows] {
+		l := h.b.line(s.id(readsOfRows))
+		row := s.named(l)
+		for _, n := range l.Series[readsOfRows] {
 			row = append(row, fmt.Sprintf("%.0f", n))
 		}
 		for len(row) < len(t.Columns) {

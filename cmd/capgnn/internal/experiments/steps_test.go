@@ -56,3 +56,14 @@ func TestTimedRuns(t *testing.T) {
 		t.Error("another cut has other roots, but equal weights")
 	}
 }
+
+// A batch beyond an eighth of the training vertices is drawn, and named in tables, as that eighth.
+func TestNamedBatch(t *testing.T) {
+	l := newLine()
+	l.Values["roots"] = 4000
+	for batch, want := range map[int]string{100: "100", 250: "250", 3000: "250"} {
+		if got := (traced{dataset: "x", parts: 2, batch: 2 * batch}).named(l)[2]; got != want {
+			t.Errorf("a batch of %d of 4000 is named %s, not %s", batch, got, want)
+		}
+	}
+}

@@ -24,7 +24,7 @@ type traced struct {
 	dataset  string
 	method   rapa.Method // "" = multilevel
 	parts    int
-	batch    int // roots of a step over all parts, in all experiments at most an eighth of an epoch
+	batch    int // roots of a step over all parts, before drawn
 	fanout   []int
 	place    minibatch.Place
 	local    bool
@@ -60,6 +60,9 @@ func (s traced) rootsText() string {
 	return s.place.String()
 }
 
+// drawn is how many roots a step over all parts has, with so many training vertices: an epoch has eight steps at least.
+func (s traced) drawn(roots int) int { return min(s.batch, max(1, roots/8)) }
+
 // divided is a graph in parts, kept from one cell to the next.
 type divided struct {
 	key  string
@@ -87,7 +90,7 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 		b.divided = &divided{key, plan.Part, cutOf(p.Graph, plan.Part)}
 	}
 	o := minibatch.Options{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Part: b.divided.part,
-		Sampling: minibatch.Sampling{BatchSize: min(s.batch, max(1, p.TrainingVertices()/8)), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather}}
+		Sampling: minibatch.Sampling{BatchSize: s.drawn(p.TrainingVertices()), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather}}
 	if s.merged > 0 {
 		o.Sampling.Merged = &s.merged
 	}
@@ -197,4 +200,4 @@ func times(l *bench.Line, name string) string {
 func shareText(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*x), ".0") + " %" }
 
 // countedText says what is counted.
-const countedText = "Counted, not timed: samples are drawn as training would, and every policy decides on them; no row is moved. Rows are all that come from other parts, refills with them, means over epochs. Stand-ins (-like) are generated graphs."
+const countedText = "Counted, not timed: samples are drawn as training would, and every policy decides on them; no row is moved. Rows are all that come from other parts, refills with them, means over epochs. A batch has at most an eighth of the training vertices. Stand-ins (-like) are generated graphs."
