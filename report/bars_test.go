@@ -18,7 +18,7 @@ func TestBarsOfParts(t *testing.T) {
 		for _, key := range []string{"aggregation", "mm", "communication_wait", "communication_transfer", "other"} {
 			sum := 0.0
 			for _, e := range r.Epochs {
-				sum += e.PartS[part][key]
+				sum += phaseTimes(&e.PartS[part])[key]
 			}
 			if want := sum / 10; row[key] != want {
 				t.Errorf("part %d, %s: %v, want %v", part, key, row[key], want)

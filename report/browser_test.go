@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"capgnn/internal/browser"
+	"capgnn/internal/runfile"
 )
 
 // probe is a script that looks at the page from inside: it points at the middle of every chart and notes what it sees.
@@ -92,7 +93,7 @@ func TestPagesInABrowser(t *testing.T) {
 	r.Name = "runs/" + strings.Repeat("a-very-long-name-", 8)
 	classes := classesRun(t, manyClasses())
 	r.Result.ByClass, r.Result.Confusion = classes.Result.ByClass, classes.Result.Confusion
-	r.Result.Data = &Data{Degrees: []float64{3, 1, 100, 0, 1000}, Classes: map[string][]float64{"train": slices.Repeat([]float64{8}, 30)}}
+	r.Result.Data = &runfile.Data{Degrees: []int{3, 1, 100, 0, 1000}, Classes: map[string][]int{"train": slices.Repeat([]int{8}, 30)}}
 	r.Result.Classes = slices.Repeat([]string{"a-rather-long-name-of-a-class"}, 30)
 	r.Components, r.Trace = componentsRun(t, 47, 1).Components, traceRun(t, 6, 300).Trace
 	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
@@ -153,11 +154,11 @@ func TestPagesInABrowser(t *testing.T) {
 				}
 				// The pointer is at 0.6 × 420 of the chart's units, where x is 22.2 of 0 to 40: epoch 22.
 				e := r.Epochs[22]
-				if got, want := p.Shown["loss"], written(plain, *e.Loss); got.At != "epoch 22" || got.Values[0] != want || got.Width < 250 {
+				if got, want := p.Shown["loss"], written(plain, float64(e.Loss)); got.At != "epoch 22" || got.Values[0] != want || got.Width < 250 {
 					t.Errorf("loss at %q is %v in a chart of %v pixels, want %s", got.At, got.Values, got.Width, want)
 				}
-				if got := p.Shown["bytes"]; name == "run" && (got.Values[0] != written(amount, e.Bytes["d2h"])) {
-					t.Errorf("bytes are %v, want %s first", got.Values, written(amount, e.Bytes["d2h"]))
+				if got := p.Shown["bytes"]; name == "run" && (got.Values[0] != written(amount, float64(e.Bytes.D2H))) {
+					t.Errorf("bytes are %v, want %s first", got.Values, written(amount, float64(e.Bytes.D2H)))
 				}
 			})
 		}

@@ -4,22 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"capgnn/internal/runfile"
 )
-
-// ClassScore has the scores of a class in the test set; nil: not defined.
-type ClassScore struct {
-	Class     int      `json:"class"`
-	Support   float64  `json:"support"` // vertices
-	Precision *float64 `json:"precision"`
-	Recall    *float64 `json:"recall"`
-	F1        *float64 `json:"f1"`
-}
-
-// Confusion says how many test vertices of class Classes[i] were predicted to be of class Classes[j].
-type Confusion struct {
-	Classes []int       `json:"classes"`
-	Counts  [][]float64 `json:"counts"`
-}
 
 // shownClasses is how many classes are shown; smaller ones are folded away.
 const shownClasses = 20
@@ -61,19 +48,19 @@ func (r *Run) classTable() *table {
 		Note: "Support: test vertices that have this " + what + ". Precision: the share that has it of the vertices predicted to have it. Recall: the share predicted to have it of the vertices that have it. F1: harmonic mean of both."}
 	if len(list) > shownClasses {
 		list = slices.Clone(list)
-		slices.SortStableFunc(list, func(a, b ClassScore) int { return cmp.Compare(b.Support, a.Support) })
+		slices.SortStableFunc(list, func(a, b runfile.ClassScore) int { return cmp.Compare(b.Support, a.Support) })
 	}
 	var mean [3]float64
 	support, counted := 0.0, 0.0
 	for i, c := range list {
-		row := []string{r.className(c.Class), written(count, c.Support)}
+		row := []string{r.className(c.Class), written(count, float64(c.Support))}
 		for k, x := range []*float64{c.Precision, c.Recall, c.F1} {
 			row = append(row, written(score, or(x)))
 			if x != nil {
 				mean[k] += *x
 			}
 		}
-		support += c.Support
+		support += float64(c.Support)
 		if c.F1 != nil || r.multiLabel() {
 			counted++
 		}
@@ -117,7 +104,7 @@ func (r *Run) confusionMatrix() *matrix {
 	}
 	support := map[int]float64{}
 	for _, s := range r.Result.ByClass {
-		support[s.Class] = s.Support
+		support[s.Class] = float64(s.Support)
 	}
 	for _, class := range c.Classes {
 		m.labels, m.rows = append(m.labels, fmt.Sprint(class)), append(m.rows, support[class])

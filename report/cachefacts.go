@@ -6,16 +6,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"capgnn/internal/runfile"
 )
 
-// hits returns the share of lookups with these outcomes; NaN without lookups.
-func (s *Result) hits(outcomes ...string) float64 {
-	found := 0.0
-	for _, key := range outcomes {
-		found += s.Cache.number(key)
-	}
-	return found / s.Cache.number("lookups")
-}
+// hits returns so many lookups as a share of all; NaN without lookups.
+func hits(c *runfile.RunCache, found int64) float64 { return float64(found) / float64(c.Lookups) }
 
 // cacheFacts returns what a finished run says of its caches, also of some that found nothing.
 func (r *Run) cacheFacts() []Fact {
@@ -23,21 +19,18 @@ func (r *Run) cacheFacts() []Fact {
 	if s == nil || !r.caches() && !r.stale() {
 		return nil
 	}
-	var f []Fact
-	if policy, ok := s.Cache["policy"].(string); ok {
-		f = append(f, Fact{"policy", policy})
+	c := &s.Cache
+	f := []Fact{{"policy", c.Policy}}
+	if k := c.Capacity; k != nil {
+		f = append(f, slotFacts("slots in device memory", k.Local, k.LocalUnion)...)
+		f = append(f, slotFacts("slots in host memory", []int{k.Global}, []int{k.GlobalUnion})...)
+		if k.SlotBytes > 0 {
+			f = append(f, Fact{"a slot on a device", written(amount, float64(k.SlotBytes)) + " for all exchanges"})
+		}
 	}
-	capacity, _ := s.Cache["capacity"].(map[string]any)
-	c := object(capacity)
-	local, _ := c["local"].([]any)
-	f = append(f, slotFacts("slots in device memory", local, c["union_local"])...)
-	f = append(f, slotFacts("slots in host memory", []any{c["global"]}, []any{c["union_global"]})...)
-	if x := c.number("slot_bytes"); x > 0 {
-		f = append(f, Fact{"a slot on a device", written(amount, x) + " for all exchanges"})
-	}
-	if n := s.Cache.number("lookups"); n > 0 {
-		f = append(f, Fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", written(count, n),
-			written(share, s.hits("local_hits")), written(share, s.hits("global_hits")), written(share, s.hits("misses")))})
+	if c.Lookups > 0 {
+		f = append(f, Fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", written(count, float64(c.Lookups)),
+			written(share, hits(c, c.LocalHits)), written(share, hits(c, c.GlobalHits)), written(share, hits(c, c.Misses)))})
 	}
 	return f
 }
@@ -46,22 +39,15 @@ func (r *Run) cacheFacts() []Fact {
 const shownSlots = 8
 
 // slotFacts says how many slots caches have, beside the rows that there are to keep, if they are known.
-func slotFacts(name string, slots []any, of any) []Fact {
-	rows, _ := of.([]any)
+func slotFacts(name string, slots, rows []int) []Fact {
 	var all []string
-	sum, total := 0.0, 0.0
-	for i, x := range slots {
-		n, ok := x.(float64)
-		if !ok {
-			return nil
-		}
-		text := written(count, n)
+	sum, total := 0, 0
+	for i, n := range slots {
+		text := written(count, float64(n))
 		sum += n
 		if i < len(rows) {
-			if m, ok := rows[i].(float64); ok {
-				text += " of " + written(count, m)
-				total += m
-			}
+			text += " of " + written(count, float64(rows[i]))
+			total += rows[i]
 		}
 		all = append(all, text)
 	}
@@ -69,7 +55,7 @@ func slotFacts(name string, slots []any, of any) []Fact {
 	case len(all) == 0:
 		return nil
 	case len(all) > shownSlots:
-		return []Fact{{name, fmt.Sprintf("%s of %s rows on %d devices", written(count, sum), written(count, total), len(all))}}
+		return []Fact{{name, fmt.Sprintf("%s of %s rows on %d devices", written(count, float64(sum)), written(count, float64(total)), len(all))}}
 	}
 	return []Fact{{name, strings.Join(all, ", ") + " rows"}}
 }
@@ -79,32 +65,23 @@ func (r *Run) stalenessFacts() []Fact {
 	if r.Result == nil || !r.stale() {
 		return nil
 	}
-	s := r.Result.Staleness
-	var f []Fact
-	for _, k := range []struct{ key, name, unit string }{
-		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"},
-	} {
-		if x := s.number(k.key); !math.IsNaN(x) {
-			text := written(plain, x)
-			if x == math.Trunc(x) {
-				text = written(count, x)
-			}
-			f = append(f, Fact{k.name, text + k.unit})
-		}
+	s := &r.Result.Staleness
+	mean := written(plain, s.Mean)
+	if s.Mean == math.Trunc(s.Mean) {
+		mean = written(count, s.Mean)
 	}
-	periods, _ := s["period"].(map[string]any)
-	for _, layer := range slices.Sorted(maps.Keys(periods)) {
-		if p, ok := periods[layer].(float64); ok {
-			f = append(f, Fact{"layer " + layer, refreshed(p)})
-		}
+	f := []Fact{{"allowed age", written(count, float64(s.Bound)) + " epochs"}, {"oldest row used", written(count, float64(s.MaxSeen)) + " epochs"},
+		{"mean age", mean + " epochs"}}
+	for _, layer := range slices.Sorted(maps.Keys(s.Period)) {
+		f = append(f, Fact{"layer " + layer, refreshed(s.Period[layer])})
 	}
 	return f
 }
 
 // refreshed says what a refresh period means.
-func refreshed(period float64) string {
+func refreshed(period int) string {
 	if period == 1 {
 		return "refreshed in every epoch"
 	}
-	return fmt.Sprintf("refreshed every %s epochs", written(count, period))
+	return fmt.Sprintf("refreshed every %s epochs", written(count, float64(period)))
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"slices"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // What caches did in a finished run stands in words.
@@ -18,8 +20,8 @@ func TestCacheFacts(t *testing.T) {
 	if got := r.stalenessFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	r.Result.Cache = object{"capacity": map[string]any{"local": slices.Repeat([]any{5.0}, 9), "union_local": slices.Repeat([]any{7.0}, 9), "global": "?"}}
-	want = []Fact{{"slots in device memory", "45 of 63 rows on 9 devices"}}
+	r.Result.Cache = runfile.RunCache{Capacity: &runfile.Capacity{Local: slices.Repeat([]int{5}, 9), LocalUnion: slices.Repeat([]int{7}, 9)}}
+	want = []Fact{{"policy", ""}, {"slots in device memory", "45 of 63 rows on 9 devices"}, {"slots in host memory", "0 of 0 rows"}}
 	if got := r.cacheFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

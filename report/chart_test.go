@@ -17,22 +17,19 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 	p := pageOf(t, r)
 	for id, of := range map[string]func(e Epoch) []float64{
 		"loss": func(e Epoch) []float64 {
-			if e.ValLoss == nil {
-				return []float64{*e.Loss}
-			}
-			return []float64{*e.Loss, *e.ValLoss}
+			return []float64{float64(e.Loss), or(some(e.Scores).ValLoss)}
 		},
 		"epoch-time": func(e Epoch) []float64 { return []float64{e.EpochS} },
-		"bytes":      func(e Epoch) []float64 { return []float64{e.Bytes["d2h"], e.Bytes["h2d"], e.Bytes["peer"]} },
-		"refresh":    func(e Epoch) []float64 { return []float64{e.Bytes["refresh"]} },
+		"bytes":      func(e Epoch) []float64 { return []float64{float64(e.Bytes.D2H), float64(e.Bytes.H2D), float64(e.Bytes.Peer)} },
+		"refresh":    func(e Epoch) []float64 { return []float64{float64(e.Bytes.Refresh)} },
 		"lookups": func(e Epoch) []float64 {
-			return []float64{e.Cache.number("local_hits"), e.Cache.number("global_hits"), e.Cache.number("misses")}
+			return []float64{float64(e.Cache.LocalHits), float64(e.Cache.GlobalHits), float64(e.Cache.Misses)}
 		},
 		"coverage": func(e Epoch) []float64 {
-			local, all := e.Cache.number("local_hits"), e.Cache.number("local_hits")+300
+			local, all := float64(e.Cache.LocalHits), float64(e.Cache.LocalHits+300)
 			return []float64{0.75, (local + 100) / all, local / all}
 		},
-		"staleness": func(e Epoch) []float64 { return []float64{4, e.Staleness.number("max_seen"), 1.5} },
+		"staleness": func(e Epoch) []float64 { return []float64{4, float64(e.Staleness.MaxSeen), 1.5} },
 	} {
 		d := p.chart(t, id)
 		for k, s := range d.Series {

@@ -40,7 +40,7 @@ var columns = []column{
 	}},
 	{name: "epochs", kind: count, of: func(r *Run, s *Result) float64 { return max(float64(s.Epochs), float64(len(r.Epochs))) }, text: func(r *Run, _ *Result) string { return r.progress() }},
 	{name: "loss", kind: plain, of: func(r *Run, _ *Result) float64 {
-		return r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last()
+		return r.series("", func(e *Epoch) float64 { return float64(e.Loss) }).last()
 	}},
 	{name: "epoch", kind: seconds, time: true, of: func(r *Run, _ *Result) float64 {
 		return median(r.series("", func(e *Epoch) float64 { return e.EpochS }).Y)
@@ -53,14 +53,14 @@ var columns = []column{
 		}
 		return float64(s.HaloRows)
 	}},
-	{name: "rows fetched in an epoch", kind: count, of: func(r *Run, _ *Result) float64 { return r.meanOf((*Epoch).brought) }},
+	{name: "rows fetched in an epoch", kind: count, of: func(r *Run, _ *Result) float64 { return r.meanOf(brought) }},
 	{name: "rows in caches", kind: share, of: func(r *Run, _ *Result) float64 { return positive(r.hitShare()) }},
-	{name: "coverage", kind: share, of: func(_ *Run, s *Result) float64 { return positive(s.Cache.number("coverage")) }},
+	{name: "coverage", kind: share, of: func(_ *Run, s *Result) float64 { return positive(s.Cache.Coverage) }},
 	{name: "device memory", kind: amount, of: func(_ *Run, s *Result) float64 {
 		if len(s.PeakBytes.Devices) == 0 {
 			return math.NaN()
 		}
-		return slices.Max(s.PeakBytes.Devices)
+		return float64(slices.Max(s.PeakBytes.Devices))
 	}},
 	{name: "data set", text: func(r *Run, s *Result) string { return first(r.setting("dataset"), s.Dataset) }},
 	{name: "model", text: func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 func TestComparison(t *testing.T) {
@@ -24,7 +26,7 @@ func TestComparison(t *testing.T) {
 	}
 	for k, s := range p.chart(t, "loss").Series {
 		r := []Run{a, b}[k]
-		if s.Name != r.title() || len(s.Y) != len(r.Epochs) || s.Y[3] != *r.Epochs[3].Loss {
+		if s.Name != r.title() || len(s.Y) != len(r.Epochs) || s.Y[3] != float64(r.Epochs[3].Loss) {
 			t.Errorf("series %d is %s with %d points", k, s.Name, len(s.X))
 		}
 	}
@@ -84,13 +86,13 @@ func TestSpreadOverSeeds(t *testing.T) {
 	for i := range runs {
 		for k := range runs[i].Epochs {
 			e := &runs[i].Epochs[k]
-			e.Loss = number([]float64{1, 2, 4.5, 3}[i] + float64(k))
-			if e.Val != nil {
+			e.Loss = runfile.Loss([]float64{1, 2, 4.5, 3}[i] + float64(k))
+			if e.Scores != nil {
 				e.Val = number([]float64{0.5, 0.7, 0.75, 0.6}[i])
 			}
 		}
 	}
-	runs[3].Epochs[4].Loss = nil // was no number
+	runs[3].Epochs[4].Loss = runfile.Loss(math.NaN()) // was no number
 	draw := func(runs []Run) page {
 		var out bytes.Buffer
 		if err := WriteSeeds(&out, runs, []Fact{{"a", "b"}}); err != nil {
@@ -130,7 +132,7 @@ func TestSpreadOverSeeds(t *testing.T) {
 	if err := WriteComparison(&out, runs[:2]); err != nil || strings.Contains(out.String(), "-spread") {
 		t.Errorf("a comparison has a spread, %v", err)
 	}
-	runs[0].Epochs[0].Loss, runs[1].Epochs[0].Loss, runs[2].Epochs[0].Loss = number(1e30), number(-1e30), number(1e30)
+	runs[0].Epochs[0].Loss, runs[1].Epochs[0].Loss, runs[2].Epochs[0].Loss = 1e30, -1e30, 1e30
 	if d := draw(runs).chart(t, "loss-spread"); len(d.Series[0].X) != len(d.Series[1].X) {
 		t.Errorf("%d means, %d deviations", len(d.Series[0].X), len(d.Series[1].X))
 	}

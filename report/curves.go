@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"capgnn/internal/runfile"
 )
 
 // phases are the phases of device time in the order in which they are stacked.
@@ -21,6 +23,16 @@ var routes = []kind{
 // lookups are the outcomes of looking a row up.
 var lookups = []kind{{"local_hits", "in device memory", 2}, {"global_hits", "in host memory", 0}, {"misses", "missed", 4}}
 
+func phaseTimes(p *runfile.Phases) map[string]float64 {
+	return map[string]float64{"aggregation": p.Aggregation, "mm": p.MM, "communication_transfer": p.Transfer, "communication_wait": p.Wait,
+		"check_cache": p.Check, "pick_cache": p.Pick, "reduce": p.Reduce, "other": p.Other}
+}
+
+func byteCounts(b *runfile.Bytes) map[string]float64 {
+	return map[string]float64{"d2h": float64(b.D2H), "h2d": float64(b.H2D), "peer": float64(b.Peer), "host": float64(b.Host),
+		"rows": float64(b.Rows), "ids": float64(b.IDs), "gradients": float64(b.Gradients), "carried": float64(b.Carried)}
+}
+
 // series returns a number of every epoch.
 func (r *Run) series(name string, of func(*Epoch) float64) points {
 	p := points{Name: name}
@@ -31,22 +43,19 @@ func (r *Run) series(name string, of func(*Epoch) float64) points {
 }
 
 // keyed returns a curve for each kind of which some epoch has a number that is not 0, with its colour.
-func (r *Run) keyed(kinds []kind, of func(e *Epoch, key string) float64) (series []points, colours []int) {
+func (r *Run) keyed(kinds []kind, of func(*Epoch) map[string]float64) (series []points, colours []int) {
 	for _, k := range kinds {
-		p := r.series(k.name, func(e *Epoch) float64 { return of(e, k.key) })
+		p := r.series(k.name, func(e *Epoch) float64 {
+			if x, ok := of(e)[k.key]; ok {
+				return x
+			}
+			return math.NaN()
+		})
 		if slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
 			series, colours = append(series, p), append(colours, k.colour)
 		}
 	}
 	return series, colours
-}
-
-// in returns the number under a key of a map, NaN where there is none.
-func in(m map[string]float64, key string) float64 {
-	if x, ok := m[key]; ok {
-		return x
-	}
-	return math.NaN()
 }
 
 // overEpochs is a drawing whose x is the epoch.
@@ -61,20 +70,20 @@ func (r *Run) lossChart() *chart {
 	if r.sampled() {
 		d.note = "training: mean over the epoch's roots, each before the update of its step"
 	}
-	validation := r.series("validation", func(e *Epoch) float64 { return or(e.ValLoss) })
+	validation := r.series("validation", func(e *Epoch) float64 { return or(some(e.Scores).ValLoss) })
 	if len(validation.X) > 0 {
 		d.note += "; validation: after it, without dropout"
 	}
-	return d.draw(r.series("training", func(e *Epoch) float64 { return or(e.Loss) }), validation)
+	return d.draw(r.series("training", func(e *Epoch) float64 { return float64(e.Loss) }), validation)
 }
 
 func (r *Run) scoreChart() *chart {
 	d := overEpochs("score", "Scores: "+r.metric(), score)
 	d.smooth = true
 	series := []points{
-		r.series("training", func(e *Epoch) float64 { return or(e.Train) }),
-		r.series("validation", func(e *Epoch) float64 { return or(e.Val) }),
-		r.series("test", func(e *Epoch) float64 { return or(e.Test) }),
+		r.series("training", func(e *Epoch) float64 { return or(some(e.Scores).Train) }),
+		r.series("validation", func(e *Epoch) float64 { return or(some(e.Scores).Val) }),
+		r.series("test", func(e *Epoch) float64 { return or(some(e.Scores).Test) }),
 	}
 	d.colours = []int{7, 1, 0}
 	c := d.draw(series...)
@@ -127,7 +136,7 @@ func (r *Run) epochTimeChart() *chart {
 }
 
 func (r *Run) phaseChart() *chart {
-	series, colours := r.keyed(phases, func(e *Epoch, key string) float64 { return in(e.DeviceS, key) })
+	series, colours := r.keyed(phases, func(e *Epoch) map[string]float64 { return phaseTimes(&e.DeviceS) })
 	d := overEpochs("phases", "Device time by phase", seconds)
 	d.stacked, d.colours, d.note = true, colours, "summed over the devices"
 	return d.draw(series...)
@@ -140,9 +149,9 @@ func (r *Run) phaseBars() *bars {
 		n = max(n, len(r.Epochs[i].PartS))
 	}
 	labels, rows := []string{"device"}, []map[string]float64{{}}
-	times := func(e *Epoch) []map[string]float64 { return []map[string]float64{e.DeviceS} }
+	times := func(e *Epoch) []runfile.Phases { return []runfile.Phases{e.DeviceS} }
 	if n > 0 {
-		times = func(e *Epoch) []map[string]float64 { return e.PartS }
+		times = func(e *Epoch) []runfile.Phases { return e.PartS }
 		labels, rows = nil, nil
 		for p := range n {
 			labels, rows = append(labels, r.deviceOf(p)), append(rows, map[string]float64{})
@@ -160,7 +169,7 @@ func (r *Run) phaseBars() *bars {
 		}
 		counted++
 		for p, part := range parts {
-			for key, x := range part {
+			for key, x := range phaseTimes(&part) {
 				rows[p][key] += x
 			}
 		}
@@ -175,7 +184,7 @@ func (r *Run) phaseBars() *bars {
 }
 
 func (r *Run) bytesChart() *chart {
-	series, colours := r.keyed(routes, func(e *Epoch, key string) float64 { return in(e.Bytes, key) })
+	series, colours := r.keyed(routes, func(e *Epoch) map[string]float64 { return byteCounts(&e.Bytes) })
 	d := overEpochs("bytes", "Bytes moved by route", amount)
 	d.stacked, d.colours, d.note = true, colours, "as the copy routines counted them, gradients and weights included"
 	return d.draw(series...)
@@ -184,7 +193,7 @@ func (r *Run) bytesChart() *chart {
 func (r *Run) gradientsChart() *chart {
 	d := overEpochs("gradients", "Bytes of gradients and weights", amount)
 	d.zero, d.note = true, "part of the bytes moved"
-	p := r.series("gradients", func(e *Epoch) float64 { return in(e.Bytes, "gradients") })
+	p := r.series("gradients", func(e *Epoch) float64 { return float64(e.Bytes.Gradients) })
 	if r.sampled() || !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) { // of sampled training they stand beside rows
 		return nil
 	}
@@ -194,7 +203,7 @@ func (r *Run) gradientsChart() *chart {
 func (r *Run) refreshChart() *chart {
 	d := overEpochs("refresh", "Bytes that refreshed caches", amount)
 	d.zero, d.note = true, "of all bytes of halo rows, also of those that stay on one device"
-	p := r.series("refresh", func(e *Epoch) float64 { return in(e.Bytes, "refresh") })
+	p := r.series("refresh", func(e *Epoch) float64 { return float64(e.Bytes.Refresh) })
 	if !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
 		return nil
 	}
@@ -204,20 +213,25 @@ func (r *Run) refreshChart() *chart {
 // caches reports whether caches did anything: without them every lookup is a miss, which need not be drawn.
 func (r *Run) caches() bool {
 	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool {
-		return e.Cache.number("coverage") > 0 || e.Cache.number("local_hits") > 0 || e.Cache.number("global_hits") > 0
+		return e.HaloUse != nil && (e.Cache.Coverage > 0 || e.Cache.LocalHits > 0 || e.Cache.GlobalHits > 0)
 	})
 }
 
 // stale reports whether rows of earlier epochs were or might have been used.
 func (r *Run) stale() bool {
-	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Staleness.number("bound") > 0 || e.Staleness.number("max_seen") > 0 })
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.HaloUse != nil && (e.Staleness.Bound > 0 || e.Staleness.MaxSeen > 0) })
 }
 
 func (r *Run) lookupChart() *chart {
 	if !r.caches() {
 		return nil
 	}
-	series, colours := r.keyed(lookups, func(e *Epoch, key string) float64 { return e.Cache.number(key) })
+	series, colours := r.keyed(lookups, func(e *Epoch) map[string]float64 {
+		if e.HaloUse == nil {
+			return nil
+		}
+		return map[string]float64{"local_hits": float64(e.Cache.LocalHits), "global_hits": float64(e.Cache.GlobalHits), "misses": float64(e.Cache.Misses)}
+	})
 	d := overEpochs("lookups", "Where rows were found", count)
 	d.stacked, d.colours = true, colours
 	return d.draw(series...)
@@ -227,24 +241,17 @@ func (r *Run) coverageChart() *chart {
 	if !r.caches() {
 		return nil
 	}
-	hits := func(keys ...string) func(*Epoch) float64 {
-		return func(e *Epoch) float64 {
-			all, found := 0.0, 0.0
-			for _, k := range lookups {
-				x := e.Cache.number(k.key)
-				all += x
-				if slices.Contains(keys, k.key) {
-					found += x
-				}
-			}
-			return found / all // NaN without lookups
-		}
+	hits := func(host int64) func(*Epoch) float64 { // NaN without lookups
+		return ofHalo(func(h *runfile.HaloUse) float64 {
+			c := &h.Cache
+			return float64(c.LocalHits+host*c.GlobalHits) / float64(c.LocalHits+c.GlobalHits+c.Misses)
+		})
 	}
 	d := overEpochs("coverage", "Coverage and hits", share)
 	d.zero, d.note = true, "coverage: lookups whose row has a slot; hits: those that the owner did not have to send"
-	series := []points{r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }), r.series("hits", hits("local_hits", "global_hits"))}
-	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Cache.number("global_hits") > 0 }) {
-		series = append(series, r.series("hits in device memory", hits("local_hits")))
+	series := []points{r.series("coverage", ofHalo(coverageOf)), r.series("hits", hits(1))}
+	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return some(e.HaloUse).Cache.GlobalHits > 0 }) {
+		series = append(series, r.series("hits in device memory", hits(0)))
 	}
 	return d.draw(series...)
 }
@@ -256,7 +263,7 @@ func (r *Run) stalenessChart() *chart {
 	d := overEpochs("staleness", "Age of the rows that were used", plain)
 	d.zero, d.note = true, "in epochs"
 	d.colours = []int{7, 1, 0}
-	return d.draw(r.series("bound", func(e *Epoch) float64 { return e.Staleness.number("bound") }),
-		r.series("oldest", func(e *Epoch) float64 { return e.Staleness.number("max_seen") }),
-		r.series("mean", func(e *Epoch) float64 { return e.Staleness.number("mean_seen") }))
+	return d.draw(r.series("bound", ofHalo(func(h *runfile.HaloUse) float64 { return float64(h.Staleness.Bound) })),
+		r.series("oldest", ofHalo(func(h *runfile.HaloUse) float64 { return float64(h.Staleness.MaxSeen) })),
+		r.series("mean", ofHalo(func(h *runfile.HaloUse) float64 { return h.Staleness.Mean })))
 }

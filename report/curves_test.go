@@ -3,6 +3,8 @@ package report
 import (
 	"slices"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // The learning rate is drawn where a schedule changed it, the norm of gradients where they were clipped.
@@ -14,7 +16,7 @@ func TestRateAndNorm(t *testing.T) {
 	var rates, norms []float64
 	for k := range r.Epochs {
 		rate, norm := 0.01/float64(k+1), 3.5+float64(k%3)
-		r.Epochs[k].LR, r.Epochs[k].GradNorm = &rate, &norm
+		r.Epochs[k].LR, r.Epochs[k].GradNorm = &rate, (*runfile.Loss)(&norm)
 		rates, norms = append(rates, rate), append(norms, norm)
 	}
 	p := pageOf(t, r)

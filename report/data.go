@@ -10,13 +10,7 @@ import (
 	"capgnn/internal/number"
 )
 
-// Data is what a data set looks like.
-type Data struct {
-	Degrees []float64            `json:"in_degrees"`  // vertices with 0, 1, 2–3, 4–7, … in-neighbours
-	Classes map[string][]float64 `json:"class_sizes"` // vertices of each class by split: train, val, test and none of them
-}
-
-// splits are the keys of Data.Classes in the order in which they are stacked.
+// splits are the keys of runfile.Data.Classes in the order in which they are stacked.
 var splits = []kind{{"train", "training", 7}, {"val", "validation", 1}, {"test", "test", 0}, {"none", "in no split", 3}}
 
 // dataSection draws the data set.
@@ -40,7 +34,7 @@ func (r *Run) classBars() *bars {
 			if c == len(sizes) {
 				classes, sizes = append(classes, c), append(sizes, 0)
 			}
-			sizes[c] += x
+			sizes[c] += float64(x)
 		}
 	}
 	b := bars{ID: "class-sizes", Title: what[0]}
@@ -55,7 +49,7 @@ func (r *Run) classBars() *bars {
 		row := map[string]float64{}
 		for _, s := range splits {
 			if list := r.Result.Data.Classes[s.key]; c < len(list) {
-				row[s.key] = list[c]
+				row[s.key] = float64(list[c])
 			}
 		}
 		labels, rows = append(labels, r.className(c)), append(rows, row)
@@ -68,7 +62,7 @@ type histogram struct {
 	ID, Title, Note, XName string
 	Y                      axis.Axis
 	Bins                   []bin
-	Data                   []float64
+	Data                   []int
 }
 
 // bin is one bar: its place, the text under the pointer, and the one below the bar ("" where there is no room).
@@ -84,10 +78,10 @@ const (
 )
 
 // degreeHistogram draws how many vertices have 0, 1, 2–3, 4–7, … in-neighbours; nil where there are no such counts.
-func degreeHistogram(counts []float64) *histogram {
-	most := 0.0
+func degreeHistogram(counts []int) *histogram {
+	most := 0
 	for _, x := range counts {
-		if !(x >= 0 && x <= largest) {
+		if x < 0 {
 			return nil
 		}
 		most = max(most, x)
@@ -98,7 +92,7 @@ func degreeHistogram(counts []float64) *histogram {
 	}
 	const bottom = chartHeight - marginBelow
 	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, the least of each bar", Note: "how many vertices have how many in-neighbours; both axes are logarithmic; a vertex with a loop in the data set is its own neighbour", Data: counts}
-	h.Y = axis.Log(1, max(most, 10), plain).Between(bottom, marginTop)
+	h.Y = axis.Log(1, float64(max(most, 10)), plain).Between(bottom, marginTop)
 	wide := float64(chartWidth-marginLeft-marginRight) / float64(n)
 	longest := fmt.Sprintf("%.0f", math.Exp2(float64(max(n-2, 0))))
 	every := int(math.Ceil((float64(len(longest)) + 1) * histogramLetter / wide))
@@ -110,9 +104,9 @@ func degreeHistogram(counts []float64) *histogram {
 				text += " to " + written(count, 2*lo-1)
 			}
 		}
-		b := bin{X: marginLeft + wide*float64(k) + wide*0.08, Width: wide * 0.84, Text: fmt.Sprintf("degree %s: %s", text, written(count, x))}
+		b := bin{X: marginLeft + wide*float64(k) + wide*0.08, Width: wide * 0.84, Text: fmt.Sprintf("degree %s: %s", text, written(count, float64(x)))}
 		if x >= 1 {
-			b.Height = max(leastBar, bottom-h.Y.Place(x))
+			b.Height = max(leastBar, bottom-h.Y.Place(float64(x)))
 		}
 		if b.Y = bottom - b.Height; k%every == 0 {
 			b.Below = fmt.Sprintf("%.0f", lo)

@@ -4,7 +4,7 @@
 //
 // # Contract
 //
-// It takes plain data and reads the two formats that it draws, metrics.jsonl and result.json, as far as it knows them: what
+// It takes plain data, metrics.jsonl and result.json as internal/runfile reads them: what
 // is not there is not drawn, so a run that has not ended has a page. Nothing is opened here; writers and readers are the caller's. A page is a function of what it is given: no
 // clock, no random numbers, no order of a map. Every text that comes from a run is escaped, and the page forbids itself the
 // network by its content security policy.
@@ -19,7 +19,7 @@
 // # Usage
 //
 //	run := report.Run{Name: "runs/cora-gcn", Settings: settings}
-//	run.Result, err = report.ReadResult(resultFile)
-//	run.Epochs, err = report.ReadEpochs(metricsFile)
+//	run.Result, err = runfile.ReadResult(resultFile)
+//	run.Epochs, err = runfile.ReadEpochs(metricsFile)
 //	err = report.WriteRun(out, run)          // or WriteComparison(out, runs)
 package report

@@ -3,44 +3,19 @@ package report
 import (
 	"bytes"
 	"io"
-	"strings"
 	"testing"
-)
 
-func TestReadEpochs(t *testing.T) {
-	line := `{"epoch":0,"loss":1,"epoch_s":1}` + "\n"
-	for name, tc := range map[string]struct {
-		text, want string
-		epochs     int
-	}{
-		"none":              {"", "", 0},
-		"null loss":         {`{"epoch":0,"loss":null}` + "\n", "", 1},
-		"unfinished line":   {line + `{"epoch":1,"lo`, "", 1},
-		"unknown keys":      {`{"epoch":0,"loss":1,"more":{"a":[1]},"cache":7}` + "\n", "", 1},
-		"no JSON":           {line + "loss 3\n", "line 2", 0},
-		"another type":      {`{"epoch":"a"}` + "\n", "line 1", 0},
-		"epochs go back":    {line + line, "line 2", 0},
-		"endless line":      {`{"epoch":0,"more":"` + strings.Repeat("x", maxLineBytes) + "\"}\n", "line 1", 0},
-		"endless last line": {line + strings.Repeat("x", maxLineBytes+1), "line 2", 0},
-	} {
-		epochs, err := ReadEpochs(strings.NewReader(tc.text))
-		if tc.want == "" && (err != nil || len(epochs) != tc.epochs) || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-			t.Errorf("%s: %d epochs, %v; want %d, %q", name, len(epochs), err, tc.epochs, tc.want)
-		}
-	}
-	if _, err := ReadResult(strings.NewReader(strings.Repeat(" ", maxResultBytes+1))); err == nil {
-		t.Error("a result without end was read")
-	}
-}
+	"capgnn/internal/runfile"
+)
 
 // Whatever stands in a file of metrics, reading and drawing it ends without a panic.
 func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(sampleMetrics(f, 4, true)))
 	f.Add([]byte(`{"epoch":-9223372036854775808,"loss":1e308,"epoch_s":-1e308}` + "\n" + `{"epoch":9223372036854775807,"loss":-1e308,"epoch_s":5e-324}` + "\n"))
 	f.Add([]byte(`{"epoch":0,"part_s":[{}]}` + "\n" + `{"epoch":1,"part_s":[{"mm":1},{"mm":-1}]}` + "\n"))
-	f.Add([]byte(`{"epoch":0,"cache":{"local_hits":1e300,"misses":-1e300},"harm":{"":{"":[[[]]]}},"bytes":{"d2h":1e29}}` + "\n"))
+	f.Add([]byte(`{"epoch":0,"cache":{"local_hits":9223372036854775807,"misses":-1},"harm":{"":{"":[[[]]]}},"bytes":{"d2h":-1}}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		epochs, err := ReadEpochs(bytes.NewReader(data))
+		epochs, err := runfile.ReadEpochs(bytes.NewReader(data))
 		if err != nil {
 			return
 		}

@@ -6,21 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// SuperEpoch is what isolated parts held in an epoch.
-type SuperEpoch struct {
-	Shift    int `json:"shift"` // part i held chunks i and (i + shift) mod c
-	Coverage struct {
-		Mean  *float64 `json:"mean"`  // of what targets saw of their in-neighbours
-		Edges *float64 `json:"edges"` // share of the targets' in-edges
-		Alone *float64 `json:"alone"` // targets that saw no neighbour
-	} `json:"coverage"`
-	Switch *struct {
-		S     float64 `json:"s"`
-		Bytes float64 `json:"bytes"`
-	} `json:"switch"` // before the epoch every part got another chunk; nil: none did
-}
+	"capgnn/internal/runfile"
+)
 
 // isolated reports whether parts trained without rows of each other.
 func (r *Run) isolated() bool {
@@ -37,8 +25,8 @@ func (r *Run) isolatedSection() (section, bool) {
 
 // chunks returns how many chunks the graph was cut into; 0: not known.
 func (r *Run) chunks() int {
-	if r.Result != nil && r.Result.Isolated.number("chunks") >= 2 {
-		return int(min(r.Result.Isolated.number("chunks"), math.MaxInt32))
+	if r.Result != nil && some(r.Result.Isolated).Chunks >= 2 {
+		return r.Result.Isolated.Chunks
 	}
 	for item := range strings.SplitSeq(r.setting("isolated"), ",") {
 		if text, ok := strings.CutPrefix(item, "chunks="); ok {
@@ -75,16 +63,16 @@ func (r *Run) scheduleStrip() *strip {
 func (r *Run) seenChart() *chart {
 	d := overEpochs("seen", "Neighbours that targets saw", share)
 	d.zero, d.note = true, "of the in-neighbours of training vertices, those in the two chunks of their part; edges: all of them together"
-	seen := func(of func(*SuperEpoch) *float64) func(*Epoch) float64 {
+	seen := func(of func(*runfile.Coverage) float64) func(*Epoch) float64 {
 		return func(e *Epoch) float64 {
 			if e.Isolated == nil {
 				return math.NaN()
 			}
-			return or(of(e.Isolated))
+			return of(&e.Isolated.Coverage)
 		}
 	}
-	return d.draw(r.series("mean over targets", seen(func(s *SuperEpoch) *float64 { return s.Coverage.Mean })),
-		r.series("edges", seen(func(s *SuperEpoch) *float64 { return s.Coverage.Edges })))
+	return d.draw(r.series("mean over targets", seen(func(c *runfile.Coverage) float64 { return c.Mean })),
+		r.series("edges", seen(func(c *runfile.Coverage) float64 { return c.Edges })))
 }
 
 // switched returns a number of every switch of chunks, by epoch.
@@ -119,14 +107,14 @@ func (r *Run) isolatedFacts() []Fact {
 		text = fmt.Sprintf("%s in %s, %s of training", written(count, float64(len(switches))), written(seconds, spent), written(share, spent/(spent+trained)))
 	}
 	facts = append(facts, Fact{"switches", text})
-	if moved := r.switched("", func(e *Epoch) float64 { return e.Isolated.Switch.Bytes }).Y; len(moved) > 0 {
+	if moved := r.switched("", func(e *Epoch) float64 { return float64(e.Isolated.Switch.Bytes) }).Y; len(moved) > 0 {
 		facts = append(facts, Fact{"what a switch brings from the host to devices", written(amount, sum(moved)/float64(len(moved)))})
 	}
 	alone := r.series("", func(e *Epoch) float64 {
 		if e.Isolated == nil {
 			return math.NaN()
 		}
-		return or(e.Isolated.Coverage.Alone)
+		return float64(e.Isolated.Coverage.Alone)
 	}).Y
 	if len(alone) > 0 {
 		facts = append(facts, Fact{"targets whose neighbours were all elsewhere", fmt.Sprintf("%s in a mean epoch, %s at most", written(count, sum(alone)/float64(len(alone))), written(count, slices.Max(alone)))})

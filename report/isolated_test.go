@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // isolatedRun returns a run of isolated parts that hold each added chunk for three epochs.
@@ -21,13 +23,13 @@ func isolatedRun(t testing.TB, chunks, epochs int) Run {
 			switched = fmt.Sprintf(`,"switch":{"s":%g,"bytes":%d}`, float64(e)/1000, 1<<20)
 		}
 		fmt.Fprintf(&b, `{"epoch":%d,"loss":%g,"epoch_s":0.5,"bytes":{"h2d":1},"isolated":{"shift":%d,"coverage":{"mean":%g,"edges":0.25,"alone":%d}%s}}`+"\n",
-			e, *r.Epochs[e].Loss, shift, 0.5+float64(shift)/1000, 100+shift, switched)
+			e, float64(r.Epochs[e].Loss), shift, 0.5+float64(shift)/1000, 100+shift, switched)
 	}
 	var err error
-	if r.Epochs, err = ReadEpochs(strings.NewReader(b.String())); err != nil {
+	if r.Epochs, err = runfile.ReadEpochs(strings.NewReader(b.String())); err != nil {
 		t.Fatal(err)
 	}
-	r.Result.Isolated = object{"chunks": float64(chunks)}
+	r.Result.Isolated = &runfile.Isolated{Chunks: chunks}
 	return r
 }
 
@@ -107,7 +109,7 @@ func TestIsolatedOfDamagedFiles(t *testing.T) {
 		"shift beyond": func(r *Run) { r.Epochs[2].Isolated.Shift = 5 },
 		"no shift":     func(r *Run) { r.Epochs[1].Isolated = nil },
 		"no chunks":    func(r *Run) { r.Result.Isolated = nil },
-		"many chunks":  func(r *Run) { r.Result.Isolated = object{"chunks": 1e300} },
+		"many chunks":  func(r *Run) { r.Result.Isolated = &runfile.Isolated{Chunks: math.MaxInt} },
 	} {
 		r := isolatedRun(t, 5, 8)
 		damage(&r)

@@ -18,7 +18,7 @@ type matrix struct {
 	Cells           []cell
 	Heads           []head
 	Height          float64 // of the picture, which is chartWidth wide
-	Data            [][]float64
+	Data            any     // the rows
 }
 
 // cell is one pair.
@@ -43,13 +43,14 @@ const (
 )
 
 // matrixOf draws rows[i][j]; nil where they are no matrix of two parts or more, or nothing but zeros.
-func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
+func matrixOf[N int | int64 | float64](m matrix, q quantity, rows [][]N) *matrix {
 	n, most := len(rows), 0.0
 	for _, row := range rows {
 		if len(row) != n {
 			return nil
 		}
-		for _, x := range row {
+		for _, cell := range row {
+			x := float64(cell)
 			if !(x >= 0 && x <= largest) {
 				return nil
 			}
@@ -75,7 +76,8 @@ func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
 		if n <= matrixHeadParts {
 			m.Heads = append(m.Heads, head{matrixLeft + middle, matrixTop - 6, label}, head{matrixLeft - 12, matrixTop + middle + 4, label})
 		}
-		for j, x := range row {
+		for j, number := range row {
+			x := float64(number)
 			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: min(0.65, 0.65*x/most), Text: m.says(i, j, written(q, x))}
 			if text := written(q, x); n <= m.texts && (x > 0 || i != j && m.rows == nil) && float64(utf8.RuneCountInString(text))*matrixLetter < size {
 				c.Inside = text

@@ -2,16 +2,6 @@ package report
 
 import "fmt"
 
-// Metered is what a device, or a package of processors, took in the epochs of a run, as its meter has it; nil: not known.
-type Metered struct {
-	Rank       int      `json:"rank"`
-	Device     string   `json:"device"`
-	Seconds    float64  `json:"s"`
-	Joules     *float64 `json:"j"`
-	Busy       *float64 `json:"busy"`
-	MemoryBusy *float64 `json:"memory_busy"`
-}
-
 // energySection lists what meters have read; of runs without them nothing.
 func (r *Run) energySection() (section, bool) {
 	if r.Result == nil || len(r.Result.Meters) == 0 {

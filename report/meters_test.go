@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // The page has a line for each device that a meter was read of, with ranks where there are some; without meters it has no section.
@@ -13,7 +15,7 @@ func TestEnergySection(t *testing.T) {
 		t.Error("a run without meters speaks of energy")
 	}
 	epochs := float64(r.Result.Epochs)
-	r.Result.Meters = []Metered{{Device: "cuda:0", Seconds: 10, Joules: f(376 * epochs), Busy: f(0.52), MemoryBusy: f(0.25)}, {Rank: 1, Device: "package-<0>", Seconds: 10}}
+	r.Result.Meters = []runfile.Metered{{Device: "cuda:0", Seconds: 10, Joules: f(376 * epochs), Busy: f(0.52), MemoryBusy: f(0.25)}, {Rank: 1, Device: "package-<0>", Seconds: 10}}
 	page := pageOf(t, r)
 	for _, want := range []string{"Energy", "<td>cuda:0</td>", "<td>376\u00a0J</td>", "\u00a0W</td>", "52", "<td>package-&lt;0&gt;</td><td>not known</td>"} {
 		if !strings.Contains(page.text, want) {

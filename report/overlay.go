@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -17,33 +16,21 @@ type overlaid struct {
 
 var (
 	lossOverlay = overlaid{drawing{id: "loss", title: "Training loss", xName: "epoch", xKind: count, kind: plain, zero: true, log: true, smooth: true},
-		func(e *Epoch) float64 { return or(e.Loss) }}
+		func(e *Epoch) float64 { return float64(e.Loss) }}
 	valLossOverlay = overlaid{drawing{id: "validation-loss", title: "Validation loss", xName: "epoch", xKind: count, kind: plain, zero: true, log: true, smooth: true},
-		func(e *Epoch) float64 { return or(e.ValLoss) }}
+		func(e *Epoch) float64 { return or(some(e.Scores).ValLoss) }}
 	valOverlay = overlaid{drawing{id: "validation", title: "Validation score", xName: "epoch", xKind: count, kind: score, smooth: true},
-		func(e *Epoch) float64 { return or(e.Val) }}
+		func(e *Epoch) float64 { return or(some(e.Scores).Val) }}
 	valOverTime = overlaid{drawing{id: "validation-time", title: "Validation score over training time", xName: "training time", xKind: seconds, kind: score},
-		func(e *Epoch) float64 { return or(e.Val) }}
+		func(e *Epoch) float64 { return or(some(e.Scores).Val) }}
 	timeOverlay = overlaid{drawing{id: "epoch-time", title: "Time of an epoch", xName: "epoch", xKind: count, kind: seconds, zero: true, smooth: true,
 		note: "legend: median"}, func(e *Epoch) float64 { return e.EpochS }}
 	bytesOverlay = overlaid{drawing{id: "bytes", title: "Bytes moved", xName: "epoch", xKind: count, kind: amount, zero: true,
-		note: "legend: median"}, (*Epoch).bytes}
-	broughtOverlay  = overlaid{drawing{id: "fetched", title: "Rows fetched from other parts", xName: "epoch", xKind: count, kind: count, zero: true}, (*Epoch).brought}
+		note: "legend: median"}, moved}
+	broughtOverlay  = overlaid{drawing{id: "fetched", title: "Rows fetched from other parts", xName: "epoch", xKind: count, kind: count, zero: true}, brought}
 	coverageOverlay = overlaid{drawing{id: "coverage", title: "Coverage", xName: "epoch", xKind: count, kind: share, zero: true},
-		func(e *Epoch) float64 { return e.Cache.number("coverage") }}
+		ofHalo(coverageOf)}
 )
-
-// bytes returns what all routes moved, NaN where that is not known.
-func (e *Epoch) bytes() float64 {
-	if e.Bytes == nil {
-		return math.NaN()
-	}
-	sum := 0.0
-	for _, k := range routes {
-		sum += e.Bytes[k.key]
-	}
-	return sum
-}
 
 // clocks returns the runs whose times are of one clock, with their colours: those that were measured, and those that were
 // simulated, which no axis may hold together. Where there is one kind, it needs no name.
@@ -201,8 +188,9 @@ func (r *Run) meanPhases() map[string]float64 {
 	}
 	row := map[string]float64{}
 	for k := range r.Epochs {
+		times := phaseTimes(&r.Epochs[k].DeviceS)
 		for _, phase := range phases {
-			row[phase.key] += r.Epochs[k].DeviceS[phase.key] / parts / float64(len(r.Epochs))
+			row[phase.key] += times[phase.key] / parts / float64(len(r.Epochs))
 		}
 	}
 	return row

@@ -80,8 +80,8 @@ func TestTextsAreEscaped(t *testing.T) {
 	r := sampleRun(t, 6, true)
 	r.Name, r.Result.Dataset, r.Result.Metric, r.Result.Devices[0] = evil, evil, evil, evil
 	r.Settings[1].Value, r.Repeat[0].Command, r.Partition.Parts[0].Device, r.Partition.Stop = evil, evil, evil, evil
-	r.Result.Cache["policy"] = evil
-	r.Result.Staleness["period"] = map[string]any{evil: 4.0}
+	r.Result.Cache.Policy = evil
+	r.Result.Staleness.Period = map[string]int{evil: 4}
 	var two bytes.Buffer
 	if err := WriteComparison(&two, []Run{r, sampleRun(t, 4, false)}); err != nil {
 		t.Fatal(err)

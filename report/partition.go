@@ -97,7 +97,7 @@ func (r *Run) memoryBars() *bars {
 		if i < len(r.Result.Devices) {
 			label = r.Result.Devices[i]
 		}
-		labels, rows = append(labels, label), append(rows, map[string]float64{"peak": x})
+		labels, rows = append(labels, label), append(rows, map[string]float64{"peak": float64(x)})
 	}
 	return barsOf(bars{ID: "memory", Title: "Largest amount of device memory"}, amount, []kind{{"peak", "in use at most", 0}}, labels, rows)
 }

@@ -15,16 +15,22 @@ const (
 // traffic is what ranks sent each other in a mean epoch.
 type traffic struct {
 	ranks  int
-	pairs  []Pair    // by From and then To
-	wait   []float64 // by rank: how long another one waited for it, mean over the others
+	pairs  []pairMean // by from and then to
+	wait   []float64  // by rank: how long another one waited for it, mean over the others
 	epochs int
 	epochS float64 // of the epochs that the pairs are of
+}
+
+// pairMean is what one rank sends another: bytes, and the seconds that devices of to wait for from.
+type pairMean struct {
+	from, to     int
+	frames, wait float64
 }
 
 // traffic returns what the epochs say of ranks; nil where there was one process.
 func (r *Run) traffic() *traffic {
 	t := &traffic{}
-	sums := map[[2]int]*Pair{}
+	sums := map[[2]int]*pairMean{}
 	for i := range r.Epochs {
 		e := &r.Epochs[i]
 		if len(e.Pairs) == 0 {
@@ -33,16 +39,16 @@ func (r *Run) traffic() *traffic {
 		t.epochs++
 		t.epochS += e.EpochS
 		for _, p := range e.Pairs {
-			if min(p.From, p.To) < 0 || max(p.From, p.To) >= maxRanks || !(p.Frames >= 0 && p.Frames <= largest && p.WaitS >= 0 && p.WaitS <= largest) {
+			if min(p.From, p.To) < 0 || max(p.From, p.To) >= maxRanks || !(p.Frames >= 0 && p.WaitS >= 0 && p.WaitS <= largest) {
 				continue
 			}
 			t.ranks = max(t.ranks, p.From+1, p.To+1)
 			s := sums[[2]int{p.From, p.To}]
 			if s == nil {
-				s = &Pair{From: p.From, To: p.To}
+				s = &pairMean{from: p.From, to: p.To}
 				sums[[2]int{p.From, p.To}] = s
 			}
-			s.Frames, s.WaitS = s.Frames+p.Frames, s.WaitS+p.WaitS
+			s.frames, s.wait = s.frames+float64(p.Frames), s.wait+p.WaitS
 		}
 	}
 	if len(sums) == 0 {
@@ -51,11 +57,11 @@ func (r *Run) traffic() *traffic {
 	t.epochS /= float64(t.epochs)
 	t.wait = make([]float64, t.ranks)
 	for _, s := range sums {
-		s.Frames, s.WaitS = s.Frames/float64(t.epochs), s.WaitS/float64(t.epochs)
-		t.wait[s.From] += s.WaitS / float64(t.ranks-1)
+		s.frames, s.wait = s.frames/float64(t.epochs), s.wait/float64(t.epochs)
+		t.wait[s.from] += s.wait / float64(t.ranks-1)
 		t.pairs = append(t.pairs, *s)
 	}
-	slices.SortFunc(t.pairs, func(x, y Pair) int { return cmp.Or(x.From-y.From, x.To-y.To) })
+	slices.SortFunc(t.pairs, func(x, y pairMean) int { return cmp.Or(x.from-y.from, x.to-y.to) })
 	return t
 }
 
@@ -85,7 +91,7 @@ func (r *Run) rankSection() (section, bool) {
 		rows[rank] = make([]float64, t.ranks)
 	}
 	for _, p := range t.pairs {
-		rows[p.From][p.To] = p.Frames
+		rows[p.from][p.to] = p.frames
 	}
 	return sectionOf("Between machines", text,
 		barsOf(bars{ID: "rank-waits", Title: "Time of a mean epoch that others waited for a rank", Note: "mean over the others"}, seconds, []kind{{"wait", "their devices had nothing to compute", 4}}, labels, waits),
@@ -101,16 +107,16 @@ func (t *traffic) table() *table {
 	shown := t.pairs
 	if len(shown) > maxPairLines {
 		shown = slices.Clone(shown)
-		slices.SortStableFunc(shown, func(x, y Pair) int { return cmp.Compare(y.WaitS, x.WaitS) })
+		slices.SortStableFunc(shown, func(x, y pairMean) int { return cmp.Compare(y.wait, x.wait) })
 		shown = shown[:maxPairLines]
 		out.Note = fmt.Sprintf("The %d of %d pairs that were waited for longest. ", len(shown), len(t.pairs)) + out.Note
 	}
 	for _, p := range shown {
 		rate := "-"
 		if t.epochS > 0 {
-			rate = written(amount, p.Frames/t.epochS) + "/s"
+			rate = written(amount, p.frames/t.epochS) + "/s"
 		}
-		out.Rows = append(out.Rows, []string{fmt.Sprint(p.From), fmt.Sprint(p.To), written(amount, p.Frames), rate, written(seconds, p.WaitS)})
+		out.Rows = append(out.Rows, []string{fmt.Sprint(p.from), fmt.Sprint(p.to), written(amount, p.frames), rate, written(seconds, p.wait)})
 	}
 	return out
 }
@@ -123,7 +129,7 @@ func (r *Run) rankBytesChart() *chart {
 	for i := range r.Epochs {
 		sum := 0.0
 		for _, q := range r.Epochs[i].Pairs {
-			sum += q.Frames
+			sum += float64(q.Frames)
 		}
 		if sum > 0 {
 			p.add(float64(r.Epochs[i].Epoch), sum)

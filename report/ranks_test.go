@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // rankRun returns a run of so many ranks: rank 1 is waited for longest.
@@ -19,7 +21,7 @@ func rankRun(t testing.TB, ranks, epochs int) Run {
 					if from == 1 {
 						wait = 0.004
 					}
-					r.Epochs[i].Pairs = append(r.Epochs[i].Pairs, Pair{from, to, float64(1000 * (from + 1) * (i + 1)), float64(1024 * (from + 1) * (i + 1)), wait})
+					r.Epochs[i].Pairs = append(r.Epochs[i].Pairs, runfile.Pair{From: from, To: to, Frames: int64(1024 * (from + 1) * (i + 1)), WaitS: wait})
 				}
 			}
 		}
@@ -69,7 +71,7 @@ func TestRanksOfAnyKind(t *testing.T) {
 	if s, ok := r.rankSection(); !ok || len(s.Table.Rows) != maxPairLines || s.Table.Rows[0][0] != "1" || !strings.HasPrefix(s.Table.Note, "The 30 of 56 pairs") {
 		t.Errorf("%v %+v", ok, s.Table)
 	}
-	for name, pairs := range map[string][]Pair{
+	for name, pairs := range map[string][]runfile.Pair{
 		"negative": {{From: -1, To: 0, Frames: 1}}, "too many": {{From: maxRanks, To: 0, Frames: 1}}, "no bytes": {{From: 1, To: 0, Frames: -1}}, "no time": {{From: 1, To: 0, WaitS: -1}},
 	} {
 		r := sampleRun(t, 2, false)
@@ -82,7 +84,7 @@ func TestRanksOfAnyKind(t *testing.T) {
 		}
 	}
 	r = sampleRun(t, 2, false)
-	r.Result, r.Epochs[1].Pairs = nil, []Pair{{From: 1, To: 0, Frames: 10}}
+	r.Result, r.Epochs[1].Pairs = nil, []runfile.Pair{{From: 1, To: 0, Frames: 10}}
 	if s, ok := r.rankSection(); !ok || s.Text != "No rank waited for another." || s.Table.Rows[0][0] != "1" {
 		t.Errorf("%v %+v", ok, s)
 	}

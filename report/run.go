@@ -1,11 +1,9 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"math"
 	"strings"
+
+	"capgnn/internal/runfile"
 )
 
 // Run is what is known of one run.
@@ -56,101 +54,8 @@ type Part struct {
 	Train  int64 // training vertices
 }
 
-// Result is result.json, the object that `train --json` prints, as far as it is drawn.
-type Result struct {
-	Dataset   string   `json:"dataset"`
-	Model     string   `json:"model"`
-	Devices   []string `json:"devices"`
-	Simulated bool     `json:"simulated"`
-	Parts     int      `json:"parts"`
-	Order     string   `json:"order"`
-	Storage   string   `json:"storage"`
-	Epochs    int      `json:"epochs"`
-	Seed      uint64   `json:"seed"`
-	FinalLoss *float64 `json:"final_loss"`
-	Train     *float64 `json:"train"` // at BestEpoch
-	Val       *float64 `json:"val"`
-	Test      *float64 `json:"test"`
-	TestLast  *float64 `json:"test_last"`
-	BestEpoch *int     `json:"best_epoch"`
-	Metric    string   `json:"metric"`
-	Estimated bool     `json:"estimated"`   // scores are of samples of neighbours
-	Positive  string   `json:"positive"`    // class of which Metric is, of two
-	Several   bool     `json:"multi_label"` // by another metric than micro-f1
-	Classes   []string `json:"class_names"`
-	// How the test set was predicted at BestEpoch; nil: not known.
-	ByClass   []ClassScore `json:"test_by_class"`
-	Confusion *Confusion   `json:"test_confusion"`
-	Data      *Data        `json:"data"` // nil: not known
-	EpochS    struct {
-		Median *float64 `json:"median"`
-		Mean   *float64 `json:"mean"`
-		Min    *float64 `json:"min"`
-	} `json:"epoch_s"`
-	TimeS     map[string]float64 `json:"time_s"`
-	Bytes     map[string]float64 `json:"bytes"`
-	HaloRows  int64              `json:"halo_rows"`
-	HaloPairs [][]float64        `json:"halo_pairs"`
-	Hosts     []string           `json:"hosts"` // by rank; nil: one process
-	PeakBytes struct {
-		Host    float64   `json:"host"`
-		Devices []float64 `json:"devices"`
-	} `json:"peak_bytes"`
-	SHA256    string `json:"weights_sha256"`
-	Build     build  `json:"build"`
-	Cache     object `json:"cache"`
-	Staleness object `json:"staleness"`
-	Isolated  object `json:"isolated"`
-	// Meters is what devices took; nil: there are no meters.
-	Meters []Metered `json:"meters"`
-}
-
-// build says which program trained.
-type build struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit"`
-	Modified bool   `json:"modified"`
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-}
-
-// object is a part of a file whose keys are looked up where they are drawn.
-type object map[string]any
-
-// number returns the number under a key, NaN where there is none.
-func (o object) number(key string) float64 {
-	if x, ok := o[key].(float64); ok {
-		return x
-	}
-	return math.NaN()
-}
-
-// UnmarshalJSON reads an object; anything else is an empty one.
-func (o *object) UnmarshalJSON(data []byte) error {
-	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		return err
-	}
-	*o, _ = value.(map[string]any)
-	return nil
-}
-
-// maxResultBytes bounds result.json.
-const maxResultBytes = 1 << 20
-
-// ReadResult reads result.json.
-func ReadResult(r io.Reader) (*Result, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxResultBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxResultBytes {
-		return nil, fmt.Errorf("larger than %d bytes: not a result", maxResultBytes)
-	}
-	result := new(Result)
-	if err := json.Unmarshal(data, result); err != nil {
-		return nil, err
-	}
-	return result, nil
-}
+// What the files of a run hold: result.json, and the lines of metrics.jsonl.
+type (
+	Result = runfile.Result
+	Epoch  = runfile.Epoch
+)

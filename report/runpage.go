@@ -114,7 +114,7 @@ func (r *Run) cards() []card {
 			beside = "nothing was evaluated"
 		}
 		cards = append(cards,
-			card{"training loss", written(plain, or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
+			card{"training loss", written(plain, float64(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
 			card{"time of an epoch", written(seconds, median(times)), "median"},
 			card{"all epochs", written(seconds, total), beside})
 		if r.sampled() {
@@ -125,19 +125,19 @@ func (r *Run) cards() []card {
 	}
 	if s := r.Result; s != nil {
 		if len(s.PeakBytes.Devices) > 0 {
-			cards = append(cards, card{"device memory", written(amount, slices.Max(s.PeakBytes.Devices)), "the largest; host " + written(amount, s.PeakBytes.Host)})
+			cards = append(cards, card{"device memory", written(amount, float64(slices.Max(s.PeakBytes.Devices))), "the largest; host " + written(amount, float64(s.PeakBytes.Host))})
 		}
 		if s.Parts > 1 && r.sampled() {
-			cards = append(cards, card{"rows fetched", written(count, r.meanOf((*Epoch).brought)), "of other parts, in a mean epoch"})
+			cards = append(cards, card{"rows fetched", written(count, r.meanOf(brought)), "of other parts, in a mean epoch"})
 		} else if s.Parts > 1 {
 			cards = append(cards, card{"halo rows", written(count, float64(s.HaloRows)), "read from other parts"})
 		}
-		if x := s.Cache.number("coverage"); x > 0 {
+		if c := &s.Cache; c.Coverage > 0 {
 			note := "lookups whose row has a slot"
-			if hits := s.hits("local_hits", "global_hits"); hits >= 0 {
-				note = written(share, hits) + " of the lookups were hits"
+			if found := hits(c, c.LocalHits+c.GlobalHits); found >= 0 {
+				note = written(share, found) + " of the lookups were hits"
 			}
-			cards = append(cards, card{"coverage", written(share, x), note})
+			cards = append(cards, card{"coverage", written(share, c.Coverage), note})
 		}
 	}
 	return cards
@@ -147,9 +147,7 @@ func (r *Run) cards() []card {
 func (r *Run) meanBytes() float64 {
 	sum := 0.0
 	for i := range r.Epochs {
-		for _, k := range routes {
-			sum += r.Epochs[i].Bytes[k.key]
-		}
+		sum += moved(&r.Epochs[i])
 	}
 	return sum / float64(len(r.Epochs))
 }
@@ -175,10 +173,7 @@ func (r *Run) facts() []Fact {
 	if len(s.Classes) > 0 {
 		f = append(f, Fact{"classes", strings.Join(s.Classes, ", ")})
 	}
-	if x, ok := s.TimeS["start"]; ok {
-		f = append(f, Fact{"before the first epoch", written(seconds, x)})
-	}
-	f = append(f, Fact{"weights", "sha256 " + s.SHA256})
+	f = append(f, Fact{"before the first epoch", written(seconds, s.TimeS.Start)}, Fact{"weights", "sha256 " + s.SHA256})
 	if b := s.Build; b.Go != "" {
 		commit := b.Commit
 		if commit == "" {

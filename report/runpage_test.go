@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // What is in the files is drawn, what is not leaves no empty picture.
@@ -18,10 +20,9 @@ func TestWhatIsDrawn(t *testing.T) {
 		t.Errorf("with caches %v are drawn, want %v", got, want)
 	}
 	idle := sampleRun(t, 12, false) // caches that hold nothing, as a policy "none" reports them
-	idle.Result.Cache, idle.Result.Staleness = object{"policy": "none", "coverage": 0.0}, object{"bound": 0.0, "max_seen": 0.0}
+	idle.Result.Cache.Policy = "none"
 	for i := range idle.Epochs {
-		idle.Epochs[i].Cache = object{"coverage": 0.0, "local_hits": 0.0, "global_hits": 0.0, "misses": 40.0}
-		idle.Epochs[i].Staleness = object{"bound": 0.0, "max_seen": 0.0, "mean_seen": 0.0}
+		idle.Epochs[i].HaloUse = &runfile.HaloUse{Cache: runfile.Cache{Misses: 40}}
 	}
 	if p := pageOf(t, idle); !slices.Equal(ids(p), always) || strings.Contains(p.text, "Caches") || strings.Contains(p.text, "Staleness") {
 		t.Errorf("with caches that hold nothing %v are drawn, want %v", ids(p), always)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // sampleMetrics returns lines of metrics of two parts; with caches, also what caches add.
@@ -55,11 +57,11 @@ func sampleRun(t testing.TB, epochs int, caches bool) Run {
 "capacity":{"local":[10,20],"global":30,"union_local":[40,50],"union_global":60,"slot_bytes":2048}},
 "staleness":{"bound":4,"max_seen":4,"mean_seen":1.5,"period":{"1":4,"2":4}}`
 	}
-	result, err := ReadResult(strings.NewReader(fmt.Sprintf(sampleResult, epochs, more)))
+	result, err := runfile.ReadResult(strings.NewReader(fmt.Sprintf(sampleResult, epochs, more)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := ReadEpochs(strings.NewReader(sampleMetrics(t, epochs, caches)))
+	lines, err := runfile.ReadEpochs(strings.NewReader(sampleMetrics(t, epochs, caches)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"capgnn/internal/runfile"
 )
 
 // stages are what becomes of a step of sampled training, in order.
@@ -20,9 +22,18 @@ var sources = []kind{{"local", "of the part itself", 0}, {"hit", "of other parts
 // fetches are the bytes that go from part to part in sampled training.
 var fetches = []kind{{"rows", "rows", 0}, {"ids", "ids of rows that are asked for", 3}, {"gradients", "gradients and weights", 1}, {"carried", "gradients that models bring along", 6}}
 
+func stageTimes(t *runfile.StepSeconds) map[string]float64 {
+	return map[string]float64{"sample": t.Sample, "decide": t.Decide, "fetch": t.Fetch, "stage": t.Stage, "upload": t.Upload, "compute": t.Compute, "wait": t.Wait}
+}
+
+func rowCounts(r *runfile.Rows) map[string]float64 {
+	return map[string]float64{"read": float64(r.Read), "local": float64(r.Local), "hit": float64(r.Hit), "fetched": float64(r.Fetched),
+		"evicted": float64(r.Evicted), "prefilled": float64(r.Prefilled)}
+}
+
 // sampled reports whether the run trained on samples.
 func (r *Run) sampled() bool {
-	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Steps > 0 })
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Work != nil })
 }
 
 // sampledSection draws what steps were made of and what they took; of full-batch runs nothing.
@@ -37,7 +48,7 @@ func (r *Run) sampledSection() (section, bool) {
 func (r *Run) meanOf(of func(*Epoch) float64) float64 {
 	sum, n := 0.0, 0
 	for i := range r.Epochs {
-		if e := &r.Epochs[i]; e.Steps > 0 {
+		if e := &r.Epochs[i]; e.Work != nil {
 			sum, n = sum+of(e), n+1
 		}
 	}
@@ -48,7 +59,7 @@ func (r *Run) meanOf(of func(*Epoch) float64) float64 {
 }
 
 // byPart returns what each part has in a mean epoch; nil where it is not known.
-func (r *Run) byPart(of func(*PartWork) map[string]float64) (labels []string, rows []map[string]float64) {
+func (r *Run) byPart(of func(*runfile.PartWork) map[string]float64) (labels []string, rows []map[string]float64) {
 	parts, counted := 0, 0.0
 	for i := range r.Epochs {
 		parts = max(parts, len(r.Epochs[i].PartWork))
@@ -82,11 +93,11 @@ func (r *Run) byPart(of func(*PartWork) map[string]float64) (labels []string, ro
 // stageBars draws where the time of a mean epoch went.
 func (r *Run) stageBars() *bars {
 	b := bars{ID: "stages", Title: "What a mean epoch is made of", Note: "Sampling, deciding, fetching and putting rows in order run beside the rest, so the pieces may be more than the epoch."}
-	labels, rows := r.byPart(func(w *PartWork) map[string]float64 { return w.TimeS })
+	labels, rows := r.byPart(func(w *runfile.PartWork) map[string]float64 { return stageTimes(&w.TimeS) })
 	if rows == nil {
 		row := map[string]float64{}
 		for _, k := range stages {
-			row[k.key] = r.meanOf(func(e *Epoch) float64 { return e.TimeS[k.key] })
+			row[k.key] = r.meanOf(func(e *Epoch) float64 { return stageTimes(&e.TimeS)[k.key] })
 		}
 		labels, rows, b.Note = []string{"all steps of an epoch"}, []map[string]float64{row}, "Summed over the parts. "+b.Note
 	}
@@ -95,22 +106,22 @@ func (r *Run) stageBars() *bars {
 
 // sourceBars draws where the rows of each part come from.
 func (r *Run) sourceBars() *bars {
-	labels, rows := r.byPart(func(w *PartWork) map[string]float64 { return w.Rows })
+	labels, rows := r.byPart(func(w *runfile.PartWork) map[string]float64 { return rowCounts(&w.Rows) })
 	return barsOf(bars{ID: "sources", Title: "Rows of features that each part reads", Note: "In a mean epoch, each vertex once in a step."}, count, sources, labels, rows)
 }
 
 func (r *Run) edgeRateChart() *chart {
 	d := overEpochs("edge-rate", "Edges sampled per second", count)
 	d.zero, d.smooth, d.note = true, true, "over the whole epoch, without evaluation"
-	return d.draw(r.series("edges per second", func(e *Epoch) float64 { return e.EdgesPerS }))
+	return d.draw(r.series("edges per second", func(e *Epoch) float64 { return some(e.Work).EdgesPerS }))
 }
 
 func (r *Run) rowsChart() *chart {
-	series, colours := r.keyed(sources, func(e *Epoch, key string) float64 {
-		if e.Rows == nil {
-			return math.NaN()
+	series, colours := r.keyed(sources, func(e *Epoch) map[string]float64 {
+		if e.Work == nil {
+			return nil
 		}
-		return e.Rows[key]
+		return rowCounts(&e.Rows)
 	})
 	d := overEpochs("rows", "Rows of features that steps read", count)
 	d.stacked, d.colours, d.note = true, colours, "each vertex once in a step of a part"
@@ -118,7 +129,7 @@ func (r *Run) rowsChart() *chart {
 }
 
 func (r *Run) fetchChart() *chart {
-	series, colours := r.keyed(fetches, func(e *Epoch, key string) float64 { return in(e.Bytes, key) })
+	series, colours := r.keyed(fetches, func(e *Epoch) map[string]float64 { return byteCounts(&e.Bytes) })
 	d := overEpochs("fetches", "Bytes between parts", amount)
 	d.stacked, d.colours = true, colours
 	return d.draw(series...)
@@ -137,15 +148,15 @@ func (r *Run) slowestFacts() []Fact {
 		facts = append(facts, Fact{"processor time of an epoch", written(seconds, cpu)})
 	}
 	facts = append(facts, r.rowCacheFacts()...)
-	if _, work := r.byPart(func(w *PartWork) map[string]float64 {
-		return map[string]float64{"roots": w.Roots, "rows": w.Rows["read"]}
+	if _, work := r.byPart(func(w *runfile.PartWork) map[string]float64 {
+		return map[string]float64{"roots": float64(w.Roots), "rows": float64(w.Rows.Read)}
 	}); work != nil {
 		facts = append(facts, Fact{"roots of a step, by part", sharesOf(work, "roots")}, Fact{"rows that they read", sharesOf(work, "rows")})
 	}
 	often := map[int]int{}
 	for i := range r.Epochs {
-		if e := &r.Epochs[i]; e.Steps > 0 && len(e.PartS) > 1 {
-			often[e.SlowestPart]++
+		if e := &r.Epochs[i]; e.SlowestPart != nil && len(e.PartS) > 1 {
+			often[*e.SlowestPart]++
 		}
 	}
 	var parts []int
@@ -160,22 +171,22 @@ func (r *Run) slowestFacts() []Fact {
 }
 
 // brought returns how many rows of other parts came in an epoch, those that fill caches among them; NaN where that is not known.
-func (e *Epoch) brought() float64 {
-	if e.Rows == nil {
+func brought(e *Epoch) float64 {
+	if e.Work == nil {
 		return math.NaN()
 	}
-	return e.Rows["fetched"] + e.Rows["prefilled"]
+	return float64(e.Rows.Fetched) + float64(e.Rows.Prefilled)
 }
 
 // hitShare returns which share of the rows of other parts was found in caches; NaN where none was read.
 func (r *Run) hitShare() float64 {
-	hit := r.meanOf(func(e *Epoch) float64 { return e.Rows["hit"] })
-	return hit / (hit + r.meanOf(func(e *Epoch) float64 { return e.Rows["fetched"] }))
+	hit := r.meanOf(func(e *Epoch) float64 { return float64(e.Rows.Hit) })
+	return hit / (hit + r.meanOf(func(e *Epoch) float64 { return float64(e.Rows.Fetched) }))
 }
 
 // rowCacheFacts says how much the caches of rows saved in a mean epoch; nothing where there are none.
 func (r *Run) rowCacheFacts() []Fact {
-	rows := func(key string) float64 { return r.meanOf(func(e *Epoch) float64 { return e.Rows[key] }) }
+	rows := func(key string) float64 { return r.meanOf(func(e *Epoch) float64 { return rowCounts(&e.Rows)[key] }) }
 	hit, fetched, extra := rows("hit"), rows("fetched"), rows("prefilled")
 	if !(hit > 0) {
 		return nil

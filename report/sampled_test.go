@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // sampledRun returns a run of two parts that trained on samples.
@@ -30,7 +32,7 @@ func sampledRun(t testing.TB, epochs int) Run {
 		fmt.Fprintf(&b, "%s\n", data)
 	}
 	var err error
-	if r.Epochs, err = ReadEpochs(strings.NewReader(b.String())); err != nil {
+	if r.Epochs, err = runfile.ReadEpochs(strings.NewReader(b.String())); err != nil {
 		t.Fatal(err)
 	}
 	r.Name = "runs/reddit-sage-sampled"
@@ -43,7 +45,7 @@ func TestComparedSampledRuns(t *testing.T) {
 	a, b := sampledRun(t, 9), sampledRun(t, 9)
 	b.Name, b.Epochs = "runs/other", slices.Clone(b.Epochs)
 	for i := range b.Epochs {
-		b.Epochs[i].Rows = map[string]float64{"read": 500_000, "local": 400_000, "fetched": 100_000}
+		b.Epochs[i].Work = &runfile.Work{Steps: 120, Rows: runfile.Rows{Read: 500_000, Local: 400_000, Fetched: 100_000}}
 	}
 	_, heading, rows := Compare([]Run{a, b})
 	at := slices.Index(heading, "rows fetched in an epoch")
@@ -73,14 +75,14 @@ func TestSampledSection(t *testing.T) {
 	}
 	damaged := sampledRun(t, 3)
 	for i := range damaged.Epochs {
-		damaged.Epochs[i].Rows, damaged.Epochs[i].TimeS, damaged.Epochs[i].SlowestPart, damaged.Epochs[i].PartWork[1] = nil, nil, 1<<40, PartWork{}
+		*damaged.Epochs[i].SlowestPart, damaged.Epochs[i].PartWork[1] = 1<<40, runfile.PartWork{}
 	}
 	pageOf(t, damaged)
-	damaged.Epochs[0].PartWork, damaged.Epochs[1].PartWork = make([]PartWork, 1000), nil
+	damaged.Epochs[0].PartWork, damaged.Epochs[1].PartWork = make([]runfile.PartWork, 1000), nil
 	pageOf(t, damaged)
 	older := sampledRun(t, 3)
 	for i := range older.Epochs {
-		older.Epochs[i].PartWork, older.Epochs[i].Rows = nil, map[string]float64{"read": 5, "local": 3, "fetched": 2}
+		older.Epochs[i].PartWork, older.Epochs[i].Work.Rows = nil, runfile.Rows{Read: 5, Local: 3, Fetched: 2}
 	}
 	if p := pageOf(t, older); slices.Contains(ids(p), "sources") || !slices.Contains(ids(p), "rows") || strings.Contains(p.text, "in its cache") || strings.Contains(p.text, "in the cache of the part") {
 		t.Errorf("a run without caches of rows has figures of them: %v", ids(p))

@@ -29,7 +29,7 @@ func TestVersion(t *testing.T) {
 		}
 	}
 	newStore().write(s, "ok.npz")
-	if r := s.train(small()...); r.Build != info {
+	if r := s.train(small()...); term.BuildInfo(r.Build) != info {
 		t.Errorf("the result names the program %+v, which is %+v", r.Build, info)
 	}
 }

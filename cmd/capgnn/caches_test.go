@@ -8,7 +8,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gpu"
 	"capgnn/internal/long"
 )
 
@@ -142,7 +141,7 @@ func TestCacheStatistics(t *testing.T) {
 		lookups += line["cache"].(map[string]any)["lookups"].(float64)
 		refresh += line["bytes"].(map[string]any)["refresh"].(float64)
 	}
-	if int64(lookups) != c.Lookups || gpu.Bytes(refresh) != r.Bytes.Refresh {
+	if int64(lookups) != c.Lookups || int64(refresh) != r.Bytes.Refresh {
 		t.Errorf("metrics have %g lookups and %g bytes, the result %d and %d", lookups, refresh, c.Lookups, r.Bytes.Refresh)
 	}
 	if table := s.must("train", "--resume", "a", "--quiet"); !strings.Contains(table, "jaca: ") || !strings.Contains(table, "rows up to 3 epochs old") {

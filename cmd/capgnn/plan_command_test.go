@@ -32,7 +32,7 @@ func TestPlanEqualsRun(t *testing.T) {
 			t.Fatalf("%v: %d devices planned, %d used", more, len(m.Devices), len(r.PeakBytes.Devices))
 		}
 		for i, d := range m.Devices {
-			if d.Peak != r.PeakBytes.Devices[i] || !d.Fits || d.Device != r.Devices[i] {
+			if int64(d.Peak) != r.PeakBytes.Devices[i] || !d.Fits || d.Device != r.Devices[i] {
 				t.Errorf("%v: %s: planned %d bytes (fits: %t), took %d", more, d.Device, d.Peak, d.Fits, r.PeakBytes.Devices[i])
 			}
 		}

@@ -86,7 +86,7 @@ func TestPlannedRowsAreFetched(t *testing.T) {
 	}
 	check := func(what training.RowCount, more ...string) {
 		r := s.train(slices.Concat(flags, []string{"--epochs", "1", "--run-dir", what.Setting, "--sampling"}, more)...)
-		if w := r.Sampling; w.Rows.Fetched+w.Rows.Prefilled != what.Rows || r.Bytes.Rows != what.Bytes || w.Requests != what.Requests {
+		if w := r.Sampling; w.Rows.Fetched+w.Rows.Prefilled != what.Rows || r.Bytes.Rows != int64(what.Bytes) || w.Requests != what.Requests {
 			t.Errorf("%v: %+v by %d requests, %d bytes, planned %+v", more, w.Rows, w.Requests, r.Bytes.Rows, what)
 		}
 	}

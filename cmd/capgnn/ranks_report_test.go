@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/internal/runfile"
 )
 
 // A run over ranks says what they sent each other: in every line of metrics, in the result, for TensorBoard and on its page. The same run of one
@@ -36,7 +37,7 @@ func TestTrafficOfRanksIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(lines) {
-		var e struct{ Pairs []runfolder.RankTraffic }
+		var e struct{ Pairs []runfile.Pair }
 		if err := json.Unmarshal(line, &e); err != nil || len(e.Pairs) != 2 {
 			t.Fatalf("%v: %s", err, line)
 		}

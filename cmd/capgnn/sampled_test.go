@@ -13,7 +13,6 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/gpu"
 	"capgnn/report"
 )
 
@@ -37,7 +36,9 @@ func TestSampledRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(run.Epochs) != 30 || slices.ContainsFunc(run.Epochs, func(e report.Epoch) bool { return e.Steps != 11 || e.Val == nil || e.Rows["read"] == 0 }) {
+	if len(run.Epochs) != 30 || slices.ContainsFunc(run.Epochs, func(e report.Epoch) bool {
+		return e.Work == nil || e.Steps != 11 || e.Scores == nil || e.Val == nil || e.Work.Rows.Read == 0
+	}) {
 		t.Errorf("the epochs are %+v", run.Epochs)
 	}
 	for _, name := range []string{"config.yaml", "report.html", "model.safetensors", "last.safetensors", "plan.bin"} {
@@ -96,7 +97,7 @@ func TestSampledResidentRows(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	uploaded, sha := gpu.Bytes(1)<<60, ""
+	uploaded, sha := int64(1)<<60, ""
 	for _, c := range []struct {
 		size string
 		rows int

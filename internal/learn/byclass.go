@@ -27,11 +27,11 @@ type ByClass struct {
 
 // ClassScore is what a class has of scores. All are in [0, 1].
 type ClassScore struct {
-	Class     int      `json:"class"`
-	Support   int      `json:"support"`   // vertices of the class
-	Precision *float64 `json:"precision"` // of the vertices predicted to be of the class, the share that are; nil: none was predicted
-	Recall    *float64 `json:"recall"`    // of the vertices of the class, the share predicted to be; nil: the class has none
-	F1        *float64 `json:"f1"`        // harmonic mean of both, 0 if no vertex of the class was predicted to be; nil: none is of the class or was predicted to be
+	Class     int
+	Support   int      // vertices of the class
+	Precision *float64 // of the vertices predicted to be of the class, the share that are; nil: none was predicted
+	Recall    *float64 // of the vertices of the class, the share predicted to be; nil: the class has none
+	F1        *float64 // harmonic mean of both, 0 if no vertex of the class was predicted to be; nil: none is of the class or was predicted to be
 }
 
 // Scores returns those of every class.

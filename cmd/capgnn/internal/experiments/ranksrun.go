@@ -1,10 +1,8 @@
 package experiments
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +20,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/internal/regular"
+	"capgnn/internal/runfile"
 )
 
 // ending is how long processes have to end that were asked to.
@@ -110,17 +109,6 @@ func addMeters(l *bench.Line, meters []gpu.Metered, epochs float64) {
 	set(meterNames[2], gpus, gpus.Busy, 100)
 }
 
-// epochLine is what is read of a line of metrics.jsonl.
-type epochLine struct {
-	EpochS float64                              `json:"epoch_s"`
-	CPUS   float64                              `json:"cpu_s"`
-	Rows   struct{ Fetched, Prefilled float64 } `json:"rows"`
-	TimeS  struct{ Wait, Compute float64 }      `json:"time_s"`
-	Parts  []struct{}                           `json:"part_work"`
-	Bytes  struct{ Rows float64 }               `json:"bytes"`
-	Pairs  []runfolder.RankTraffic              `json:"pairs"`
-}
-
 // trained reads what a run has left: medians of the epochs behind the first, where there are some.
 func (p *rankedPlan) trained(metrics string) (*bench.Line, error) {
 	f, err := regular.Open(metrics)
@@ -128,24 +116,27 @@ func (p *rankedPlan) trained(metrics string) (*bench.Line, error) {
 		return nil, err
 	}
 	defer f.Close()
-	l, lines := newLine(), bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e epochLine
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("%s: %w", metrics, err)
+	epochs, err := runfile.ReadEpochs(f)
+	if err == nil && len(epochs) == 0 {
+		err = errors.New("no epoch")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", metrics, err)
+	}
+	l := newLine()
+	for i := range epochs {
+		e, bytes, w := &epochs[i], 0.0, runfile.Work{}
+		if e.Work != nil {
+			w = *e.Work
 		}
-		bytes := 0.0
 		for _, x := range e.Pairs {
 			bytes += float64(x.Rows)
 		}
-		for name, x := range map[string]float64{"epoch_s": e.EpochS, "cpu_s": e.CPUS, "rows": e.Rows.Fetched + e.Rows.Prefilled, "row_bytes": e.Bytes.Rows, "bytes": bytes, "wait_s": e.TimeS.Wait / float64(p.opt.Ranks),
-			"processors": e.CPUS / e.EpochS / float64(p.opt.Ranks), "busy": 100 * e.TimeS.Compute / e.EpochS / float64(max(1, len(e.Parts)))} {
+		for name, x := range map[string]float64{"epoch_s": e.EpochS, "cpu_s": e.CPUS, "rows": float64(w.Rows.Fetched + w.Rows.Prefilled),
+			"row_bytes": float64(e.Bytes.Rows), "bytes": bytes, "wait_s": w.TimeS.Wait / float64(p.opt.Ranks),
+			"processors": e.CPUS / e.EpochS / float64(p.opt.Ranks), "busy": 100 * w.TimeS.Compute / e.EpochS / float64(max(1, len(e.PartWork)))} {
 			l.Series[name] = append(l.Series[name], x)
 		}
-	}
-	if err := lines.Err(); err != nil || len(l.Series["epoch_s"]) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: no epoch", metrics), err)
 	}
 	for name, all := range l.Series {
 		l.Values[name] = medianOf(all[min(1, len(all)-1):])

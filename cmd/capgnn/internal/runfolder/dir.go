@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
+	"capgnn/internal/runfile"
 )
 
 // Dir is a run folder. config.yaml is its mark: a folder that has one holds a run.
@@ -194,9 +194,6 @@ func (d Dir) Unfinish() error {
 	return nil
 }
 
-// maxResultBytes bounds result.json, which has 2 KiB and about 100 bytes for each device.
-const maxResultBytes = 1 << 20
-
 // ReadResult returns the result of a finished run, nil if the run is not finished.
 func (d Dir) ReadResult() (*Result, error) {
 	f, err := regular.Open(d.result())
@@ -207,16 +204,9 @@ func (d Dir) ReadResult() (*Result, error) {
 		return nil, term.Usagef("read result: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
-	switch {
-	case err != nil:
-		return nil, term.Usagef("read result: %w", err)
-	case len(data) > maxResultBytes:
-		return nil, term.Usagef("read result %s: larger than %d bytes: not a result", d.result(), maxResultBytes)
-	}
-	r := new(Result)
-	if err := json.Unmarshal(data, r); err != nil {
+	r, err := runfile.ReadResult(f)
+	if err != nil {
 		return nil, term.Usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
 	}
-	return r, nil
+	return &Result{Result: *r}, nil
 }

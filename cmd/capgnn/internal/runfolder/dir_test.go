@@ -2,7 +2,6 @@ package runfolder
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/internal/runfile"
 	"capgnn/pipeline"
 )
 
@@ -129,9 +129,9 @@ func TestResultKeys(t *testing.T) {
 
 func TestResultReadsBack(t *testing.T) {
 	x, epoch := 0.25, 3
-	want := &Result{Dataset: "d", Model: "gin", Devices: []string{"cpu:0,threads=1"}, Parts: 2, Epochs: 4, Seed: 9, FinalLoss: 1.5,
+	want := &Result{Result: runfile.Result{Dataset: "d", Model: "gin", Devices: []string{"cpu:0,threads=1"}, Parts: 2, Epochs: 4, Seed: 9, FinalLoss: 1.5,
 		Train: &x, BestEpoch: &epoch, Metric: "accuracy", EpochS: EpochSecondsOf([]time.Duration{time.Second, 3 * time.Second}),
-		PeakBytes: peakBytes{Host: 1, Devices: []gpu.Bytes{2, 3}}, SHA256: "ab", RunDir: "r"}
+		PeakBytes: runfile.PeakBytes{Host: 1, Devices: []int64{2, 3}}, SHA256: "ab", RunDir: "r"}}
 	d := Dir(t.TempDir())
 	if got, err := d.ReadResult(); got != nil || err != nil {
 		t.Fatalf("without a result: %v, %v, want nothing", got, err)
@@ -156,7 +156,7 @@ func TestEpochSeconds(t *testing.T) {
 	if *s.Median != 3 || *s.Mean != 4 || *s.Min != 1 {
 		t.Errorf("median %g, mean %g, min %g, want 3, 4, 1", *s.Median, *s.Mean, *s.Min)
 	}
-	if math.IsNaN(float64(lossValue(0))) || EpochSecondsOf(nil) != (epochSeconds{}) {
+	if EpochSecondsOf(nil) != (runfile.EpochSeconds{}) {
 		t.Error("no epochs give numbers")
 	}
 }
@@ -175,7 +175,7 @@ func TestRunFolderIsDescribed(t *testing.T) {
 	for _, file := range []struct {
 		section string
 		of      reflect.Type
-	}{{metrics, reflect.TypeFor[metricsLine]()}, {metrics, reflect.TypeFor[sampledLine]()}, {result, reflect.TypeFor[Result]()}} {
+	}{{metrics, reflect.TypeFor[runfile.Epoch]()}, {result, reflect.TypeFor[runfile.Result]()}} {
 		for _, key := range jsonKeys(file.of) {
 			if !strings.Contains(file.section, "`"+key+"`") {
 				t.Errorf("docs/formats/run.md does not describe %s of %s", key, file.of)

@@ -10,15 +10,19 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/internal/regular"
+	"capgnn/internal/runfile"
 )
 
 // maxMeters bounds what a line of metrics says of meters, to about 15 KiB.
 const maxMeters = 128
 
 // metersOf returns what a line says of meters; nil where they are more than it has room for.
-func metersOf(all []gpu.Metered) []gpu.Metered {
-	if len(all) > maxMeters {
+func metersOf(meters []gpu.Metered) (all []runfile.Metered) {
+	if len(meters) > maxMeters {
 		return nil
+	}
+	for _, m := range meters {
+		all = append(all, runfile.Metered(m))
 	}
 	return all
 }

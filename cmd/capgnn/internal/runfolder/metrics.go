@@ -9,11 +9,12 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"strconv"
 
 	"capgnn/gpu"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/learn"
 	"capgnn/internal/regular"
+	"capgnn/internal/runfile"
 	"capgnn/pipeline"
 )
 
@@ -28,172 +29,82 @@ type Metrics struct {
 	Period    map[string]int // refresh period of each layer with slots
 }
 
-// metricsLine is one line. Times are seconds, summed over devices where they come from queues.
-type metricsLine struct {
-	Epoch int       `json:"epoch"`
-	Loss  lossValue `json:"loss"`
-	rates
-	*metricsScores
-	EpochS        float64    `json:"epoch_s"`
-	EvalS         float64    `json:"eval_s"`
-	ReduceS       float64    `json:"reduce_s"`
-	DeviceSeconds phaseTimes `json:"device_s"`
-	// PartSeconds is DeviceSeconds by part; left out of runs with one part or more than maxPartsInMetrics.
-	PartSeconds []phaseTimes `json:"part_s,omitempty"`
-	Bytes       epochBytes   `json:"bytes"`
-	SpMM        int64        `json:"spmm"`  // stored entries × columns aggregated
-	CPUS        float64      `json:"cpu_s"` // of the whole process, or of all ranks
-	*metricsHalo
-	Pairs []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
-	// Meters is what was taken since meters were read before; left out of epochs behind which they were not.
-	Meters []gpu.Metered `json:"meters,omitempty"`
-	// Isolated is what isolated parts held; left out of other runs.
-	Isolated *superEpoch `json:"isolated,omitempty"`
-}
-
-// rates are what the optimiser's steps of an epoch went by.
-type rates struct {
-	LR       *float64   `json:"lr,omitempty"`        // left out of runs without a schedule
-	GradNorm *lossValue `json:"grad_norm,omitempty"` // before clipping, mean over steps; left out of runs that do not clip
-}
-
-// epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
-type epochBytes struct {
-	routeBytes
-	Refresh   gpu.Bytes `json:"refresh"`
-	Gradients gpu.Bytes `json:"gradients,omitempty"` // left out where there are none
-	Carried   gpu.Bytes `json:"carried,omitempty"`   // with HopGNN's models: sums of gradients that they bring along
-	// Of sampled training: rows of features that parts have fetched from each other, and the ids by which they ask for them.
-	Rows gpu.Bytes `json:"rows,omitempty"`
-	IDs  gpu.Bytes `json:"ids,omitempty"`
-}
-
-// metricsHalo is there where parts exchange rows.
-type metricsHalo struct {
-	Halo      haloBytes `json:"halo"`
-	Cache     cacheUse  `json:"cache"`
-	Staleness staleUse  `json:"staleness"`
-}
-
 // maxPartsInMetrics bounds a line of metrics to about ten times what it has without parts.
 const maxPartsInMetrics = 32
 
-// metricsScores is there in epochs that evaluated; null = the split is empty.
-type metricsScores struct {
-	Train     *float64   `json:"train"`
-	Val       *float64   `json:"val"`
-	Test      *float64   `json:"test"`
-	ValLoss   *lossValue `json:"val_loss"` // after the update; null also where it is not finite
-	Estimated bool       `json:"estimated,omitempty"`
-}
-
-// phaseTimes is the time of the devices' queues by phase, in seconds.
-type phaseTimes struct {
-	Aggregation float64 `json:"aggregation"`
-	MM          float64 `json:"mm"`
-	Wait        float64 `json:"communication_wait"`
-	Transfer    float64 `json:"communication_transfer"`
-	Reduce      float64 `json:"reduce"`
-	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
-	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
-	Other       float64 `json:"other"`
-	Gradients   float64 `json:"gradients,omitempty"` // of transfer: gradients and weights; left out by part
-}
-
-func phaseTimesOf(u gpu.Usage) phaseTimes {
+func phasesOf(u gpu.Usage) runfile.Phases {
 	s := func(p gpu.Phase) float64 { return u.Time[p].Seconds() }
-	return phaseTimes{
+	return runfile.Phases{
 		Aggregation: s(gpu.PhaseAggregation), MM: s(gpu.PhaseMM), Wait: s(gpu.PhaseWait),
 		Transfer: s(gpu.PhaseTransfer), Reduce: s(gpu.PhaseReduce), Pick: s(gpu.PhasePick), Other: s(gpu.PhaseOther),
 	}
 }
 
-// routeBytes is traffic by route, as the copy routines counted it. Host is traffic between host memories, which only a
-// cache in host memory causes.
-type routeBytes struct {
-	D2H  gpu.Bytes `json:"d2h"`
-	H2D  gpu.Bytes `json:"h2d"`
-	Peer gpu.Bytes `json:"peer"`
-	Host gpu.Bytes `json:"host"`
+// moved is all bytes of a usage.
+func moved(u gpu.Usage) int64 { return int64(u.D2H + u.H2D + u.Peer) }
+
+func bytesOf(u gpu.Usage) runfile.Bytes {
+	return runfile.Bytes{D2H: int64(u.D2H), H2D: int64(u.H2D), Peer: int64(u.Peer)}
 }
 
-// moved is all bytes of a usage.
-func moved(u gpu.Usage) gpu.Bytes { return u.D2H + u.H2D + u.Peer }
-
-func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u.H2D, Peer: u.Peer} }
+// scoresOf returns nil for an epoch that was not evaluated.
+func scoresOf(eval bool, m *learn.Metrics) *runfile.Scores {
+	if !eval {
+		return nil
+	}
+	return &runfile.Scores{Train: m.Train, Val: m.Val, Test: m.Test, ValLoss: (*runfile.Loss)(m.ValLoss), Estimated: m.Estimated}
+}
 
 // line returns the line of one epoch.
-func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
-	line := metricsLine{
-		Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
-		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
-		Pairs: trafficOf(s.Pairs), CPUS: s.CPU.Seconds(), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
+func (m *Metrics) line(s pipeline.EpochStats) *runfile.Epoch {
+	reduce := s.Reduce.Seconds()
+	line := &runfile.Epoch{
+		Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm), Scores: scoresOf(s.Eval, &s.Metrics),
+		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: &reduce, DeviceS: phasesOf(s.Usage), Bytes: bytesOf(s.Usage),
+		SpMM: s.Usage.SpMM, CPUS: s.CPU.Seconds(), Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
 	}
-	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
+	line.Bytes.Refresh, line.Bytes.Gradients = int64(s.Halo.Bytes.Refresh), moved(s.Gradients)
+	line.DeviceS.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	for _, t := range s.CheckParts {
-		line.DeviceSeconds.Check += t.Seconds()
+		line.DeviceS.Check += t.Seconds()
 	}
 	if s.Halo.Lookups > 0 {
-		line.metricsHalo = m.halo(s)
-	}
-	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.Metrics.ValLoss), s.Metrics.Estimated}
+		line.HaloUse = m.halo(s)
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for p, u := range s.Parts {
-			times := phaseTimesOf(u)
+			times := phasesOf(u)
 			if p < len(s.CheckParts) {
 				times.Check = s.CheckParts[p].Seconds()
 			}
-			line.PartSeconds = append(line.PartSeconds, times)
+			line.PartS = append(line.PartS, times)
 		}
 	}
 	return line
 }
 
 // halo returns what the line says of halo rows.
-func (m *Metrics) halo(s pipeline.EpochStats) *metricsHalo {
+func (m *Metrics) halo(s pipeline.EpochStats) *runfile.HaloUse {
+	out := &runfile.HaloUse{Cache: cacheOf(m.Policy, s.Halo),
+		Staleness: runfile.Staleness{Bound: m.Staleness, MaxSeen: s.Halo.AgeMax, Mean: s.Halo.MeanAge(), Period: m.Period}}
 	b := s.Halo.Bytes
-	return &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo),
-		Staleness: staleUse{Bound: m.Staleness, MaxSeen: s.Halo.AgeMax, Mean: s.Halo.MeanAge(), Period: m.Period}}
-}
-
-// lossValue is a loss as it stands in files: nine significant digits, which identify a float32; null where it is not
-// finite.
-type lossValue float64
-
-// MarshalJSON returns the number as printf's %.9g would, or null.
-func (l lossValue) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(l)) || math.IsInf(float64(l), 0) {
-		return []byte("null"), nil
-	}
-	return strconv.AppendFloat(nil, float64(l), 'g', 9, 64), nil
-}
-
-// UnmarshalJSON reads a number; null is NaN.
-func (l *lossValue) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		*l = lossValue(math.NaN())
-		return nil
-	}
-	x, err := strconv.ParseFloat(string(data), 64)
-	*l = lossValue(x)
-	return err
+	out.Halo.D2H, out.Halo.H2D, out.Halo.Peer = int64(b.D2H), int64(b.H2D), int64(b.Peer)
+	return out
 }
 
 // Append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
 // stopped after its last checkpoint, are cut off.
 func (m *Metrics) Append(s pipeline.EpochStats) error {
-	return m.append(s.Epoch, m.line(s))
+	return m.append(m.line(s))
 }
 
-func (m *Metrics) append(epoch int, line any) error {
-	if err := m.open(epoch); err != nil {
+func (m *Metrics) append(line *runfile.Epoch) error {
+	if err := m.open(line.Epoch); err != nil {
 		return err
 	}
 	data, err := json.Marshal(line)
 	if err != nil {
-		return fmt.Errorf("format metrics of epoch %d: %w", epoch, err)
+		return fmt.Errorf("format metrics of epoch %d: %w", line.Epoch, err)
 	}
 	if _, err := m.f.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("write metrics: %w", err)

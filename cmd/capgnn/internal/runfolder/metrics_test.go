@@ -51,10 +51,10 @@ func TestMetricsOfParts(t *testing.T) {
 			s.Parts = append(s.Parts, u)
 		}
 		line := (&Metrics{}).line(s)
-		if len(line.PartSeconds) != want {
-			t.Fatalf("%d parts: times of %d in the line, want %d", parts, len(line.PartSeconds), want)
+		if len(line.PartS) != want {
+			t.Fatalf("%d parts: times of %d in the line, want %d", parts, len(line.PartS), want)
 		}
-		for p, phases := range line.PartSeconds {
+		for p, phases := range line.PartS {
 			if got := float64(p+1) / 1000; phases.MM != got {
 				t.Errorf("part %d: %g s, want %g", p, phases.MM, got)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gpu"
+	"capgnn/internal/runfile"
 	"capgnn/pipeline"
 )
 
@@ -72,11 +72,11 @@ func TestTraffic(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for i, p := range pairsOf(3) {
-		n := gpu.Bytes(2)
+		n := int64(2)
 		if i == 0 {
 			n = 3
 		}
-		if got := all[i]; got.From != p.From || got.To != p.To || got.Rows != n*p.Rows || got.Frames != n*p.Frames || got.WaitS < float64(n)*0.1234 || got.WaitS > float64(n)*0.1235 {
+		if got := all[i]; got.From != p.From || got.To != p.To || got.Rows != n*int64(p.Rows) || got.Frames != n*int64(p.Frames) || got.WaitS < float64(n)*0.1234 || got.WaitS > float64(n)*0.1235 {
 			t.Errorf("%+v, want %d × %+v", got, n, p)
 		}
 	}
@@ -85,16 +85,17 @@ func TestTraffic(t *testing.T) {
 // The table names the slowest rank, and says nothing of ranks where there was one process.
 func TestTableOfRanks(t *testing.T) {
 	var b strings.Builder
-	r := &Result{Hosts: []string{"a", "b", "c"}}
+	r := &Result{Result: runfile.Result{Hosts: []string{"a", "b", "c"}}}
 	if err := r.table(&b); err != nil || strings.Contains(b.String(), "machines") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
+	pair := func(from, to int, wait float64) runfile.Pair { return runfile.Pair{From: from, To: to, Frames: 1024, WaitS: wait} }
 	for _, tc := range []struct {
-		pairs []RankTraffic
+		pairs []runfile.Pair
 		want  string
 	}{
-		{[]RankTraffic{{0, 1, 1000, 1024, 1}, {2, 1, 1000, 1024, 3}, {2, 0, 1000, 1024, 1}}, "machines    3.0 KiB between 3 ranks, waited longest for rank 2 (c): 2.00 s\n"},
-		{[]RankTraffic{{0, 1, 1000, 1024, 0}}, "machines    1.0 KiB between 3 ranks\n"},
+		{[]runfile.Pair{pair(0, 1, 1), pair(2, 1, 3), pair(2, 0, 1)}, "machines    3.0 KiB between 3 ranks, waited longest for rank 2 (c): 2.00 s\n"},
+		{[]runfile.Pair{pair(0, 1, 0)}, "machines    1.0 KiB between 3 ranks\n"},
 	} {
 		b.Reset()
 		r.Pairs = tc.pairs

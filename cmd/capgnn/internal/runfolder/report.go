@@ -10,6 +10,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
+	"capgnn/internal/runfile"
 	"capgnn/rapa"
 	"capgnn/report"
 )
@@ -25,8 +26,8 @@ func (d Dir) Describe() (report.Run, error) {
 	}
 	run := report.Run{Name: string(d), Planned: cfg.Epochs, Settings: settingsOf(&cfg)}
 	err := errors.Join(
-		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = report.ReadResult(r); return err }),
-		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
+		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = runfile.ReadResult(r); return err }),
+		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = runfile.ReadEpochs(r); return err }),
 		readPart(d.Trace(), func(r io.Reader) (err error) { run.Trace, err = report.ReadTrace(r); return err }),
 		readPart(d.components(), func(r io.Reader) (err error) { run.Components, err = report.ReadComponents(r); return err }),
 	)

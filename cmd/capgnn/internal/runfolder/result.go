@@ -13,136 +13,58 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gpu"
-	"capgnn/internal/learn"
 	"capgnn/internal/number"
+	"capgnn/internal/runfile"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
-// Result is the object that `train --json` prints as its last line and that result.json holds. Fractions are in
-// [0, 1], times in seconds; null = empty.
+// Result is what a run leaves in result.json, and what else its table says.
 type Result struct {
-	Dataset   string    `json:"dataset"`
-	Model     string    `json:"model"`
-	Devices   []string  `json:"devices"`   // specs with everything said, in the order of --devices
-	Simulated bool      `json:"simulated"` // times are of a clock of simulated devices
-	Parts     int       `json:"parts"`
-	Order     string    `json:"order"`
-	Storage   string    `json:"storage"`
-	Epochs    int       `json:"epochs"` // done, resumed ones included
-	Seed      uint64    `json:"seed"`
-	FinalLoss lossValue `json:"final_loss"` // of the last epoch, before its update
-	Train     *float64  `json:"train"`      // at best_epoch
-	Val       *float64  `json:"val"`
-	Test      *float64  `json:"test"`
-	TestLast  *float64  `json:"test_last"`
-	BestEpoch *int      `json:"best_epoch"` // from 0 on
-	Metric    string    `json:"metric"`
-	Estimated bool      `json:"estimated,omitempty"`   // scores are of samples of neighbours
-	Positive  string    `json:"positive,omitempty"`    // class of which Metric is, of two
-	Several   bool      `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
-	Classes   []string  `json:"class_names"`           // null: only their numbers are known
-	// How the test split was predicted at best_epoch; left out where it is empty, or there are too many classes.
-	ByClass   []learn.ClassScore `json:"test_by_class,omitempty"`
-	Confusion *confusion         `json:"test_confusion,omitempty"` // left out of multi-label data
-	Data      *DataShape         `json:"data,omitempty"`           // left out where the data set is in shards
-	EpochS    epochSeconds       `json:"epoch_s"`
-	TimeS     runSeconds         `json:"time_s"`
-	Bytes     epochBytes         `json:"bytes"`
-	Cache     runCache           `json:"cache"`
-	Staleness runStaleness       `json:"staleness"`
-	HaloRows  int64              `json:"halo_rows"`
-	HaloPairs [][]int64          `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
-	Hosts     []string           `json:"hosts,omitempty"`    // by rank; left out where there was one process
-	Pairs     []RankTraffic      `json:"pairs,omitempty"`    // between ranks, over all epochs
-	Isolated  *runIsolated       `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
-	Sampling  *runSampling       `json:"sampling,omitempty"` // left out of full-batch runs
-	Meters    []gpu.Metered      `json:"meters,omitempty"`   // over all epochs; left out where there are no meters
-	PeakBytes peakBytes          `json:"peak_bytes"`
-	SHA256    string             `json:"weights_sha256"`
-	RunDir    string             `json:"run_dir"`
-	Build     term.BuildInfo     `json:"build"` // of the program that trained
-}
-
-// confusion is how many test vertices of one class were predicted to be of another, of the learn.MaxConfusion largest classes.
-type confusion struct {
-	Classes []int   `json:"classes"`
-	Counts  [][]int `json:"counts"` // [i][j]: vertices of Classes[i] predicted to be of Classes[j]
-}
-
-// DataShape is what the data set looks like.
-type DataShape struct {
-	Degrees []int            `json:"in_degrees"`            // vertices with 0, 1, 2–3, 4–7, … in-neighbours
-	Classes map[string][]int `json:"class_sizes,omitempty"` // by split, and of "none" of them: vertices of each class; left out above learn.MaxClasses
-}
-
-// runStaleness is how old the rows were that a run used, and why.
-type runStaleness struct {
-	staleUse
-	Forecast *StaleForecast `json:"forecast"` // by which layers were chosen; null: no forecast was made, or in the part of the run before it was resumed
-}
-
-// epochSeconds is the wall time of epochs without their evaluation.
-type epochSeconds struct {
-	Median *float64 `json:"median"`
-	Mean   *float64 `json:"mean"`
-	Min    *float64 `json:"min"`
-}
-
-// runSeconds is where the time of all epochs went. Phases of the queues are means over the parts; reduce (gradient
-// reduction, optimiser step, broadcast) and eval are wall time.
-type runSeconds struct {
-	Start       float64 `json:"start"` // from the start of the program to the first epoch
-	Aggregation float64 `json:"aggregation"`
-	MM          float64 `json:"mm"`
-	Wait        float64 `json:"communication_wait"`
-	Transfer    float64 `json:"communication_transfer"`
-	Reduce      float64 `json:"reduce"`
-	Eval        float64 `json:"eval"`
-	CPU         float64 `json:"cpu"`         // processor time of training, of all processes
-	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
-	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
-	Other       float64 `json:"other"`
-	Order       float64 `json:"order"` // finding and measuring the order of the vertices, once per data set
-}
-
-type peakBytes struct {
-	Host    gpu.Bytes   `json:"host"`
-	Devices []gpu.Bytes `json:"devices"`
+	runfile.Result
+	drawn, how string // of sampled training: how many neighbours were drawn, and how rows came; "": not known
 }
 
 // NewResult describes a finished run.
 func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d Dir, r *pipeline.Result) *Result {
-	out := &Result{
+	out := &Result{Result: runfile.Result{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
-		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, Estimated: r.Best.Estimated, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytes: routeBytesOf(r.Usage), Refresh: r.Halo.Bytes.Refresh, Gradients: moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
-		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
+		FinalLoss: runfile.Loss(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
+		Metric: r.MetricName, Estimated: r.Best.Estimated, EpochS: EpochSecondsOf(r.EpochTime), Bytes: bytesOf(r.Usage),
+		HaloRows: r.HaloRows, HaloPairs: r.HaloPairs, PeakBytes: runfile.PeakBytes{Host: int64(r.PeakHost)},
+		SHA256: r.WeightsSHA, RunDir: string(d), Build: runfile.Build(term.ReadBuildInfo()),
+	}}
+	out.Bytes.Refresh, out.Bytes.Gradients = int64(r.Halo.Bytes.Refresh), moved(r.Gradients)
+	for _, n := range r.PeakDevice[:min(len(devices), len(r.PeakDevice))] {
+		out.PeakBytes.Devices = append(out.PeakBytes.Devices, int64(n))
 	}
 	for _, spec := range devices {
 		out.Simulated = spec.Simulated()
 		out.Devices = append(out.Devices, spec.String())
 	}
 	if r.Epochs > 0 {
-		out.FinalLoss = lossValue(r.FinalLoss)
+		out.FinalLoss = runfile.Loss(r.FinalLoss)
 	}
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
 	if b := r.Best.ByClass; b != nil {
-		if out.ByClass = b.Scores(); b.Confusion != nil {
-			out.Confusion = &confusion{b.Largest, b.Confusion}
+		for _, s := range b.Scores() {
+			out.ByClass = append(out.ByClass, runfile.ClassScore(s))
+		}
+		if b.Confusion != nil {
+			out.Confusion = &runfile.Confusion{Classes: b.Largest, Counts: b.Confusion}
 		}
 	}
 	policy := cfg.Cache
 	if cfg.Sampled() {
 		policy = string(jaca.None)
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUse{Bound: cfg.Staleness, MaxSeen: r.Halo.AgeMax, Mean: r.Halo.MeanAge()}}
+	out.Cache = runfile.RunCache{Cache: cacheOf(policy, r.Halo), Capacity: (*runfile.Capacity)(CapacityOf(r.Caches))}
+	out.Staleness.Staleness = runfile.Staleness{Bound: cfg.Staleness, MaxSeen: r.Halo.AgeMax, Mean: r.Halo.MeanAge()}
 	out.Isolated = isolatedOf(cfg, r)
-	p, n := phaseTimesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
-	out.TimeS = runSeconds{
+	p, n := phasesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
+	out.TimeS = runfile.RunSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
 		Reduce: r.ReduceTime.Seconds(), Eval: r.EvalTime.Seconds(), CPU: r.CPU.Seconds(), Check: r.CheckCache.Seconds(),
 		Pick: p.Pick / n, Other: p.Other / n,
@@ -151,10 +73,10 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 }
 
 // EpochSecondsOf summarises epoch times; all null without epochs.
-func EpochSecondsOf(times []time.Duration) epochSeconds {
+func EpochSecondsOf(times []time.Duration) runfile.EpochSeconds {
 	n := len(times)
 	if n == 0 {
-		return epochSeconds{}
+		return runfile.EpochSeconds{}
 	}
 	sorted := slices.Sorted(slices.Values(times))
 	sum := time.Duration(0)
@@ -163,7 +85,7 @@ func EpochSecondsOf(times []time.Duration) epochSeconds {
 	}
 	median := (sorted[(n-1)/2] + sorted[n/2]).Seconds() / 2
 	mean, least := sum.Seconds()/float64(n), sorted[0].Seconds()
-	return epochSeconds{Median: &median, Mean: &mean, Min: &least}
+	return runfile.EpochSeconds{Median: &median, Mean: &mean, Min: &least}
 }
 
 // Print writes the result: one JSON line, or a small table.
@@ -232,10 +154,10 @@ func (r *Result) table(w io.Writer) error {
 		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
 	}
 	if i := r.Isolated; i != nil {
-		row("isolated", "%s", i)
+		row("isolated", "%s", isolatedText(i))
 	}
-	if s := r.Sampling; s != nil {
-		for i, line := range s.lines() {
+	if r.Sampling != nil {
+		for i, line := range r.samplingLines() {
 			row([]string{"sampling", ""}[min(i, 1)], "%s", line)
 		}
 	}
@@ -243,11 +165,12 @@ func (r *Result) table(w io.Writer) error {
 		row("machines", "%s", r.betweenRanks())
 	}
 	if c := &r.Cache; c.Coverage > 0 {
+		found := func(n int64) string { return term.Percentage(float64(n) / float64(max(1, c.Lookups))) }
 		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, term.Percentage(c.Coverage),
-			term.Percentage(c.share(c.LocalHits)), term.Percentage(c.share(c.GlobalHits)), c.Capacity)
+			found(c.LocalHits), found(c.GlobalHits), (*Capacity)(c.Capacity))
 	}
 	if s := &r.Staleness; s.MaxSeen > 0 {
-		row("staleness", "%s", s)
+		row("staleness", "rows up to %s old, mean %s, bound %d", term.Counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
 	}
 	peaks := make([]string, len(r.PeakBytes.Devices))
 	for i, b := range r.PeakBytes.Devices {

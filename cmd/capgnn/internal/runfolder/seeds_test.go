@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/runfile"
 )
 
 // Lists of seeds read as they are said; repeats, and what is no list, are refused.
@@ -56,7 +58,7 @@ func TestIntervalsOfScores(t *testing.T) {
 	var results []*Result
 	for i := range 3 {
 		low, high := 0.01*float64(i), 1-0.01*float64(i)
-		results = append(results, &Result{Val: &low, Test: &high, FinalLoss: lossValue(i)})
+		results = append(results, &Result{Result: runfile.Result{Val: &low, Test: &high, FinalLoss: runfile.Loss(i)}})
 	}
 	s := SeedsDir("d").Summarise([]uint64{1, 2, 3}, results)
 	if s.Val.Interval[0] != 0 || !(s.Val.Interval[1] > *s.Val.Mean) || s.Test.Interval[1] != 1 || !(s.Test.Interval[0] < *s.Test.Mean) || !(s.Loss.Interval[0] < 0) {

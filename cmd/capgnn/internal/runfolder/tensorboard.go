@@ -29,12 +29,13 @@ type curves struct {
 	train   time.Duration
 	eval    bool
 	metrics learn.Metrics
-	rates
+	rate    *float64 // nil: without a schedule
+	norm    *float64 // of the gradient; nil: it is not clipped
 }
 
 // Append writes the values of one epoch.
 func (f *Events) Append(s pipeline.EpochStats) error {
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, rates{s.Rate, (*lossValue)(s.GradNorm)}}, betweenRanks(s.Pairs)...)
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.Rate, s.GradNorm}, betweenRanks(s.Pairs)...)
 }
 
 func (f *Events) append(s curves, more ...tfevents.Scalar) error {
@@ -50,11 +51,11 @@ func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 		return err
 	}
 	values := []tfevents.Scalar{scalar("loss", s.loss), scalar("epoch_seconds", s.train.Seconds())}
-	if s.LR != nil {
-		values = append(values, scalar("learning_rate", *s.LR))
+	if s.rate != nil {
+		values = append(values, scalar("learning_rate", *s.rate))
 	}
-	if s.GradNorm != nil {
-		values = append(values, scalar("gradient_norm", float64(*s.GradNorm)))
+	if s.norm != nil {
+		values = append(values, scalar("gradient_norm", *s.norm))
 	}
 	if s.eval {
 		for _, split := range []struct {

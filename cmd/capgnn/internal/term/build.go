@@ -4,19 +4,12 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"capgnn/internal/runfile"
 )
 
 // BuildInfo says which program this is.
-type BuildInfo struct {
-	Version  string `json:"version"`  // module version, "(devel)" for a build from a working tree
-	Commit   string `json:"commit"`   // "" where the build does not know it
-	Modified bool   `json:"modified"` // the working tree differed from the commit
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-	Cgo      bool   `json:"cgo"`
-	Tags     string `json:"tags"` // build tags
-}
+type BuildInfo runfile.Build
 
 // String is the build in a line.
 func (b BuildInfo) String() string { return fmt.Sprintf("%s %s/%s", b.Source(), b.OS, b.Arch) }

@@ -13,6 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/learn"
+	"capgnn/internal/runfile"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/rapa"
@@ -126,13 +127,17 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 		t.Console.Note("stopped after %d epochs: %d evaluations without a better validation %s", r.Epochs, t.Config.Patience, what)
 	}
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
-	result.Staleness.Forecast = t.Aging
+	result.Staleness.Forecast = (*runfile.StaleForecast)(t.Aging)
 	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
 	result.Positive = t.positive()
 	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.Names.Classes, t.shape()
 	result.Staleness.Period = periods(r.Caches)
-	if result.Meters, err = runfolder.ReadMeters(t.Dir.Metrics()); err != nil {
+	meters, err := runfolder.ReadMeters(t.Dir.Metrics())
+	if err != nil {
 		return nil, err
+	}
+	for _, m := range meters {
+		result.Meters = append(result.Meters, runfile.Metered(m))
 	}
 	if t.Ranks != nil {
 		if result.Pairs, err = runfolder.ReadTraffic(t.Dir.Metrics()); err != nil {
@@ -158,12 +163,12 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 }
 
 // shape returns what the data set looks like, nil where it is not known here.
-func (t *Run) shape() *runfolder.DataShape {
+func (t *Run) shape() *runfile.Data {
 	p := t.Data.Problem
 	if t.Data.Degrees == nil {
 		return nil
 	}
-	s := &runfolder.DataShape{Degrees: t.Data.Degrees}
+	s := &runfile.Data{Degrees: t.Data.Degrees}
 	if p.Classes <= learn.MaxClasses {
 		s.Classes = p.ClassSizes()
 	}
