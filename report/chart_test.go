@@ -20,8 +20,10 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 			return []float64{float64(e.Loss), or(some(e.Scores).ValLoss)}
 		},
 		"epoch-time": func(e Epoch) []float64 { return []float64{e.EpochS} },
-		"bytes":      func(e Epoch) []float64 { return []float64{float64(e.Bytes.D2H), float64(e.Bytes.H2D), float64(e.Bytes.Peer)} },
-		"refresh":    func(e Epoch) []float64 { return []float64{float64(e.Bytes.Refresh)} },
+		"bytes": func(e Epoch) []float64 {
+			return []float64{float64(e.Bytes.D2H), float64(e.Bytes.H2D), float64(e.Bytes.Peer)}
+		},
+		"refresh": func(e Epoch) []float64 { return []float64{float64(e.Bytes.Refresh)} },
 		"lookups": func(e Epoch) []float64 {
 			return []float64{float64(e.Cache.LocalHits), float64(e.Cache.GlobalHits), float64(e.Cache.Misses)}
 		},

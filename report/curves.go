@@ -24,13 +24,14 @@ var routes = []kind{
 var lookups = []kind{{"local_hits", "in device memory", 2}, {"global_hits", "in host memory", 0}, {"misses", "missed", 4}}
 
 func phaseTimes(p *runfile.Phases) map[string]float64 {
-	return map[string]float64{"aggregation": p.Aggregation, "mm": p.MM, "communication_transfer": p.Transfer, "communication_wait": p.Wait,
-		"check_cache": p.Check, "pick_cache": p.Pick, "reduce": p.Reduce, "other": p.Other}
+	return map[string]float64{"aggregation": p.Aggregation, "mm": p.MM, "communication_transfer": p.Transfer,
+		"communication_wait": p.Wait, "check_cache": p.Check, "pick_cache": p.Pick, "reduce": p.Reduce, "other": p.Other}
 }
 
 func byteCounts(b *runfile.Bytes) map[string]float64 {
-	return map[string]float64{"d2h": float64(b.D2H), "h2d": float64(b.H2D), "peer": float64(b.Peer), "host": float64(b.Host),
-		"rows": float64(b.Rows), "ids": float64(b.IDs), "gradients": float64(b.Gradients), "carried": float64(b.Carried)}
+	return map[string]float64{"d2h": float64(b.D2H), "h2d": float64(b.H2D), "peer": float64(b.Peer),
+		"host": float64(b.Host), "rows": float64(b.Rows), "ids": float64(b.IDs),
+		"gradients": float64(b.Gradients), "carried": float64(b.Carried)}
 }
 
 // series returns a number of every epoch.
@@ -219,7 +220,10 @@ func (r *Run) caches() bool {
 
 // stale reports whether rows of earlier epochs were or might have been used.
 func (r *Run) stale() bool {
-	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.HaloUse != nil && (e.Staleness.Bound > 0 || e.Staleness.MaxSeen > 0) })
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool {
+		s := some(e.HaloUse).Staleness
+		return s.Bound > 0 || s.MaxSeen > 0
+	})
 }
 
 func (r *Run) lookupChart() *chart {
@@ -230,7 +234,8 @@ func (r *Run) lookupChart() *chart {
 		if e.HaloUse == nil {
 			return nil
 		}
-		return map[string]float64{"local_hits": float64(e.Cache.LocalHits), "global_hits": float64(e.Cache.GlobalHits), "misses": float64(e.Cache.Misses)}
+		c := &e.Cache
+		return map[string]float64{"local_hits": float64(c.LocalHits), "global_hits": float64(c.GlobalHits), "misses": float64(c.Misses)}
 	})
 	d := overEpochs("lookups", "Where rows were found", count)
 	d.stacked, d.colours = true, colours

@@ -23,7 +23,8 @@ var sources = []kind{{"local", "of the part itself", 0}, {"hit", "of other parts
 var fetches = []kind{{"rows", "rows", 0}, {"ids", "ids of rows that are asked for", 3}, {"gradients", "gradients and weights", 1}, {"carried", "gradients that models bring along", 6}}
 
 func stageTimes(t *runfile.StepSeconds) map[string]float64 {
-	return map[string]float64{"sample": t.Sample, "decide": t.Decide, "fetch": t.Fetch, "stage": t.Stage, "upload": t.Upload, "compute": t.Compute, "wait": t.Wait}
+	return map[string]float64{"sample": t.Sample, "decide": t.Decide, "fetch": t.Fetch, "stage": t.Stage,
+		"upload": t.Upload, "compute": t.Compute, "wait": t.Wait}
 }
 
 func rowCounts(r *runfile.Rows) map[string]float64 {

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// Epoch is one line of metrics.jsonl. Embedded pointers are nil, and their keys left out, where there is nothing to say.
+// Epoch is one line of metrics.jsonl. Embedded pointers are nil, and their keys left out, where nothing is known.
 type Epoch struct {
 	Epoch    int      `json:"epoch"`
-	Loss     Loss     `json:"loss"`                // of sampled training the mean over the epoch's roots, each before the update of its step
+	Loss     Loss     `json:"loss"`                // before the update; of sampled training a mean over roots
 	LR       *float64 `json:"lr,omitempty"`        // left out of runs without a schedule
 	GradNorm *Loss    `json:"grad_norm,omitempty"` // before clipping, mean over steps; left out of runs that do not clip
 	*Scores           // of epochs that evaluated
@@ -32,7 +32,7 @@ type Epoch struct {
 	SlowestPart *int        `json:"slowest_part,omitempty"`
 	PartWork    []PartWork  `json:"part_work,omitempty"`
 	Pairs       []Pair      `json:"pairs,omitempty"`    // left out where there is one process, or there are very many
-	Meters      []Metered   `json:"meters,omitempty"`   // since meters were read before; left out of epochs behind which they were not
+	Meters      []Metered   `json:"meters,omitempty"`   // since the last reading; left out where there was none
 	Isolated    *SuperEpoch `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
 }
 
@@ -68,7 +68,7 @@ type Bytes struct {
 	Refresh   int64 `json:"refresh"`
 	Gradients int64 `json:"gradients,omitempty"`
 	Carried   int64 `json:"carried,omitempty"` // with HopGNN's models: sums of gradients that they bring along
-	// Of sampled training: rows of features that parts have fetched from each other, and the ids by which they ask for them.
+	// Of sampled training: rows of features that parts have fetched from each other, and the ids by which they ask.
 	Rows int64 `json:"rows,omitempty"`
 	IDs  int64 `json:"ids,omitempty"`
 }
@@ -99,7 +99,7 @@ type Staleness struct {
 	Bound   int            `json:"bound"`
 	MaxSeen int            `json:"max_seen"`
 	Mean    float64        `json:"mean_seen"`
-	Period  map[string]int `json:"period"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
+	Period  map[string]int `json:"period"` // by layer, epochs between two refreshes of a row; 0: used in its own epoch
 }
 
 // Work is what steps of sampled training have done. Times are summed over parts.
@@ -181,7 +181,7 @@ type Switch struct {
 	Bytes int64   `json:"bytes"` // from the host to devices
 }
 
-// Loss is a loss as it stands in files: nine significant digits, which identify a float32; null where it is not finite.
+// Loss is a loss as it stands in files: nine significant digits, which identify a float32; null where not finite.
 type Loss float64
 
 // MarshalJSON returns the number as printf's %.9g would, or null.
@@ -206,7 +206,8 @@ func (l *Loss) UnmarshalJSON(data []byte) error {
 // maxLineBytes bounds a line of metrics.jsonl.
 const maxLineBytes = 1 << 20
 
-// ReadEpochs reads metrics.jsonl. A last line without an end, as a run that is under way or was killed leaves it, is left out.
+// ReadEpochs reads metrics.jsonl. A last line without an end, as a run leaves it that is under way or was killed, is
+// left out.
 func ReadEpochs(r io.Reader) ([]Epoch, error) {
 	var epochs []Epoch
 	for in, n := bufio.NewReaderSize(r, maxLineBytes), 1; ; n++ {

@@ -26,7 +26,7 @@ type Result struct {
 	Metric    string   `json:"metric"`
 	Estimated bool     `json:"estimated,omitempty"`   // scores are of samples of neighbours
 	Positive  string   `json:"positive,omitempty"`    // class of which Metric is, of two
-	Several   bool     `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
+	Several   bool     `json:"multi_label,omitempty"` // several labels each, by another metric than micro-f1
 	Classes   []string `json:"class_names"`           // nil: only their numbers are known
 	// How the test split was predicted at best_epoch; left out where it is empty, or there are too many classes.
 	ByClass   []ClassScore `json:"test_by_class,omitempty"`
@@ -38,7 +38,7 @@ type Result struct {
 	Cache     RunCache     `json:"cache"`
 	Staleness RunStaleness `json:"staleness"`
 	HaloRows  int64        `json:"halo_rows"`
-	HaloPairs [][]int64    `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; nil: there are too many parts
+	HaloPairs [][]int64    `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; nil: too many
 	Hosts     []string     `json:"hosts,omitempty"`    // by rank; left out where there was one process
 	Pairs     []Pair       `json:"pairs,omitempty"`    // between ranks, over all epochs
 	Isolated  *Isolated    `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
@@ -68,7 +68,7 @@ type Confusion struct {
 // Data is what the data set looks like.
 type Data struct {
 	Degrees []int            `json:"in_degrees"`            // vertices with 0, 1, 2–3, 4–7, … in-neighbours
-	Classes map[string][]int `json:"class_sizes,omitempty"` // by split (train, val, test and none of them): vertices of each class; left out of very many classes
+	Classes map[string][]int `json:"class_sizes,omitempty"` // by split and "none": vertices by class; left out of very many
 }
 
 // EpochSeconds is the wall time of epochs without their evaluation; nil: there was no epoch.
@@ -113,7 +113,7 @@ type Capacity struct {
 // RunStaleness is how old the rows were that a run used, and why.
 type RunStaleness struct {
 	Staleness
-	Forecast *StaleForecast `json:"forecast"` // by which layers were chosen; nil: no forecast was made, or in the part of the run before it was resumed
+	Forecast *StaleForecast `json:"forecast"` // by which layers were chosen; nil: none, or before the run was resumed
 }
 
 // StaleForecast is what an epoch was forecast to take with fresh halo rows alone, and with stale rows in the layers that
@@ -143,7 +143,7 @@ type Sampling struct {
 	Sampling  string `json:"sampling"` // as it was settled: fetch is not auto
 	Work
 	CPUS     float64 `json:"cpu_s"`    // of the whole process, or of all ranks
-	Refilled int64   `json:"refilled"` // rows that a resumed run fetched to have its caches again; rows and bytes do not count them
+	Refilled int64   `json:"refilled"` // rows that filled the caches of a resumed run; rows and bytes leave them out
 }
 
 // PeakBytes is the largest memory that was taken at a time.

@@ -35,7 +35,8 @@ func (c *Capacity) String() string {
 }
 
 func cacheOf(policy string, s jaca.Stats) runfile.Cache {
-	return runfile.Cache{Policy: policy, Lookups: s.Lookups, Coverage: s.Coverage(), LocalHits: s.LocalHits, GlobalHits: s.GlobalHits, Misses: s.Misses}
+	return runfile.Cache{Policy: policy, Lookups: s.Lookups, Coverage: s.Coverage(), LocalHits: s.LocalHits,
+		GlobalHits: s.GlobalHits, Misses: s.Misses}
 }
 
 // StaleForecast is what was forecast of stale halo rows.

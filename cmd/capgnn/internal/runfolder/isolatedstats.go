@@ -29,7 +29,8 @@ func isolatedOf(cfg *Config, r *pipeline.Result) *runfile.Isolated {
 	if i == nil {
 		return nil
 	}
-	out := &runfile.Isolated{Chunks: cfg.Parts, AtATime: cfg.WorkersOf(cfg.Parts), Targets: string(i.Targets), Correction: string(i.Correction), AllLayers: i.AllLayers, Switches: r.Switches, SwitchS: r.SwitchTime.Seconds()}
+	out := &runfile.Isolated{Chunks: cfg.Parts, AtATime: cfg.WorkersOf(cfg.Parts), Targets: string(i.Targets),
+		Correction: string(i.Correction), AllLayers: i.AllLayers, Switches: r.Switches, SwitchS: r.SwitchTime.Seconds()}
 	if r.Epochs > 0 {
 		out.Coverage = r.Covered / float64(r.Epochs)
 	}

@@ -52,16 +52,19 @@ func scoresOf(eval bool, m *learn.Metrics) *runfile.Scores {
 	if !eval {
 		return nil
 	}
-	return &runfile.Scores{Train: m.Train, Val: m.Val, Test: m.Test, ValLoss: (*runfile.Loss)(m.ValLoss), Estimated: m.Estimated}
+	return &runfile.Scores{Train: m.Train, Val: m.Val, Test: m.Test, ValLoss: (*runfile.Loss)(m.ValLoss),
+		Estimated: m.Estimated}
 }
 
 // line returns the line of one epoch.
 func (m *Metrics) line(s pipeline.EpochStats) *runfile.Epoch {
 	reduce := s.Reduce.Seconds()
 	line := &runfile.Epoch{
-		Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm), Scores: scoresOf(s.Eval, &s.Metrics),
-		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: &reduce, DeviceS: phasesOf(s.Usage), Bytes: bytesOf(s.Usage),
-		SpMM: s.Usage.SpMM, CPUS: s.CPU.Seconds(), Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
+		Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm),
+		Scores: scoresOf(s.Eval, &s.Metrics),
+		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: &reduce, DeviceS: phasesOf(s.Usage),
+		Bytes: bytesOf(s.Usage), SpMM: s.Usage.SpMM, CPUS: s.CPU.Seconds(),
+		Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
 	}
 	line.Bytes.Refresh, line.Bytes.Gradients = int64(s.Halo.Bytes.Refresh), moved(s.Gradients)
 	line.DeviceS.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()

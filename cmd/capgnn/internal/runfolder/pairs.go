@@ -32,7 +32,8 @@ func ReadTraffic(path string) ([]runfile.Pair, error) {
 	}) {
 		for _, p := range e.Pairs {
 			s := sums[[2]int{p.To, p.From}]
-			sums[[2]int{p.To, p.From}] = runfile.Pair{From: p.From, To: p.To, Rows: s.Rows + p.Rows, Frames: s.Frames + p.Frames, WaitS: s.WaitS + p.WaitS}
+			sums[[2]int{p.To, p.From}] = runfile.Pair{From: p.From, To: p.To, Rows: s.Rows + p.Rows, Frames: s.Frames + p.Frames,
+				WaitS: s.WaitS + p.WaitS}
 		}
 	})
 	if err != nil {

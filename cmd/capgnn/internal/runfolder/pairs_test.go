@@ -89,7 +89,9 @@ func TestTableOfRanks(t *testing.T) {
 	if err := r.table(&b); err != nil || strings.Contains(b.String(), "machines") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	pair := func(from, to int, wait float64) runfile.Pair { return runfile.Pair{From: from, To: to, Frames: 1024, WaitS: wait} }
+	pair := func(from, to int, wait float64) runfile.Pair {
+		return runfile.Pair{From: from, To: to, Frames: 1024, WaitS: wait}
+	}
 	for _, tc := range []struct {
 		pairs []runfile.Pair
 		want  string

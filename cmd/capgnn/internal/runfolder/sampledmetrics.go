@@ -13,7 +13,8 @@ import (
 )
 
 func workOf(c *minibatch.Counts, took time.Duration) *runfile.Work {
-	w := &runfile.Work{Steps: c.Steps, Edges: c.Edges, Rows: runfile.Rows(c.Rows), Requests: c.Requests, TimeS: stepSecondsOf(&c.Time)}
+	w := &runfile.Work{Steps: c.Steps, Edges: c.Edges, Rows: runfile.Rows(c.Rows), Requests: c.Requests,
+		TimeS: stepSecondsOf(&c.Time)}
 	if took > 0 {
 		w.EdgesPerS = float64(c.Edges) / took.Seconds()
 	}
@@ -21,8 +22,8 @@ func workOf(c *minibatch.Counts, took time.Duration) *runfile.Work {
 }
 
 func stepSecondsOf(t *minibatch.Times) runfile.StepSeconds {
-	return runfile.StepSeconds{Sample: t.Sample.Seconds(), Decide: t.Decide.Seconds(), Fetch: t.Fetch.Seconds(), Stage: t.Stage.Seconds(),
-		Upload: t.Upload.Seconds(), Compute: t.Compute.Seconds(), Wait: t.Wait.Seconds()}
+	return runfile.StepSeconds{Sample: t.Sample.Seconds(), Decide: t.Decide.Seconds(), Fetch: t.Fetch.Seconds(),
+		Stage: t.Stage.Seconds(), Upload: t.Upload.Seconds(), Compute: t.Compute.Seconds(), Wait: t.Wait.Seconds()}
 }
 
 // sampledBytes is the traffic of sampled training: by route, and what goes from part to part.
@@ -33,9 +34,10 @@ func sampledBytes(u gpu.Usage, t minibatch.Traffic) runfile.Bytes {
 }
 
 func sampledLineOf(s *minibatch.EpochStats) *runfile.Epoch {
-	line := &runfile.Epoch{Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm), Scores: scoresOf(s.Eval, &s.Metrics),
-		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceS: phasesOf(s.Usage), Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM,
-		Work: workOf(&s.Counts, s.Train), CPUS: s.CPU.Seconds(), TimeSteps: s.TimeSteps, SlowestPart: &s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters)}
+	line := &runfile.Epoch{Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm),
+		Scores: scoresOf(s.Eval, &s.Metrics), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceS: phasesOf(s.Usage),
+		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, Work: workOf(&s.Counts, s.Train), CPUS: s.CPU.Seconds(),
+		TimeSteps: s.TimeSteps, SlowestPart: &s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters)}
 	line.DeviceS.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if x := s.Isolated; x != nil {
 		line.Isolated = superEpochOf(&pipeline.SuperEpoch{Shift: x.Shift, Phases: x.Phases, Switches: x.Switches, Switch: x.Switch, Coverage: x.Coverage})
@@ -46,7 +48,8 @@ func sampledLineOf(s *minibatch.EpochStats) *runfile.Epoch {
 		}
 		for i := range s.Work {
 			w := &s.Work[i]
-			line.PartWork = append(line.PartWork, runfile.PartWork{Roots: w.Roots, Rows: runfile.Rows(w.Rows), TimeS: stepSecondsOf(&w.Time)})
+			line.PartWork = append(line.PartWork,
+				runfile.PartWork{Roots: w.Roots, Rows: runfile.Rows(w.Rows), TimeS: stepSecondsOf(&w.Time)})
 		}
 	}
 	return line
@@ -67,8 +70,8 @@ func (f *Events) AppendSampled(s minibatch.EpochStats) error {
 // AddSampling adds what steps have done to the result of a run that trained on samples, by settings in which nothing is left open.
 func (r *Result) AddSampling(cfg *Config, settled Sampling, t *minibatch.Totals) {
 	fanout := cfg.Fanout.String()
-	r.Sampling = &runfile.Sampling{BatchSize: cfg.BatchSize, Fanout: fanout, Sampling: settled.String(), Work: *workOf(&t.Counts, t.TrainTime),
-		CPUS: t.CPU.Seconds(), Refilled: t.Refilled}
+	r.Sampling = &runfile.Sampling{BatchSize: cfg.BatchSize, Fanout: fanout, Sampling: settled.String(),
+		Work: *workOf(&t.Counts, t.TrainTime), CPUS: t.CPU.Seconds(), Refilled: t.Refilled}
 	r.drawn, r.how = Drawn(cfg.Sampler, fanout), settled.brief()
 	r.Bytes = sampledBytes(t.Usage, t.Bytes)
 }
