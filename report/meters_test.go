@@ -22,7 +22,7 @@ func TestEnergySection(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	r.Result.Hosts = []string{"alpha", "beta"}
+	r.Result.Hosts, r.Result.Meters = []string{"alpha", "beta"}, append(r.Result.Meters, runfile.Metered{Rank: -1}) // of no run
 	if page := pageOf(t, r); !strings.Contains(page.text, "rank 1 · beta · package-") {
 		t.Error("the page does not say which rank a package is of")
 	}

@@ -67,7 +67,7 @@ func (r *Run) traffic() *traffic {
 
 // rankName is the label of a rank: its number and its machine.
 func (r *Run) rankName(rank int) string {
-	if r.Result != nil && rank < len(r.Result.Hosts) {
+	if r.Result != nil && rank >= 0 && rank < len(r.Result.Hosts) {
 		return fmt.Sprintf("rank %d · %s", rank, r.Result.Hosts[rank])
 	}
 	return fmt.Sprintf("rank %d", rank)
