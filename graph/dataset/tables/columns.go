@@ -253,7 +253,8 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			}
 			col.role, c.split = roleSplit, i
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
-		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
+		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() &&
+			(col.counting || col.name != "index" && !col.repeated || i == 0 && col.isIndex()):
 			col.role = roleNone
 			in.note("column %d, %q, counts lines and is left out", i+1, col.name)
 		default:
