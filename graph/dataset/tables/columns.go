@@ -275,7 +275,7 @@ func (c *tableColumns) remark(in *tableIn) {
 	}
 	for i := range c.all {
 		col := &c.all[i]
-		if n, words := count(col.words); n > 0 && col.role == roleNames {
+		if n, words := count(col.words); n > 0 && (col.role == roleNames || col.role == roleLists) {
 			in.note("column %q: fields that are read like empty ones: %s (%s)", col.name, words, counted(n, "field"))
 		}
 		if col.role == roleNames {

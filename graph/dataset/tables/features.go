@@ -210,6 +210,9 @@ func (r *featureRows) addNames(col *column, in *tableIn, field string) error {
 		}
 	}
 	for _, item := range all {
+		if col.role == roleLists && item.unknown() {
+			continue
+		}
 		id, known := col.names[item.name]
 		if !known {
 			return in.fault("the table has changed while it was read")

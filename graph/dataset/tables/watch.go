@@ -172,7 +172,7 @@ func leadingZero(field string) bool {
 
 func (w *columnWatch) text(field string, line int) {
 	switch {
-	case gapInVector(field):
+	case gapInVector(field), commaVector(field):
 		w.gaps++
 	case isList(field):
 		w.lists++
