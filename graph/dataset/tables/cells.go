@@ -81,13 +81,15 @@ var (
 	clock       = regexp.MustCompile(`^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$`)
 	withUnit    = regexp.MustCompile(`^([$€£¥₹] ?[+-]?[0-9.,]+|[+-]?[0-9.,]+ ?[$€£¥₹]|[+-]?[0-9.,]+ [a-zA-Zµ°][a-zA-Z0-9²³/]{0,5})$`)
 	// decimalCommas finds commas within numbers of a list between which something else stands.
-	decimalCommas = regexp.MustCompile(`:\s*[+-]?\d*,\d+\s*([]);|}\s]|$)|\d,\d+\s*[;|]|[;|]\s*[+-]?\d*,\d|\d,\d+\s+[+-]?\d+,\d`)
-	percent       = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
+	decimalCommas = regexp.MustCompile(`:\s*[+-]?\d*,\d+\s*([]);|}\s]|$)|\d,\d+\s*[;|]|` +
+		`[;|]\s*[+-]?\d*,\d|\d,\d+\s+[+-]?\d+,\d`)
+	percent = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
 )
 
 // hasDecimalComma reports whether a list may have numbers with a decimal comma.
 func hasDecimalComma(list string) bool {
-	return strings.ContainsAny(list, ":;| \n") && strings.Count(list, ",") > strings.Count(list, ", ") && decimalCommas.MatchString(list)
+	return strings.ContainsAny(list, ":;| \n") && strings.Count(list, ",") > strings.Count(list, ", ") &&
+		decimalCommas.MatchString(list)
 }
 
 // commaVector reports whether a field may be numbers with a decimal comma.

@@ -35,8 +35,8 @@ func (c *classes) parts(field string) []string {
 	return fields.Classes(norm.NFC.String(field), c.sep)
 }
 
-// classRows tells whether the fields of a column are rows of 0 and 1, one for each class: equally many in each, and not the
-// same two, once each, in the same order everywhere.
+// classRows tells whether the fields of a column are rows of 0 and 1, one for each class: equally many in each, and
+// not the same two, once each, in the same order everywhere.
 type classRows struct {
 	first      []string
 	differ, no bool

@@ -159,7 +159,7 @@ func (w *columnWatch) number(field string, x float64) {
 	}
 }
 
-// isIndex reports whether a first column is an index of pandas, which repeats numbers where pandas.concat has joined tables.
+// isIndex reports whether a first column is an index of pandas, which repeats where pandas.concat has joined tables.
 func (c *column) isIndex() bool {
 	return (c.name == "" || strings.HasPrefix(c.name, "Unnamed:")) && !c.broken && c.least >= 0
 }

@@ -63,8 +63,8 @@ func Printed(text string) error {
 	return nil
 }
 
-// CutQuoted cuts a name in quotation marks off a list; one of the characters in ends, or nothing, stands behind the mark
-// that ends it. Backslashes are read as in Python and JSON. quoted is false where there is no such name.
+// CutQuoted cuts a name in quotation marks off a list; one of the characters in ends, or nothing, stands behind the
+// mark that ends it. Backslashes are read as in Python and JSON. quoted is false where there is no such name.
 func CutQuoted(list, ends string) (name, behind string, quoted bool) {
 	if list == "" || list[0] != '\'' && list[0] != '"' {
 		return "", list, false
