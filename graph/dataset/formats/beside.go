@@ -150,7 +150,7 @@ func reads(d *dataset.Dataset, name string) bool {
 // dataFileEnds are endings of files that hold data, of whatever program, beside those of edge lists.
 var dataFileEnds = []string{".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".pkl", ".pickle", ".pt", ".pth",
 	".mat", ".mtx", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".xls", ".ods", ".sqlite", ".db", ".dat", ".bin", ".content", ".cites",
-	".sql", ".gml", ".graphml", ".gexf", ".net", ".dot", ".gv", ".graph", ".metis", ".adj", ".adjlist", ".lgl"}
+	".sql", ".gml", ".graphml", ".gexf", ".net", ".dot", ".gv", ".graph", ".metis", ".adj", ".adjlist", ".lgl", ".gdf"}
 
 // looksIn is looksLike in a data set; weights of edges are told in the folder of a store.
 func looksIn(d *dataset.Dataset, name string) string {

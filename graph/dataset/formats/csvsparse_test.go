@@ -20,6 +20,7 @@ func TestCSVSparseFeatures(t *testing.T) {
 	}{
 		"lists":      {files: map[string]string{"features.json": `{"2": [4], "0": [1, 0, 1]}`}, rows: 3},
 		"labels say": {files: map[string]string{"features.json": `{"0": [4]}`, "labels.csv": "y\n0\n1\n1\n0\n"}, rows: 4},
+		"rows":       {files: map[string]string{"features.json": `{"0": [0, 1, 0], "1": [1, 1, 0]}`}, want: "features.json: its lists are equally long and repeat numbers, as rows of values do"},
 		"packed":     {files: map[string]string{"features.json.gz": datatest.Gzip(t, `{"2": [4], "0": [1]}`)}, rows: 3},
 		"too large":  {files: map[string]string{"features.json": `{"4": [4]}`, "labels.csv": "0\n1\n1\n"}, want: `"4" is not a vertex, want a number from 0 to 2`},
 		"names":      {files: map[string]string{"features.json": `{"a": [4]}`}, want: "turns names into numbers"},

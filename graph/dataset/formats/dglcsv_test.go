@@ -72,6 +72,9 @@ func TestDGLVariants(t *testing.T) {
 		"names": {map[string]string{metaFile: meta, "nodes.csv": "name;label\nzoe;red\n\"a;b\";blue\n7;red\n", "edges.csv": "dst_id;src_id\nzoe;7\n\"a;b\";zoe\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
 			return arcs(d) == "0→2:1 2→1:1" && slices.Equal(d.VertexNames, []string{"7", "a;b", "zoe"}) && slices.Equal(d.Labels, []int32{1, 0, 1}) && slices.Equal(d.ClassNames, []string{"blue", "red"})
 		}},
+		"ids beyond float64": {map[string]string{"nodes.csv": "node_id\n9007199254740992\n9007199254740993\n", "edges.csv": "src_id,dst_id\n9007199254740993,9007199254740992\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
+			return arcs(d) == "1→0:1" && slices.Equal(d.VertexNames, []string{"9007199254740992", "9007199254740993"})
+		}},
 		"weights": {map[string]string{"edges.csv": "src_id,weight,dst_id\n2,0.5,0\n1,2,2\n2,1,0\n"}, dataset.Options{}, func(d *dataset.Dataset) bool {
 			return arcs(d) == "1→2:2 2→0:1.5" && slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "the column weight is read as weights") })
 		}},

@@ -314,7 +314,10 @@ func (l *edgeText) read(d *dataset.Dataset, opt dataset.Options, symmetric bool,
 
 // noteDoubts says what edges may not be, or how they may be meant.
 func (l *edgeText) noteDoubts(d *dataset.Dataset) {
-	if counts := l.first; !l.head && !l.weighed && l.words == nil && l.lines > 1 && counts[1] == l.lines-1 && counts[0] >= l.most && counts[0] <= l.most+1 {
+	counts, edges := l.first, l.lines-1
+	square := l.weighed && counts[0] == counts[1] && l.weightOf == float64(edges) // as above a sparse matrix
+	if !l.head && l.words == nil && edges > 0 && (square || !l.weighed && counts[1] == edges) &&
+		counts[0] >= l.most && counts[0] <= l.most+1 {
 		d.Note("the first line, %d %d, is read as an edge; if it counts vertices and edges, delete it", counts[0], counts[1])
 	}
 	if names := l.t.Above(); !l.head && slices.ContainsFunc(names, isName) {

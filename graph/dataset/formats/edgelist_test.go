@@ -146,6 +146,11 @@ func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok, sure
 		if count == 0 && numberHeader.MatchString(line) {
 			return nil, nil, false, false
 		}
+		if sep := separator.FindAllString(line, 3); len(sep) == 2 {
+			if end := strings.TrimSpace(sep[1]); end != "" && end == strings.TrimSpace(sep[0]) && strings.HasSuffix(line, end) {
+				line = strings.TrimRight(line, ",; \t\r") // without the empty column at its end
+			}
+		}
 		separators := separator.FindAllString(line, -1)
 		all := separator.Split(line, -1)
 		for i, s := range separators {

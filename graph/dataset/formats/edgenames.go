@@ -194,6 +194,9 @@ func namesRow(line []string, columns int) bool {
 // oddID says what in the fields of an edge is no id, but a mark that other programs write around ids; "": nothing is.
 func (l *edgeText) oddID(edge []string, head [][]string) string {
 	isNumber := func(f string) bool { _, ok := fields.Whole(f); return ok }
+	if len(edge) > 1 && l.t.Delimiter() != ',' && strings.HasSuffix(edge[0], ":") { // of an adjacency list
+		return fmt.Sprintf("%.40q is no id", edge[0])
+	}
 	for _, f := range edge[:min(2, len(edge))] {
 		marks := strings.TrimFunc(f, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) == ""
 		if f != "" && marks || strings.Count(f, "(") != strings.Count(f, ")") || strings.Count(f, "[") != strings.Count(f, "]") {

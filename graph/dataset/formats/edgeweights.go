@@ -42,6 +42,8 @@ func (l *edgeText) weight() (w float32, there bool, err error) {
 	switch {
 	case err != nil:
 		return 0, false, err
+	case word != nil && len(word) == 0 && l.columns == nil: // 0,1, has an empty column at its end
+		return 1, false, nil
 	case word != nil && strings.EqualFold(string(word), "nan"):
 		v = math.NaN()
 	case word != nil && fields.Unknown(string(word)) && l.ignore:

@@ -144,6 +144,8 @@ var byText = []struct {
 		`d = json.load(open(IN)); ` + storeOf(`networkx.node_link_graph(d, edges="links" if "links" in d else "edges")`)}},
 	{regexp.MustCompile(`^(\{|\[\s*[\[{"])`), foreign{"JSON", writeLines}},
 	{fields.SQL, foreign{"an SQL dump", ": write each table of the database as CSV (mysql --batch, psql --csv, sqlite3 -csv), for `capgnn data tables`"}},
+	{regexp.MustCompile(`(?i)^nodedef\s*>`), foreign{"a GDF graph",
+		`: in Gephi export it as GraphML, then in Python: capgnn.to_store(networkx.read_graphml("NEW.graphml"), "NEW")`}},
 	{regexp.MustCompile(`^(\S+[ \t,;|]0\r?\n)*\S+[ \t,;|][1-9][0-9]*\r?\n[^{\n]+[ \t,;|]\{.*\}`), multilineList},
 }
 

@@ -52,6 +52,7 @@ func TestForeign(t *testing.T) {
 		{"web.graph", "% c\n3 2\n2\n1 3\n2\n", "a METIS graph", ": write edges `from,to` (line v: neighbours of v; lone vertices get lost)"},
 		{"web.graph", "3 2 1\n2 5\n1 5 3 1\n2 1\n", "a METIS graph", "lines `from,to,weight`"},
 		{"web.adjlist", "0 1 2\n1 2\n", "an adjacency list", `capgnn.to_store(networkx.read_adjlist(PATH, create_using=networkx.DiGraph), "web")`},
+		{"web.txt", "nodedef>name VARCHAR,label VARCHAR\na,x\n", "a GDF graph", `: in Gephi export it as GraphML, then in Python: capgnn.to_store(networkx.read_graphml("NEW.graphml"), "NEW")`},
 		{"web.sql", "-- MySQL dump\n/*!40101 SET x */;\nCREATE TABLE `a` (x int);\n", "an SQL dump", ": write each table of the database as CSV ("},
 		{"web.csv", "\ufeffinsert into a values (1, 2);\r\n", "an SQL dump", "for `capgnn data tables`"},
 		{"web.adj", "a,b,c\n", "an adjacency list", `read_adjlist(PATH, delimiter=",", create_using=networkx.DiGraph), "web")`},

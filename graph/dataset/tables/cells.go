@@ -53,7 +53,7 @@ func look(field string, commas bool) cell {
 	if days, ok := date(field); ok {
 		return cell{kind: cellDate, x: days}
 	}
-	if items := vectorItems(field); items != nil {
+	if items := vectorItems(field); items != nil && !(commas && commaVector(field)) {
 		x := make([]float64, len(items))
 		for i, item := range items {
 			var ok bool
@@ -80,8 +80,22 @@ var (
 	otherDate   = regexp.MustCompile(`^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T][0-9:.]+)?$`)
 	clock       = regexp.MustCompile(`^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$`)
 	withUnit    = regexp.MustCompile(`^([$€£¥₹] ?[+-]?[0-9.,]+|[+-]?[0-9.,]+ ?[$€£¥₹]|[+-]?[0-9.,]+ [a-zA-Zµ°][a-zA-Z0-9²³/]{0,5})$`)
-	percent     = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
+	// decimalCommas finds commas within numbers of a list between which something else stands.
+	decimalCommas = regexp.MustCompile(`:\s*[+-]?\d*,\d+\s*([]);|}\s]|$)|\d,\d+\s*[;|]|` +
+		`[;|]\s*[+-]?\d*,\d|\d,\d+\s+[+-]?\d+,\d`)
+	percent = regexp.MustCompile(`^[+-]?[0-9.,]+ ?%$`)
 )
+
+// hasDecimalComma reports whether a list may have numbers with a decimal comma.
+func hasDecimalComma(list string) bool {
+	return strings.ContainsAny(list, ":;| \n") && strings.Count(list, ",") > strings.Count(list, ", ") &&
+		decimalCommas.MatchString(list)
+}
+
+// commaVector reports whether a field may be numbers with a decimal comma.
+func commaVector(field string) bool {
+	return strings.Trim(field, "0123456789+-.,;eE[](){} \t\n") == "" && hasDecimalComma(field)
+}
 
 // pointed puts a point in place of a decimal comma.
 func pointed(field string) string { return strings.Replace(field, ",", ".", 1) }
@@ -180,6 +194,8 @@ func noNumber(field string, most cellKind) string {
 		return "which is no number (dates are written as 2024-01-31)"
 	case clock.MatchString(field):
 		return "which is a time (write seconds, or hours)"
+	case commaVector(field):
+		return "whose commas may be decimal ones (write points)"
 	case gapInVector(field):
 		return "in which a number is not known (fill it in)"
 	case percent.MatchString(field):

@@ -21,6 +21,7 @@ type classes struct {
 	fields       int            // that are known
 	several      int            // of them, those that sep splits
 	words        map[string]int // that stand for a class that is not known
+	rows         classRows
 
 	named  []string         // the name of each class
 	number map[string]int32 // class of each field, or of each part of one; -1: not known
@@ -34,10 +35,38 @@ func (c *classes) parts(field string) []string {
 	return fields.Classes(norm.NFC.String(field), c.sep)
 }
 
+// classRows tells whether the fields of a column are rows of 0 and 1, one for each class: equally many in each, and
+// not the same two, once each, in the same order everywhere.
+type classRows struct {
+	first      []string
+	differ, no bool
+	twice      string // the first 0 or 1 that is there again in a field
+}
+
+func (r *classRows) see(parts []string) {
+	if r.first == nil {
+		r.first = slices.Clone(parts)
+	}
+	r.no = r.no || len(parts) != len(r.first) || len(parts) < 2
+	for k, part := range parts {
+		_, bit := fields.Truth(part)
+		if bit && r.twice == "" && slices.Contains(parts[:k], part) {
+			r.twice = strings.Clone(part)
+		}
+		r.no = r.no || !bit
+		r.differ = r.differ || k > 1 || part != r.first[min(k, len(r.first)-1)] || k == 1 && part == parts[0]
+	}
+}
+
+func (r *classRows) are() bool { return r.first != nil && r.differ && !r.no }
+
 // see takes note of a field.
 func (c *classes) see(field string, line int) error {
-	known := false
-	for _, part := range c.parts(field) {
+	known, parts := false, c.parts(field)
+	for _, part := range parts {
+		if err := fields.Printed(part); err != nil && (c.sep != "" || part != "...") {
+			return err
+		}
 		if s := c.seen[part]; s != nil {
 			s.count++
 		} else {
@@ -49,6 +78,7 @@ func (c *classes) see(field string, line int) error {
 		return nil
 	}
 	c.fields++
+	c.rows.see(parts)
 	c.several += b2i(c.sep != "" && strings.Contains(field, c.sep))
 	return nil
 }
@@ -65,6 +95,13 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 		}
 	}
 	slices.Sort(all)
+	if c.rows.are() {
+		for k := range c.rows.first {
+			c.named = append(c.named, strconv.Itoa(k))
+		}
+		in.note("column %q: its fields are rows of 0 and 1 for each of %d classes", c.column, len(c.named))
+		return nil
+	}
 	if err := c.refuse(all, commas); err != nil {
 		return err
 	}
@@ -82,6 +119,10 @@ func (c *classes) conclude(in *tableIn, commas bool) error {
 	}
 	if n, words := count(c.words); n > 0 {
 		in.note("column %q: the class is not known where it is %s (%s)", c.column, words, counted(n, "line"))
+	}
+	if twice := c.rows.twice; twice != "" {
+		in.note("column %q: class %.40q is there twice in a field and counts once; if fields are rows of 0 and 1, "+
+			"write equally many in each", c.column, twice)
 	}
 	c.hint(in, all)
 	if like := fields.Alike(all, func(a, b string) bool { return c.number[a] != c.number[b] }); like != "" {
@@ -222,7 +263,11 @@ func (c *classes) unknownMinus(different []int64) bool {
 
 // of returns the classes in a field, and whether one is known.
 func (c *classes) of(field string) (numbers []int32, known bool) {
-	for _, part := range c.parts(field) {
+	for k, part := range c.parts(field) {
+		if yes, _ := fields.Truth(part); yes && c.rows.are() {
+			numbers = append(numbers, int32(k))
+			continue
+		}
 		if k, ok := c.number[part]; ok && k >= 0 {
 			numbers = append(numbers, k)
 		}

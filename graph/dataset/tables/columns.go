@@ -253,7 +253,8 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			}
 			col.role, c.split = roleSplit, i
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
-		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() && (col.counting || col.name != "index" && !col.repeated):
+		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() &&
+			(col.counting || col.name != "index" && !col.repeated || i == 0 && col.isIndex()):
 			col.role = roleNone
 			in.note("column %d, %q, counts lines and is left out", i+1, col.name)
 		default:
@@ -274,7 +275,7 @@ func (c *tableColumns) remark(in *tableIn) {
 	}
 	for i := range c.all {
 		col := &c.all[i]
-		if n, words := count(col.words); n > 0 && col.role == roleNames {
+		if n, words := count(col.words); n > 0 && (col.role == roleNames || col.role == roleLists) {
 			in.note("column %q: fields that are read like empty ones: %s (%s)", col.name, words, counted(n, "field"))
 		}
 		if col.role == roleNames {

@@ -130,6 +130,9 @@ func TestSmallDoubts(t *testing.T) {
 		{name: "errors of Excel", nodes: "id,y\na,p\nb,#NV\n", change: label, notes: []string{`class "#NV" looks like a missing value`}},
 		{name: "many columns of a kind", nodes: "id,a,b,c,d,e\np,01,02,03,04,05\nq,01,02,03,04,05\n", links: "source,target\np,q\n", notes: []string{`"a"`, `"b"`, `"c"`, "2 columns more hold numbers that begin with 0, as codes do"}},
 		{name: "training without a class", nodes: "id,x,split,y\na,1,train,p\nb,2,train,\nc,3,test,q\n", change: label, notes: []string{"read as the split", "1 of 2 training vertices have no class"}},
+		{name: "frames that pandas joined", nodes: ",id,x\n0,a,1\n1,b,2\n0,c,3\n", want: features("x\n1\n2\n3\n"), notes: []string{"its ids are in", `column 1, "", counts lines and is left out`}},
+		{name: "values without a name", nodes: ",id,x\n0.5,a,1\n1,b,2\n", want: features("column 1,x\n0.5,1\n1,2\n"), notes: []string{"its ids are in"}},
+		{name: "GDF", nodes: "nodedef>name VARCHAR,label VARCHAR\na,x\n", fault: "is a GDF graph, and no table: `capgnn data import"},
 		{name: "features of one name", nodes: "id,e,e_0\na,\"[1,2]\",5\nb,\"[3,4]\",6\n", fault: `two features would be called "e_0": rename a column`},
 		{name: "number as name", nodes: "id,2020,age\na,9,1\nb,8,2\n", want: map[string]string{"features.csv": "_2020,age\n9,1\n8,2\n", "columns.csv": "column\n2020\nage\n"}},
 	})

@@ -210,6 +210,9 @@ func (r *featureRows) addNames(col *column, in *tableIn, field string) error {
 		}
 	}
 	for _, item := range all {
+		if col.role == roleLists && item.unknown() {
+			continue
+		}
 		id, known := col.names[item.name]
 		if !known {
 			return in.fault("the table has changed while it was read")
@@ -245,10 +248,17 @@ func (t *Tables) readLists(number map[string]int32, w *Written) (f dataset.Featu
 			return 0, fmt.Errorf("%.40q is not an id in %s: correct it, or skip such lists with --skip-unknown",
 				key, filepath.Base(t.Nodes))
 		})
-		if err == nil {
-			f, err = l.Features(len(number))
+		if err != nil {
+			return err
 		}
-		return err
+		repeats := 0
+		if f, repeats, err = l.Features(len(number)); err != nil {
+			return fmt.Errorf("%s: %w", t.Features, err)
+		}
+		if repeats > 0 {
+			w.note("%s: %s: %d", filepath.Base(t.Features), fields.NoteRepeats, repeats)
+		}
+		return nil
 	})
 	return f, err
 }

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -37,7 +38,7 @@ func (b *bareNumbers) see(field string, all []item, line int) {
 	b.uneven = b.uneven || len(all) == 0 || b.first.line > 0 && b.first.count != len(all)
 	for _, i := range all {
 		_, number := fields.Number(i.name)
-		b.named = b.named || !i.bare || !number && !fields.Unknown(i.name) && i.name != "..."
+		b.named = b.named || !i.bare || !number && !fields.Unknown(i.name)
 		b.broken = b.broken || number && strings.Trim(i.name, "0123456789") != ""
 	}
 	b.open = b.open || !strings.ContainsAny(field, "[(")
@@ -80,7 +81,10 @@ func (w *columnWatch) learn(field string, list bool, line int) error {
 	all, err := items(field, w.blanks)
 	w.bare.see(field, all, line)
 	for k := 0; k < len(all) && err == nil; k++ {
-		w.colons.see(all[k])
+		if w.colons.see(all[k]); all[k].unknown() {
+			w.unknown(all[k].name)
+			continue
+		}
 		err = w.name(all[k].name)
 	}
 	return err
@@ -104,6 +108,9 @@ type item struct {
 	bare   bool   // without quotation marks and value
 	text   string // without quotation marks and with a colon, as it stands
 }
+
+// unknown reports whether an item is none, but says that one is not known.
+func (i *item) unknown() bool { return i.bare && fields.Unknown(i.name) }
 
 // interval is a range that is open at one end, as pandas.cut writes it.
 var interval = regexp.MustCompile(`^(\([^][(){},]+,[^][(){},]+\]|\[[^][(){},]+,[^][(){},]+\))$`)
@@ -140,7 +147,11 @@ func items(field string, blanks bool) (all []item, err error) {
 	if blanks || strings.Trim(field, "0123456789:.+- []()") == "" { // no name of numbers has a blank
 		between += " "
 	}
-	rest := strings.TrimSpace(field)
+	rest := fields.OfSet(strings.TrimSpace(field))
+	if !strings.ContainsAny(field, `'"`) && hasDecimalComma(field) {
+		return nil, fmt.Errorf("%.40q has a comma that may be a decimal one: write decimal points, "+
+			"and names with commas in quotation marks", field)
+	}
 	if interval.MatchString(rest) {
 		return nil, fmt.Errorf("%.40q is an interval, and no list: give it in --categorical", rest)
 	}
@@ -158,8 +169,11 @@ func items(field string, blanks bool) (all []item, err error) {
 		if rest = behind; !quoted || strings.HasPrefix(behind, ":") {
 			text, rest = cutAny(behind, between)
 		}
-		i, err := itemOf(name, strings.TrimSpace(text), quoted)
-		if err != nil {
+		if text = strings.TrimSpace(text); !quoted {
+			err = fields.Printed(text)
+		}
+		i, fault := itemOf(name, text, quoted)
+		if err = cmp.Or(err, fault); err != nil {
 			return nil, err
 		}
 		if i.name != "" {
@@ -171,23 +185,11 @@ func items(field string, blanks bool) (all []item, err error) {
 // quotedItem returns the name between quotation marks that a list begins with, and what is behind it; quoted is false where
 // there is none.
 func quotedItem(list string) (name, behind string, quoted bool) {
-	if list[0] != '\'' && list[0] != '"' {
-		return "", list, false
+	name, behind, quoted = fields.CutQuoted(list, betweenItems+" \t\n:")
+	if value, is := strings.CutPrefix(strings.TrimLeft(behind, " "), ":"); is && quoted {
+		behind = ":" + strings.TrimLeft(value, " ")
 	}
-	for end := 1; ; end++ {
-		k := strings.IndexByte(list[end:], list[0])
-		if k < 0 {
-			return "", list, false
-		}
-		if end += k; end+1 < len(list) && strings.IndexByte(betweenItems+" \t\n:", list[end+1]) < 0 {
-			continue // an apostrophe
-		}
-		behind = list[end+1:]
-		if value, is := strings.CutPrefix(strings.TrimLeft(behind, " "), ":"); is {
-			behind = ":" + strings.TrimLeft(value, " ")
-		}
-		return list[1:end], behind, true
-	}
+	return name, behind, quoted
 }
 
 // cutAny cuts a text before the first of some characters.

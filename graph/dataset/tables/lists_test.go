@@ -23,7 +23,7 @@ func TestLists(t *testing.T) {
 		{name: "vectors of NumPy", nodes: "id,g\na,[67 27.67]\nb,[1 2]\n", change: lists, fault: `nodes.csv: line 2: column "g" holds "[67 27.67]", numbers where --lists wants names: leave it out of --lists, and each number is a feature (if they are names, write ['1', '2'])`},
 		{name: "over lines", nodes: "id,g\na,[]\nb,\"[ 1.  2.\n 3.]\"\n", change: lists, fault: "line 3: column \"g\" holds \"[ 1.  2.\\n 3.]\", numbers"},
 		{name: "whole numbers", nodes: "id,g\na,\"[1, 2, 3]\"\nb,\"[3, 4, nan]\"\n", change: lists, fault: `line 2: column "g" holds "[1, 2, 3]", numbers`},
-		{name: "shortened by NumPy", nodes: "id,g\na,[0 1 ... 8 9]\n", change: lists, fault: `holds "[0 1 ... 8 9]", numbers`},
+		{name: "shortened by NumPy", nodes: "id,g\na,[0 1 ... 8 9]\n", change: lists, fault: `nodes.csv: line 2: column "g": holds ..., in place of what NumPy has left out: write whole lists (a.tolist())`},
 		{name: "semicolons", nodes: "id,g\na,(1.0; 2.0)\nb,(1; 2)\n", change: lists, fault: `holds "(1.0; 2.0)", numbers`},
 		{name: "without brackets", nodes: "id,g\na,-1;2\nb,3\n", change: lists, fault: `holds "-1;2", numbers`},
 		{name: "ids", nodes: "id,g\na,\"[1, 2]\"\nb,[12]\n", change: lists, want: features("g=1,g=2,g=12\n1,1,0\n0,0,1\n")},
@@ -41,5 +41,24 @@ func TestLists(t *testing.T) {
 		{name: "values like times", nodes: "id,g\na,2:17 3:5\nb,\n", change: lists, want: features("g=2,g=3\n17,5\n0,0\n")},
 		{name: "not a number", nodes: "id,g\na,2:nan\n", change: lists, fault: `column "g": "nan", behind "2", is no finite number`},
 		{name: "beyond float32", nodes: "id,g\na,4:1e39\n", change: lists, fault: `"1e39", behind "4", is no finite number`},
+	})
+}
+
+// Lists as Python prints them, and decimal commas in them.
+func TestPrintedLists(t *testing.T) {
+	lists := func(s *Tables) { s.Lists = []string{"g"} }
+	const links = "source,target\na,b\n"
+	try(t, []reading{
+		{name: "sets", nodes: "id,g\na,set()\nb,\"{'x', 'y'}\"\nc,frozenset({'x'})\nd,frozenset()\n", change: lists, want: features("g=x,g=y\n0,0\n1,1\n1,0\n0,0\n")},
+		{name: "arrays", nodes: "id,g\na,\"array(['x'], dtype=object)\"\n", change: lists, fault: `nodes.csv: line 2: column "g": "array(['x']" is what Python prints of an array or one of its values: write lists (a.tolist())`},
+		{name: "scalars", nodes: "id,g\na,[np.str_('x')]\n", change: lists, fault: `"np.str_('x')" is what Python prints`},
+		{name: "shortened names", nodes: "id,g\na,['x' ... 'y']\nb,\n", change: lists, fault: "in place of what NumPy has left out"},
+		{name: "not known", nodes: "id,g\na,\"['x', None]\"\nb,\"[nan, 'None']\"\n", change: lists, want: features("g=None,g=x\n0,1\n1,0\n"), notes: []string{`column "g": fields that are read like empty ones: None, nan (2 fields)`}},
+		{name: "escapes", nodes: "id,g\na,\"[\"\"caf\\u00e9 \\ud83d\\ude00\"\", \"\"q \\\"\", x\"\"]\"\nb,\"['a\\xa0b', 'o\\'\"\", z', 'C:\\\\']\"\n", change: lists, want: features("g=C:\\,g=a b,g=caf\u00e9 \U0001f600,\"g=o'\"\", z\",\"g=q \"\", x\"\n0,0,1,0,1\n1,1,0,1,0\n")},
+		{name: "decimal commas", nodes: "id;g\na;x:0,5|y:1,5\n", links: links, change: lists, fault: `nodes.csv: line 2: column "g": "x:0,5|y:1,5" has a comma that may be a decimal one: write decimal points, and names with commas in quotation marks`},
+		{name: "one decimal comma", nodes: "id\tg\na\tx:0,5\n", links: links, change: lists, fault: `"x:0,5" has a comma that may be`},
+		{name: "points", nodes: "id;g\na;x:0.5|y:1.5\nb;x, y\n", links: links, change: lists, want: features("g=x,g=y\n0.5,1.5\n1,1\n")},
+		{name: "vectors with decimal commas", nodes: "id\tg\na\t[0,1; 0,2]\n", links: links, fault: `column "g" holds "[0,1; 0,2]", whose commas may be decimal ones (write points): give numbers in g`},
+		{name: "vectors", nodes: "id\tg\na\t[0,1, 2]\nb\t(1; 2; 3)\n", links: links, want: features("g_0,g_1,g_2\n0,1,2\n1,2,3\n"), notes: []string{"3 features"}},
 	})
 }

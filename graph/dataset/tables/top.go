@@ -57,6 +57,7 @@ var otherTexts = []struct {
 	what, cure string
 }{
 	{regexp.MustCompile(`(?is)^\s*\{.*"(nodes|links)"\s*:\s*\[`), "a JSON graph", "`capgnn data import FILE --out NEW` says which line of Python reads it"},
+	{regexp.MustCompile(`(?i)^\s*nodedef\s*>`), "a GDF graph", "`capgnn data import FILE --out NEW` says what reads it"},
 	{regexp.MustCompile(`^\s*\{\s*"[^\n]*\}\s*\n\s*\{`), "lines of JSON", `pandas.read_json("FILE", lines=True).to_csv("NEW.csv", index=False)`},
 	{regexp.MustCompile(`^\s*(\{\s*["}]|\[\s*[\[{])`), "JSON", `pandas.read_json("FILE").to_csv("NEW.csv", index=False)`},
 	{fields.SQL, "an SQL dump",

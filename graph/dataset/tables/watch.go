@@ -159,6 +159,11 @@ func (w *columnWatch) number(field string, x float64) {
 	}
 }
 
+// isIndex reports whether a first column is an index of pandas, which repeats where pandas.concat has joined tables.
+func (c *column) isIndex() bool {
+	return (c.name == "" || strings.HasPrefix(c.name, "Unnamed:")) && !c.broken && c.least >= 0
+}
+
 // leadingZero reports whether a number is written as codes are: 007.
 func leadingZero(field string) bool {
 	digits := strings.TrimLeft(field, "+-")
@@ -167,7 +172,7 @@ func leadingZero(field string) bool {
 
 func (w *columnWatch) text(field string, line int) {
 	switch {
-	case gapInVector(field):
+	case gapInVector(field), commaVector(field):
 		w.gaps++
 	case isList(field):
 		w.lists++

@@ -46,13 +46,17 @@ func Alike(names []string, differ func(a, b string) bool) string {
 	var a, b string
 	pairs := 0
 	for _, name := range names {
-		other, twice := seen[LikeKey(name)]
+		key := LikeKey(name)
+		if yes, ok := Truth(name); ok && len(name) > 1 { // and not T, which may be a letter
+			key = map[bool]string{true: "1", false: "0"}[yes]
+		}
+		other, twice := seen[key]
 		if twice && differ(other, name) {
 			if pairs++; pairs == 1 {
 				a, b = other, name
 			}
 		}
-		seen[LikeKey(name)] = name
+		seen[key] = name
 	}
 	if pairs == 0 {
 		return ""

@@ -25,7 +25,7 @@ func Number(field string) (float64, bool) {
 // Whole reads the field of a table as a whole number; 3.0 is one.
 func Whole(field string) (int64, bool) {
 	x, ok := Number(field)
-	if !ok || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+	if !ok || x != math.Trunc(x) || math.Abs(x) >= 1<<53 { // from there on float64 merges numbers
 		return 0, false
 	}
 	return int64(x), true

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -81,11 +82,11 @@ func (l *FeatureLists) scan(s *textfile.Scanner) error {
 
 // Features makes rows of n vertices with a 1 for each feature in the vertex's list, however often it is there; vertices
 // without a list have none. Every vertex of l is one of the n.
-func (l *FeatureLists) Features(n int) (dataset.Features, error) {
+func (l *FeatureLists) Features(n int) (f dataset.Features, repeats int, err error) {
 	if err := room.For(8*int64(n+1) + 8*int64(len(l.ids))); err != nil {
-		return dataset.Features{}, err
+		return f, 0, err
 	}
-	f := dataset.Features{Cols: l.cols, Indptr: make([]int64, n+1), Indices: make([]int32, len(l.ids)), Data: make([]float32, len(l.ids))}
+	f = dataset.Features{Cols: l.cols, Indptr: make([]int64, n+1), Indices: make([]int32, len(l.ids)), Data: make([]float32, len(l.ids))}
 	begin := int64(0)
 	for k, v := range l.vertex {
 		f.Indptr[v+1], begin = l.end[k]-begin, l.end[k]
@@ -98,11 +99,28 @@ func (l *FeatureLists) Features(n int) (dataset.Features, error) {
 		copy(f.Indices[f.Indptr[v]:f.Indptr[v+1]], l.ids[begin:l.end[k]])
 		begin = l.end[k]
 	}
-	_, err := f.SortRows(false)
+	repeats, err = f.SortRows(false)
 	for i := range f.Data {
 		f.Data[i] = 1
 	}
-	return f, err
+	if repeats > 0 && l.equallyLong() {
+		err = errors.New("its lists are equally long and repeat numbers, as rows of values do: they hold the numbers of " +
+			"the columns that are 1; give rows of values as .npy")
+	}
+	return f, repeats, err
+}
+
+// NoteRepeats says what becomes of repeats in lists.
+const NoteRepeats = "numbers of features that are in a list again count once"
+
+// equallyLong reports whether all lists have one length.
+func (l *FeatureLists) equallyLong() bool {
+	for k := range l.end {
+		if l.end[k] != l.end[0]*int64(k+1) {
+			return false
+		}
+	}
+	return true
 }
 
 // ReadLists reads features.json of a CSV folder, whose keys are vertex numbers; n -1: as many vertices as the largest says.
@@ -130,8 +148,12 @@ func ReadLists(d *dataset.Dataset, path string, opt dataset.Options, n int) (row
 		if limit := adjacency.MaxVertices(int64(len(l.ids) + len(l.vertex))); int64(rows) > limit {
 			return whole(fmt.Errorf("vertex %d is too large for %d lists", largest, len(l.vertex)))
 		}
-		if d.Features, err = l.Features(rows); err != nil {
+		repeats := 0
+		if d.Features, repeats, err = l.Features(rows); err != nil {
 			return whole(err)
+		}
+		if repeats > 0 {
+			d.Note("%s: %d", NoteRepeats, repeats)
 		}
 		return nil
 	})
