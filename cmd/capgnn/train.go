@@ -171,7 +171,12 @@ func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
-	t.Config.BegunEpochs = 0 // this run begins with all of them
+	if c.IsSet("epochs") {
+		t.Config.BegunEpochs = 0 // this run begins with all of them
+	}
+	if why := t.Config.Lengthened(); why != "" {
+		t.Console.Note("note: --config %s: the run was made longer behind epoch %d, and %s, so this one gets other weights", c.String("config"), t.Config.BegunEpochs, why)
+	}
 	recorded := t.Config.Devices
 	if given, err = runfolder.ApplyFlags(c, &t.Config); err != nil {
 		return nil, err

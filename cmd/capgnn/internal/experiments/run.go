@@ -11,6 +11,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
+	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
 )
 
@@ -19,8 +20,9 @@ type Bench struct {
 	k       *term.Console
 	opt     Options
 	journal *bench.Journal
-	loaded  *loadedData // the data set that was used last
-	divided *divided    // how the graph was cut that was traced last
+	lock    *lockfile.Lock // of its folder
+	loaded  *loadedData    // the data set that was used last
+	divided *divided       // how the graph was cut that was traced last
 	noted   map[string]bool
 	about   []bench.Fact // where the results come from
 	// peersOnly says that nothing but peers is asked for, so that a missing --python is an error.
@@ -40,7 +42,14 @@ func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
 	if err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
+	var held *lockfile.Held
+	if b.lock, err = lockfile.Take(filepath.Join(o.Out, "lock")); errors.As(err, &held) {
+		return nil, term.Usagef("--out %s: in use by %v: wait until it has ended, or end it", o.Out, held.By)
+	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
+		return nil, term.Usagef("--out: %w", err)
+	}
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
+		b.lock.Release()
 		return nil, term.Usagef("--out: %w", err)
 	}
 	return b, nil
@@ -48,6 +57,7 @@ func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
 
 // Run runs experiments and prints what they show; with report, it also writes one page about all of them.
 func (b *Bench) Run(ctx context.Context, list []Experiment, report bool) error {
+	defer b.lock.Release()
 	sections, err := b.all(ctx, list)
 	if err == nil && report {
 		err = bench.WriteReport(b.opt.Out, "capgnn bench all", b.about, sections)

@@ -13,6 +13,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/fit"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -196,6 +197,19 @@ func (c *Config) exactEpochs() int {
 		return n
 	}
 	return cmp.Or(c.BegunEpochs, c.Epochs) / 10
+}
+
+// Lengthened says what went over fewer epochs before --resume made the run longer, so that no run from the start repeats it; "" = nothing.
+func (c *Config) Lengthened() string {
+	switch s := &c.Schedule.Value; {
+	case c.BegunEpochs == 0:
+		return ""
+	case c.Isolated.Value != nil:
+		return fmt.Sprintf("isolated parts took turns over %d epochs so far", c.BegunEpochs)
+	case s.Kind == fit.Cosine || s.Kind == fit.Step && s.Every == 0:
+		return fmt.Sprintf("--schedule %s went over %d epochs so far", s.Kind, c.BegunEpochs)
+	}
+	return ""
 }
 
 // HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -234,6 +235,9 @@ type switchText struct{ text string }
 
 // Set implements cli.Generic.
 func (s *switchText) Set(text string) error {
+	if text == "" {
+		return errors.New("nothing behind =: leave it out for all defaults")
+	}
 	s.text = text
 	return nil
 }

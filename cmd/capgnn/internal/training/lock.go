@@ -130,8 +130,13 @@ func (t *Run) keepBest(epoch int, w *gnn.Weights) error {
 
 // UnlockRunDir unlocks the run's folder, and removes it if this process has made it and written no run into it.
 func (t *Run) UnlockRunDir() {
-	t.lock.Release()
 	gone := t.stays()
+	if t.lock != nil && gone == nil && !t.Resume && !t.Overwrite && !t.Dir.HoldsRun() { // what this run, or one that was killed, had of a run
+		for _, path := range t.Dir.Settings() {
+			os.Remove(path)
+		}
+	}
+	t.lock.Release()
 	if t.folder != nil {
 		t.folder.Close()
 	}

@@ -14,27 +14,24 @@ import (
 func (t *Run) Lengthen(epochs int) {
 	c := &t.Config
 	was, of := c.Epochs, c.HaloCache().ExactEpochs
-	s := &c.Schedule.Value
 	var unlike []string
 	say := func(format string, a ...any) { unlike = append(unlike, fmt.Sprintf(format, a...)) }
-	if s.Kind == fit.Cosine || s.Kind == fit.Step && s.Every == 0 {
-		say("--schedule %s went over %d epochs so far", s.Kind, was)
-	}
 	if of > 0 && c.ExactEpochs.Value < 0 {
 		say("--exact-epochs auto was %s", number.Counted(of, "epoch"))
 	}
-	if c.Isolated.Value != nil {
-		say("isolated parts took turns over %d epochs so far", was)
+	c.BegunEpochs = cmp.Or(c.BegunEpochs, was)
+	if why := c.Lengthened(); why != "" {
+		say("%s", why)
 	}
 	result, err := t.Dir.ReadResult()
 	more := err == nil && result != nil && (c.EvalEvery == 0 || was%c.EvalEvery != 0)
-	if more && (unlike != nil || c.Patience > 0 || s.Kind == fit.Plateau) {
+	if more && (unlike != nil || c.Patience > 0 || c.Schedule.Value.Kind == fit.Plateau) {
 		say("one evaluation more, behind epoch %d, counts for the best weights, --patience and plateaus", was)
 	} else if more {
 		t.Console.Note("note: the evaluation behind epoch %d counts for the best weights of %s; "+
 			"a run of %d epochs from the start has none there, and the same weights at its end", was, t.Dir, epochs)
 	}
-	c.BegunEpochs, c.Epochs, t.Longer = cmp.Or(c.BegunEpochs, was), epochs, true
+	c.Epochs, t.Longer = epochs, true
 	if unlike != nil {
 		t.Console.Note("note: %s goes on from %d to %d epochs, not as a run of %d from the start would: %s", t.Dir, was, epochs, epochs, strings.Join(unlike, "; "))
 	}
