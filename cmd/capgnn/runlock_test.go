@@ -327,3 +327,17 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 		}
 	}
 }
+
+// What a killed run had left of its settings goes with the next one that writes no run, and the folder is free again.
+func TestLeftoversOfAKilledRunGo(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, name := range []string{"d/lock", "d/plan.bin", "d/names.json"} {
+		s.put(name, nil)
+	}
+	s.fails(term.ExitDoesNotFit, []string{"mem="}, tinyRun("--run-dir", "d", "--devices", "cpu:threads=1,mem=1KiB")...)
+	if term.Exists(s.path("d/plan.bin")) || term.Exists(s.path("d/names.json")) {
+		t.Error("settings of a run that never was stay")
+	}
+	s.must(tinyRun("--run-dir", "d")...)
+}

@@ -42,13 +42,13 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	if c.IsSet("resume") {
 		begin = resumedSeeds
 	}
+	ctx, stop := term.Interruptible(c.Context, k, "after this epoch") // before there is a folder
+	defer stop()
 	s, err := begin(c)
 	if err != nil {
 		return err
 	}
 	defer s.lock.Release()
-	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
-	defer stop()
 	var results []*runfolder.Result
 	for i, seed := range s.seeds {
 		k.Note("seed %d (%d of %d)", seed, i+1, len(s.seeds))
@@ -120,6 +120,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 		runfolder.RemoveEmpty(made)
 	}
 	if s.lock, err = lockSeeds(s.dir); err != nil {
+		runfolder.RemoveEmpty(made)
 		return nil, err
 	}
 	if err = s.dir.Free(true); err == nil { // another process may have had it
@@ -127,6 +128,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	}
 	if err != nil {
 		s.lock.Release()
+		runfolder.RemoveEmpty(made)
 	}
 	return s, err
 }

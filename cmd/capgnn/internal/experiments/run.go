@@ -42,11 +42,13 @@ func New(k *term.Console, o Options, peersOnly bool) (*Bench, error) {
 	if err != nil {
 		return nil, term.Usagef("--out: %w", err)
 	}
-	var held *lockfile.Held
-	if b.lock, err = lockfile.Take(filepath.Join(o.Out, "lock")); errors.As(err, &held) {
-		return nil, term.Usagef("--out %s: in use by %v: wait until it has ended, or end it", o.Out, held.By)
-	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
-		return nil, term.Usagef("--out: %w", err)
+	if o.Place.Rank == 0 { // other ranks write nothing there
+		var held *lockfile.Held
+		if b.lock, err = lockfile.Take(filepath.Join(o.Out, "lock")); errors.As(err, &held) {
+			return nil, term.Usagef("--out %s: in use by %v: wait until it has ended, or end it", o.Out, held.By)
+		} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
+			return nil, term.Usagef("--out: %w", err)
+		}
 	}
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
 		b.lock.Release()
