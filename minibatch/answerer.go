@@ -20,14 +20,14 @@ type answerer struct {
 	books books
 	pack  func(table int, dst []byte, v graph.NodeID) int // writes a row of this rank
 
-	area []byte      // of requests
-	out  []byte      // an answer
-	came chan letter // a request is whole; 1 slot
-	left chan error  // out may be written to; 1 slot
+	area []byte        // of requests
+	out  []byte        // an answer
+	came chan incoming // a request is whole; 1 slot
+	left chan error    // out may be written to; 1 slot
 }
 
-// letter is a request that has come.
-type letter struct {
+// incoming is a request that has come.
+type incoming struct {
 	message uint32
 	bytes   int
 }
@@ -36,7 +36,7 @@ type letter struct {
 func (a *answerer) open() {
 	a.area = make([]byte, requestHeader+4*mostAsked)
 	a.out = words(answerHeader + a.books.most)[:answerHeader+a.books.most]
-	a.came, a.left = make(chan letter, 1), make(chan error, 1)
+	a.came, a.left = make(chan incoming, 1), make(chan error, 1)
 	a.left <- nil
 	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
 }
@@ -48,7 +48,7 @@ func (a *answerer) arrived(message uint32, hi int) {
 		return
 	}
 	select {
-	case a.came <- letter{message, hi}:
+	case a.came <- incoming{message, hi}:
 	default: // it goes on behind its end, and is refused
 	}
 }
@@ -58,7 +58,7 @@ func (a *answerer) run() {
 	var ids []graph.NodeID
 	ended := a.hub.Context().Done()
 	for {
-		var x letter
+		var x incoming
 		select {
 		case x = <-a.came:
 		case <-ended:

@@ -23,15 +23,15 @@ type asker struct {
 	area []byte // of answers
 
 	mu      sync.Mutex
-	waiting []errand // that have not been sent
-	under   []errand // that have been, and have no answer
+	waiting []query  // that have not been sent
+	under   []query  // that have been, and have no answer
 	free    [][]byte // memory of requests
 	next    uint32   // message
 	closed  bool     // nothing is written any more
 }
 
-// errand is a request that is one message, and its answer another one.
-type errand struct {
+// query is a request that is one message, and its answer another one.
+type query struct {
 	table, owner int
 	ids          []graph.NodeID
 	bytes        int                              // of the rows
@@ -60,7 +60,7 @@ func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.Nod
 	defer a.mu.Unlock()
 	for from, offset := 0, 0; from < len(ids); {
 		n, bytes := portion(ids[from:], size, a.most)
-		x := errand{table: table, owner: owner, ids: ids[from : from+n], bytes: bytes, from: from, offset: offset, put: put}
+		x := query{table: table, owner: owner, ids: ids[from : from+n], bytes: bytes, from: from, offset: offset, put: put}
 		if from, offset = from+n, offset+bytes; from == len(ids) {
 			x.done = done
 		}

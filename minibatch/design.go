@@ -16,7 +16,7 @@ import (
 // design is what is decided before anything is on a device, from some steps that are sampled: the order of operations and how large buffers are.
 type design struct {
 	plan      gnn.Plan
-	aims      []aim
+	blockUses []blockUse
 	rules     sample.Rules
 	sums      bool // layer 0 reads rows of ÂX, and the last hop is not drawn
 	sparse    bool // features travel as they are stored
@@ -78,15 +78,15 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	}
 	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
-		a := aim{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
+		a := blockUse{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate
 		if i := o.Isolated; i != nil {
 			a.weighs = i.Correction.EdgeWeights() && (l > 0 || i.AllLayers)
 		}
 		if l == 0 && d.sums {
-			a = aim{hop: -1}
+			a = blockUse{hop: -1}
 		}
-		d.aims = append(d.aims, a)
+		d.blockUses = append(d.blockUses, a)
 	}
 	for i := range d.seen {
 		d.extents = append(d.extents, d.seen[i].ample(p.Vertices(), r.units > 1))
@@ -111,7 +111,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 		drawn = min(probes, run)
 	}
 	d.epoch.Steps = steps
-	x := draft{group: new(group)}
+	x := sampledUnit{group: new(group)}
 	most := make([]int, r.units) // roots, by unit
 	together := gpu.Bytes(0)     // rows that are fetched at once
 	for part := range r.parts {
@@ -230,7 +230,7 @@ func (d *design) input() (in gnn.Input) {
 	return in
 }
 
-// stageOf returns what makes the drafts of a part, but for ÂX.
+// stageOf returns what makes the sampledUnits of a part, but for ÂX.
 func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	var info gpu.Info // of a part of another process nothing is asked that depends on it
 	if dev := o.Devices[part]; dev != nil {
@@ -252,7 +252,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
-	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
+	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
 		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 

@@ -26,7 +26,7 @@
 // A device with memory of its own keeps rows of its part there (resident): a step uploads their numbers, and the device gathers them.
 //
 // Over several ranks each has contiguous parts, and all of them the whole graph. Rows of parts of another rank are asked for by requests of ids, and checked there (request, asker,
-// answerer); package reduce adds gradients along the ranks; behind each step all know whether another one follows (accord). What is summed over parts is gathered, so it is the same at every rank;
+// answerer); package reduce adds gradients along the ranks; behind each step all know whether another one follows (consensus). What is summed over parts is gathered, so it is the same at every rank;
 // rank 0 writes. A rank that ends with an error ends all, by whoever called New. Grouping of parts into ranks changes nothing.
 //
 // Isolated parts (package chunks) draw neighbours within two chunks of the graph, and have training vertices of these as roots; their

@@ -151,7 +151,7 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, accord: t.accord, first: epoch * t.roots.steps, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, consensus: t.consensus, first: epoch * t.roots.steps, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
 	if clockOf(t.o.Devices) == nil {
 		s.until = time.Now().Add(t.looks)
 	}

@@ -146,9 +146,9 @@ func rounded(x float64) int64 {
 }
 
 // layers are blocks of this extent without content: what a pass plans its buffers by.
-func (e *extent) layers(aims []aim) []gnn.LayerGraph {
-	out := make([]gnn.LayerGraph, len(aims))
-	for l, a := range aims {
+func (e *extent) layers(blockUses []blockUse) []gnn.LayerGraph {
+	out := make([]gnn.LayerGraph, len(blockUses))
+	for l, a := range blockUses {
 		out[l] = gnn.LayerGraph{Rows: e.ids, Src: e.ids}
 		if a.hop >= 0 {
 			out[l] = gnn.LayerGraph{Rows: e.hops[a.hop].rows, Src: e.hops[a.hop].cols}

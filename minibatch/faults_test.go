@@ -85,7 +85,7 @@ func TestSamplersLate(t *testing.T) {
 	}
 	hold := make(chan struct{})
 	fill := tr.workers[1].feed.fill
-	tr.workers[1].feed.fill = func(s *sample.Sampler, d *draft, step int) error {
+	tr.workers[1].feed.fill = func(s *sample.Sampler, d *sampledUnit, step int) error {
 		if step == 5 {
 			<-hold
 		}
@@ -108,7 +108,7 @@ func TestSamplerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := errors.New("no memory to lock")
-	tr.workers[0].feed.fill = func(*sample.Sampler, *draft, int) error { return want }
+	tr.workers[0].feed.fill = func(*sample.Sampler, *sampledUnit, int) error { return want }
 	if _, err = tr.Run(t.Context()); !errors.Is(err, want) {
 		t.Error(err)
 	}
@@ -229,7 +229,7 @@ func TestStagesAreWrittenWhole(t *testing.T) {
 				for _, w := range tr.workers {
 					fill, stage := w.feed.fill, &w.stage
 					stage.gathers = gathers
-					w.feed.fill = func(s *sample.Sampler, d *draft, step int) error {
+					w.feed.fill = func(s *sample.Sampler, d *sampledUnit, step int) error {
 						for _, x := range []func() error{func() error { return fill(s, d, step) }, func() error {
 							mem := hostmem.Of[uint32](d.mem.Bytes()[:len(d.mem.Bytes())/4*4])
 							for i := range mem {

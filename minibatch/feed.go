@@ -15,7 +15,7 @@ import (
 type feed struct {
 	part  int
 	slots []*slot
-	fill  func(s *sample.Sampler, d *draft, step int) error
+	fill  func(s *sample.Sampler, d *sampledUnit, step int) error
 	then  []func(s *slot) error // what is done with a slot behind fill, each by a goroutine of its own, in the order of steps
 	blame func() string         // what else than samplers a step may wait for; "": nothing, and so if nil
 	owner func() int            // the part of another rank that it waits for now; -1: none, and so if nil
@@ -31,7 +31,7 @@ type feed struct {
 // slot is one step under way.
 type slot struct {
 	step  int
-	units []draft // in the order in which they are computed
+	units []sampledUnit // in the order in which they are computed
 	group group
 	turns []fetching // where rows of other parts are fetched: for all units at once, or for each
 	err   error
@@ -41,12 +41,12 @@ type slot struct {
 	sent  gpu.Event       // the last one of these; of the part
 }
 
-// newFeed returns the feed of a part with so many slots, and so many units in each. fill makes a draft of a step; it is called by several goroutines, each with a sampler and
-// drafts of its own, for the units of a step in their order.
-func newFeed(part, slots, units int, fill func(s *sample.Sampler, d *draft, step int) error) *feed {
+// newFeed returns the feed of a part with so many slots, and so many units in each. fill makes a sampledUnit of a step; it is called by several goroutines, each with a sampler and
+// sampledUnits of its own, for the units of a step in their order.
+func newFeed(part, slots, units int, fill func(s *sample.Sampler, d *sampledUnit, step int) error) *feed {
 	f := &feed{part: part, fill: fill, quit: make(chan struct{})}
 	for range slots {
-		s := &slot{units: make([]draft, units), full: make(chan struct{}, 1), free: make(chan gpu.Event, 1)}
+		s := &slot{units: make([]sampledUnit, units), full: make(chan struct{}, 1), free: make(chan gpu.Event, 1)}
 		for u := range s.units {
 			s.units[u].unit, s.units[u].group = u, &s.group
 		}

@@ -11,7 +11,7 @@ import (
 func TestFeedKeepsOrder(t *testing.T) {
 	for slots := 1; slots <= 3; slots++ {
 		const steps = 2000
-		f := newFeed(0, slots, 2, func(_ *sample.Sampler, d *draft, step int) error {
+		f := newFeed(0, slots, 2, func(_ *sample.Sampler, d *sampledUnit, step int) error {
 			if step%3 == 0 {
 				runtime.Gosched()
 			}

@@ -21,22 +21,22 @@ import (
 // Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written behind the reads of all earlier turns, and a row
 // that a turn brings is in its slot when a later turn reads it. So a row that is on its way to a slot is not asked for twice.
 type fetcher struct {
-	hub     *meet.Hub // of its own: the run's is in the epoch that is computed
-	epoch   int       // steps of an epoch
-	g       *stage
-	rules   rowcache.Rules
-	service service
-	across  *crossing // of a simulation of several machines; nil: this is none
-	linked  []bool    // by part: its rows cross links that the host emulates; nil: none do
-	charged bool      // rows take the time of links on the device's clock (Trainer.charge), none of the host's
-	scout   *scout    // nil: the policy does not look ahead
-	turns   int       // of a step
-	slots   int
-	row     int // bytes of a slot
-	arena   *hostmem.Arena
-	cache   *hostmem.Block // slots
-	awaited atomic.Int32   // the owner whose rows are waited for, -1: none
-	due     atomic.Int32   // the step of its epoch that they are for
+	hub       *meet.Hub // of its own: the run's is in the epoch that is computed
+	epoch     int       // steps of an epoch
+	g         *stage
+	rules     rowcache.Rules
+	service   service
+	across    *crossing  // of a simulation of several machines; nil: this is none
+	linked    []bool     // by part: its rows cross links that the host emulates; nil: none do
+	charged   bool       // rows take the time of links on the device's clock (Trainer.charge), none of the host's
+	lookahead *lookahead // nil: the policy does not look ahead
+	turns     int        // of a step
+	slots     int
+	row       int // bytes of a slot
+	arena     *hostmem.Arena
+	cache     *hostmem.Block // slots
+	awaited   atomic.Int32   // the owner whose rows are waited for, -1: none
+	due       atomic.Int32   // the step of its epoch that they are for
 
 	policy    rowcache.Policy // of decide
 	known     numbers         // of decide
@@ -47,7 +47,7 @@ type fetcher struct {
 // fetching is what the units of a slot that fetch together have of other parts.
 type fetching struct {
 	step     int
-	units    []draft
+	units    []sampledUnit
 	ids      []graph.NodeID // rows of other parts that they read, each once
 	first    []int32        // by row: the first of places that it has
 	places   []place
@@ -143,8 +143,8 @@ func (f *fetcher) decide(s *slot) error {
 		x.done, x.to = 0, 0
 		asked := time.Now()
 		f.ask(x)
-		if f.scout != nil {
-			c.Time.Sample += time.Duration(f.scout.spent.Swap(0))
+		if f.lookahead != nil {
+			c.Time.Sample += time.Duration(f.lookahead.spent.Swap(0))
 		}
 		c.Time.Decide = asked.Sub(start)
 		if took := time.Since(asked); f.charged {
@@ -158,8 +158,8 @@ func (f *fetcher) decide(s *slot) error {
 
 // choose has the policy decide on a turn.
 func (f *fetcher) choose(turn int, x *fetching) error {
-	if f.scout != nil {
-		f.scout.decides(turn)
+	if f.lookahead != nil {
+		f.lookahead.decides(turn)
 	}
 	err := meet.Guard(func() { f.policy.Decide(rowcache.Step{Number: turn, Rows: x.ids}, &x.decision) })
 	if late := waited(err); late != nil {

@@ -173,10 +173,10 @@ func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, 
 	}
 	world := worldOf(t.p, &t.o, t.roots.steps*f.turns, f.g.part)
 	if f.rules.Reach(world.Steps, f.slots, world.Remote) > 0 {
-		f.scout = newScout(f.g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
-		f.g.scout = f.scout
-		f.scout.start(first, t.horizon(first/f.turns)*f.turns)
-		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.scout.ahead(f.hub, turn) }
+		f.lookahead = newLookahead(f.g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
+		f.g.lookahead = f.lookahead
+		f.lookahead.start(first, t.horizon(first/f.turns)*f.turns)
+		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.lookahead.ahead(f.hub, turn) }
 	}
 	if f.g.near {
 		f.g.whole = nil
@@ -197,14 +197,14 @@ func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, 
 
 // see has the policy look as far ahead as it may while a turn is decided.
 func (f *fetcher) see(t *Trainer, turn int) {
-	if f.scout != nil {
-		f.scout.extend(t.horizon(turn/f.turns) * f.turns)
+	if f.lookahead != nil {
+		f.lookahead.extend(t.horizon(turn/f.turns) * f.turns)
 	}
 }
 
 // catchUp decides some turns again, and fetches the rows that the cache has behind them.
 func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err error) {
-	again := newScout(f.g, t.design.sampler(t.p), f.turns, 0)
+	again := newLookahead(f.g, t.design.sampler(t.p), f.turns, 0)
 	var x fetching
 	for turn := first; turn < from; turn++ {
 		f.see(t, turn)

@@ -86,10 +86,10 @@ func enlarge(t *testing.T, tr *Trainer) {
 		for h := range e.hops {
 			e.hops[h].rows, e.hops[h].cols = e.ids, e.ids
 		}
-		if err := w.pass.Grow(w.dev, e.layers(tr.design.aims)); err != nil {
+		if err := w.pass.Grow(w.dev, e.layers(tr.design.blockUses)); err != nil {
 			t.Fatal(err)
 		}
-		d := draft{}
+		d := sampledUnit{}
 		d.layout.size = 100 * w.inputs[0].buf.Size()
 		d.layout.staged = d.layout.size
 		for i := range w.inputs {

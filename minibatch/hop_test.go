@@ -18,7 +18,7 @@ import (
 
 // schedule writes what each part computes in each time step: model, colon, roots.
 func schedule(home []int32, models []int32, roots []graph.NodeID, parts, merged int) string {
-	d := newDealer(nil, 0, home, parts, nil)
+	d := newAssigner(nil, 0, home, parts, nil)
 	of := map[graph.NodeID]int32{}
 	for i, v := range roots {
 		of[v] = models[i]
@@ -210,7 +210,7 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 		for part := range parts {
 			stage := w.stage
 			stage.part, stage.apart = part, true // each unit is counted by itself
-			d := draft{unit: unit, group: new(group)}
+			d := sampledUnit{unit: unit, group: new(group)}
 			if err := stage.fill(s, &d, step); err != nil {
 				t.Fatal(err)
 			}

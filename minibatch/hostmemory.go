@@ -67,8 +67,8 @@ func (x *sizing) ahead() (heap, staged Use) {
 			seen := &x.d.units[part][unit]
 			ample := seen.ample(x.p.Vertices(), x.d.roots.units > 1)
 			heap.add(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
-			most := g.draftBytes(&ample)
-			staged.add(slots*most, slots*(most-g.draftBytes(seen)))
+			most := g.sampledBytes(&ample)
+			staged.add(slots*most, slots*(most-g.sampledBytes(seen)))
 			if g.resident != nil {
 				heap.add(slots*4*gpu.Bytes(ample.missing)*5/4, slots*4*gpu.Bytes(ample.missing-seen.missing)*5/4)
 			}
@@ -95,8 +95,8 @@ func (x *sizing) places() (n gpu.Bytes) {
 
 func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
 
-// draftBytes returns what a unit of an extent takes of its slot for what is uploaded.
-func (g *stage) draftBytes(e *extent) gpu.Bytes {
+// sampledBytes returns what a unit of an extent takes of its slot for what is uploaded.
+func (g *stage) sampledBytes(e *extent) gpu.Bytes {
 	var l layout
 	g.lay(&l, e)
 	return l.staged
@@ -181,9 +181,9 @@ func (x *sizing) scratch(exact layered.Bound) (n gpu.Bytes) {
 			continue
 		}
 		e := &x.d.extents[part]
-		layers := e.layers(x.d.aims)
+		layers := e.layers(x.d.blockUses)
 		most[dev] = max(most[dev], exact.Scratch[part], x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
-			if h := x.d.aims[l].hop; h >= 0 {
+			if h := x.d.blockUses[l].hop; h >= 0 {
 				entries = int64(e.hops[h].entries)
 			}
 			return layers[l].Src, entries

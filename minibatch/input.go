@@ -21,8 +21,8 @@ type input struct {
 	before []int64 // gnn.Features.Before of sparse features
 }
 
-// upload enqueues a draft's way to the input, whose buffer is large enough.
-func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
+// upload enqueues a sampledUnit's way to the input, whose buffer is large enough.
+func (n *input) upload(q gpu.Queue, g *stage, d *sampledUnit) {
 	mem, l := d.mem.Bytes(), &d.layout
 	if g.resident != nil {
 		q.Upload(n.buf, 0, mem[:l.blocks])
@@ -46,8 +46,8 @@ func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
 	}
 }
 
-// bind makes layers and in what a pass reads of the draft.
-func (n *input) bind(g *stage, d *draft) {
+// bind makes layers and in what a pass reads of the sampledUnit.
+func (n *input) bind(g *stage, d *sampledUnit) {
 	l := &d.layout
 	n.step, n.roots, n.labels, n.target = d.step, d.stack.Roots, l.labels.in(n.buf), l.targets.in(n.buf)
 	n.weight = l.weights.in(n.buf)
@@ -81,7 +81,7 @@ func (n *input) layer(l *layout, s *layerSpans) gnn.LayerGraph {
 }
 
 // sparse makes sparse features what the first layer reads.
-func (n *input) sparse(d *draft) {
+func (n *input) sparse(d *sampledUnit) {
 	x := &d.layout.x
 	n.before = append(n.before[:0], x.rows.begin.on(d.mem.Bytes())[:x.rows.rows+1]...)
 	n.in.X = gnn.Features{Sparse: x.rows.in(n.buf), SparseT: x.back.in(n.buf), Before: n.before,

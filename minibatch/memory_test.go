@@ -116,7 +116,7 @@ func TestBuffersGrow(t *testing.T) {
 			tiny := extent{roots: 1, ids: 1, features: 1, hops: []hopExtent{{rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}}}
 			w.ws.Free()
 			w.ws = gnn.NewWorkspace(gpu.Info{})
-			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.aims), tr.design.input(), w.params, w.grads, w.ws)
+			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.blockUses), tr.design.input(), w.params, w.grads, w.ws)
 			if err := w.ws.Alloc(w.dev); err != nil {
 				t.Fatal(err)
 			}

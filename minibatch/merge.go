@@ -35,7 +35,7 @@ func newMerging(s *Sampling, parts int) merging {
 // that models bring along. It looks at some steps, and at nothing that changes no bit: caches, links, or whether rows are gathered.
 func (d *design) fewest(ctx context.Context, p *learn.Problem, o *Options, r *roots) (best int, err error) {
 	s, steps, least := d.sampler(p), min(mergeProbes, r.steps), int64(math.MaxInt64)
-	x := draft{group: new(group)}
+	x := sampledUnit{group: new(group)}
 	for merged := range r.merging.most + 1 {
 		moved := 4 * gnn.FlatLen(o.Model) * int64(steps*r.parts*(r.units-1-merged))
 		for part := range r.parts {

@@ -12,14 +12,14 @@ import (
 
 // Mistakes that a trainer could make show in the gradient of a step by far more than rounding.
 func TestMutantsAreCaught(t *testing.T) {
-	for name, mutate := range map[string]func(tr *Trainer, w *worker, s *sample.Sampler, d *draft, step int, fill func(*sample.Sampler, *draft, int) error) error{
+	for name, mutate := range map[string]func(tr *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error{
 		"none": nil,
-		"samples keyed by part": func(tr *Trainer, w *worker, s *sample.Sampler, d *draft, step int, fill func(*sample.Sampler, *draft, int) error) error {
+		"samples keyed by part": func(tr *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			rules := tr.design.rules
 			rules.Seed += uint64(w.index)
 			return fill(sample.New(sample.Topology{Graph: tr.p.Graph, Loops: tr.p.Loops}, rules), d, step)
 		},
-		"a neighbouring row is read": func(_ *Trainer, w *worker, s *sample.Sampler, d *draft, step int, fill func(*sample.Sampler, *draft, int) error) error {
+		"a neighbouring row is read": func(_ *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			err := fill(s, d, step)
 			rows, cols := d.layout.tables[0].on(d.mem.Bytes()), w.stage.tables[0].cols
 			if len(rows) > cols {
@@ -27,7 +27,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 			return err
 		},
-		"n/k is forgotten": func(_ *Trainer, _ *worker, s *sample.Sampler, d *draft, step int, fill func(*sample.Sampler, *draft, int) error) error {
+		"n/k is forgotten": func(_ *Trainer, _ *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			err := fill(s, d, step)
 			for i := range d.layout.layers {
 				scale := d.layout.layers[i].scale.on(d.mem.Bytes())
@@ -51,8 +51,8 @@ func TestMutantsAreCaught(t *testing.T) {
 		}
 		for _, w := range tr.workers {
 			if fill := w.feed.fill; mutate != nil {
-				w.stage.gathers = true // so that a draft has its rows
-				w.feed.fill = func(s *sample.Sampler, d *draft, step int) error { return mutate(tr, w, s, d, step, fill) }
+				w.stage.gathers = true // so that a sampledUnit has its rows
+				w.feed.fill = func(s *sample.Sampler, d *sampledUnit, step int) error { return mutate(tr, w, s, d, step, fill) }
 			}
 		}
 		got := stepped(t, tr, 0, from)

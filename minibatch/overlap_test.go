@@ -44,7 +44,7 @@ func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.D
 	for i, w := range tr.workers {
 		allowed = append(allowed, make(chan struct{}, o.Epochs*tr.roots.steps))
 		fill := w.feed.fill
-		w.feed.fill = func(s *sample.Sampler, d *draft, step int) error {
+		w.feed.fill = func(s *sample.Sampler, d *sampledUnit, step int) error {
 			<-allowed[i]
 			return fill(s, d, step)
 		}

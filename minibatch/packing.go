@@ -45,7 +45,7 @@ func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
 }
 
 // seat writes a packed row to where the step reads that of its i-th vertex.
-func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
+func (g *stage) seat(d *sampledUnit, mem []byte, i int, row []byte) {
 	l := &d.layout
 	if g.sparse() == nil {
 		if g.resident != nil { // it is missing there
@@ -63,8 +63,8 @@ func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
 	copy(mem[int64(l.x.rows.values.at)+4*begin:], row[half:])
 }
 
-// collect writes the rows of a table that a draft reads to dst, each from where it lies (stage.near).
-func (g *stage) collect(dst []float32, d *draft, table int) {
+// collect writes the rows of a table that a sampledUnit reads to dst, each from where it lies (stage.near).
+func (g *stage) collect(dst []float32, d *sampledUnit, table int) {
 	t, first := &g.tables[table], 0 // of its packed row
 	for k := range table {
 		first += g.tables[k].cols
@@ -110,7 +110,7 @@ func (g *stage) each(n int, f func(lo, hi int)) {
 }
 
 // seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them; not those that are resident.
-func (g *stage) seatOwn(d *draft) {
+func (g *stage) seatOwn(d *sampledUnit) {
 	mem, ids := d.mem.Bytes(), d.ids()
 	if g.sparse() != nil {
 		g.seatOwnSparse(d)
@@ -134,7 +134,7 @@ func (g *stage) seatOwn(d *draft) {
 }
 
 // seatOwnSparse is seatOwn of sparse features, whose rows have their beginnings.
-func (g *stage) seatOwnSparse(d *draft) {
+func (g *stage) seatOwnSparse(d *sampledUnit) {
 	rows, mem := &d.layout.x.rows, d.mem.Bytes()
 	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
 	for i, v := range d.ids() {

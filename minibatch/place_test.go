@@ -52,7 +52,7 @@ func wired(n int, rows map[int][]graph.NodeID) *graph.CSR {
 
 // Roots go to their homes; of what a home has beyond 1.05 times its target, those go elsewhere that lose the fewest neighbours by it, to where most of their neighbours are.
 func TestRootsAtHome(t *testing.T) {
-	type dealt [][]graph.NodeID
+	type assigned [][]graph.NodeID
 	type rows = map[int][]graph.NodeID
 	for _, c := range []struct {
 		name   string
@@ -61,28 +61,28 @@ func TestRootsAtHome(t *testing.T) {
 		rows   rows
 		shares []float64
 		parts  int
-		want   dealt
+		want   assigned
 	}{
-		{"balanced", "0121020", 7, nil, nil, 3, dealt{{0, 4, 6}, {1, 3}, {2, 5}}},
-		{"without neighbours the first go, to the emptiest", "00000012", 8, nil, nil, 3, dealt{{3, 4, 5}, {0, 2, 6}, {1, 7}}},
-		{"all at one home", "1111", 4, nil, nil, 2, dealt{{0, 1}, {2, 3}}},
-		{"1.05 times the mean stay", "0000000000000000000001111111111111111111", 40, nil, nil, 2, dealt{upTo(0, 21), upTo(21, 40)}},
-		{"and no more", "0000000000000000000000111111111111111111", 40, nil, nil, 2, dealt{upTo(1, 22), append([]graph.NodeID{0}, upTo(22, 40)...)}},
-		{"targets", "000000", 6, nil, []float64{1, 2}, 2, dealt{{4, 5}, {0, 1, 2, 3}}},
-		{"no target", "0101", 4, nil, []float64{0, 3}, 2, dealt{{}, {0, 1, 2, 3}}},
-		{"more parts than roots", "33", 2, nil, nil, 5, dealt{{0}, {}, {}, {1}, {}}},
-		{"no root", "", 0, nil, nil, 3, dealt{{}, {}, {}}},
-		{"who has neighbours elsewhere", "0000112", 4, rows{0: {1, 2}, 1: {0, 4}, 2: {6, 6, 0}, 3: {0}}, nil, 3, dealt{{0, 3}, {1}, {2}}},
-		{"who has fewer", "0000" + "0000", 4, rows{0: {4, 5}, 1: {4, 5, 6}, 2: {4}, 3: {4, 5, 6}}, nil, 2, dealt{{1, 3}, {0, 2}}},
-		{"the share of the sample counts", "0000" + "00000011", 4, rows{0: {4, 5}, 1: {4, 5, 6, 7, 10, 11}, 2: {4, 5}, 3: {4, 5}}, nil, 2, dealt{{2, 3}, {0, 1}}},
-		{"first to where most are, then where there is room", "000000" + "12", 6, rows{0: {6, 6}, 1: {6, 6}, 2: {6, 6}, 3: {6, 7, 6}, 4: {7}, 5: {0}}, nil, 3, dealt{{4, 5}, {0, 1}, {2, 3}}},
+		{"balanced", "0121020", 7, nil, nil, 3, assigned{{0, 4, 6}, {1, 3}, {2, 5}}},
+		{"without neighbours the first go, to the emptiest", "00000012", 8, nil, nil, 3, assigned{{3, 4, 5}, {0, 2, 6}, {1, 7}}},
+		{"all at one home", "1111", 4, nil, nil, 2, assigned{{0, 1}, {2, 3}}},
+		{"1.05 times the mean stay", "0000000000000000000001111111111111111111", 40, nil, nil, 2, assigned{upTo(0, 21), upTo(21, 40)}},
+		{"and no more", "0000000000000000000000111111111111111111", 40, nil, nil, 2, assigned{upTo(1, 22), append([]graph.NodeID{0}, upTo(22, 40)...)}},
+		{"targets", "000000", 6, nil, []float64{1, 2}, 2, assigned{{4, 5}, {0, 1, 2, 3}}},
+		{"no target", "0101", 4, nil, []float64{0, 3}, 2, assigned{{}, {0, 1, 2, 3}}},
+		{"more parts than roots", "33", 2, nil, nil, 5, assigned{{0}, {}, {}, {1}, {}}},
+		{"no root", "", 0, nil, nil, 3, assigned{{}, {}, {}}},
+		{"who has neighbours elsewhere", "0000112", 4, rows{0: {1, 2}, 1: {0, 4}, 2: {6, 6, 0}, 3: {0}}, nil, 3, assigned{{0, 3}, {1}, {2}}},
+		{"who has fewer", "0000" + "0000", 4, rows{0: {4, 5}, 1: {4, 5, 6}, 2: {4}, 3: {4, 5, 6}}, nil, 2, assigned{{1, 3}, {0, 2}}},
+		{"the share of the sample counts", "0000" + "00000011", 4, rows{0: {4, 5}, 1: {4, 5, 6, 7, 10, 11}, 2: {4, 5}, 3: {4, 5}}, nil, 2, assigned{{2, 3}, {0, 1}}},
+		{"first to where most are, then where there is room", "000000" + "12", 6, rows{0: {6, 6}, 1: {6, 6}, 2: {6, 6}, 3: {6, 7, 6}, 4: {7}, 5: {0}}, nil, 3, assigned{{4, 5}, {0, 1}, {2, 3}}},
 	} {
 		var home []int32
 		for _, d := range c.home {
 			home = append(home, int32(d-'0'))
 		}
 		roots, ends := upTo(0, c.roots), make([]int, c.parts)
-		newDealer(wired(len(home), c.rows), 2, home, c.parts, c.shares).atHome(roots, ends)
+		newAssigner(wired(len(home), c.rows), 2, home, c.parts, c.shares).atHome(roots, ends)
 		lo := 0
 		for part, hi := range ends {
 			if !slices.Equal(roots[lo:hi], c.want[part]) {
@@ -101,8 +101,8 @@ func upTo(lo, hi int) (out []graph.NodeID) {
 	return out
 }
 
-// dealtSlowly is where dealer.atHome is to have roots computed, with limits by part, found root by root.
-func dealtSlowly(g *graph.CSR, fanout int, home []int32, roots []graph.NodeID, limit []int, target []float64) map[graph.NodeID]int {
+// assignedSlowly is where assigner.atHome is to have roots computed, with limits by part, found root by root.
+func assignedSlowly(g *graph.CSR, fanout int, home []int32, roots []graph.NodeID, limit []int, target []float64) map[graph.NodeID]int {
 	at, count := map[graph.NodeID]int{}, make([]int, len(limit))
 	for _, v := range roots {
 		at[v] = int(home[v])
@@ -182,8 +182,8 @@ func TestHomesAreBalanced(t *testing.T) {
 		}
 		g, fanout := wired(n, rows), 1+r.IntN(6)
 		roots, ends := upTo(0, n), make([]int, parts)
-		newDealer(g, fanout, home, parts, shares).atHome(roots, ends)
-		want, lo := dealtSlowly(g, fanout, home, upTo(0, n), limit, target), 0
+		newAssigner(g, fanout, home, parts, shares).atHome(roots, ends)
+		want, lo := assignedSlowly(g, fanout, home, upTo(0, n), limit, target), 0
 		for part, hi := range ends {
 			if hi-lo > limit[part] || !slices.IsSorted(roots[lo:hi]) {
 				t.Fatalf("part %d of %d has roots %v, at most %d of them, in order", part, parts, roots[lo:hi], limit[part])
@@ -196,7 +196,7 @@ func TestHomesAreBalanced(t *testing.T) {
 			lo = hi
 		}
 		if lo != n {
-			t.Fatalf("%d of %d roots are dealt", lo, n)
+			t.Fatalf("%d of %d roots are assigned", lo, n)
 		}
 	}
 }

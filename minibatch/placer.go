@@ -48,8 +48,8 @@ func (t placer) place(ctx context.Context) error {
 		lock := w.locking(t.o.Lock)
 		w.lossHost = lock(w.lossHost)
 		t.reduce.Lock(i, lock)
-		if w.carrier != nil {
-			w.carrier.stage = lock(w.carrier.stage)
+		if w.migrator != nil {
+			w.migrator.stage = lock(w.migrator.stage)
 		}
 	}
 	for _, w := range t.workers {
@@ -83,7 +83,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	n := len(t.weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	w.carrier = t.newCarrier(w)
+	w.migrator = t.newMigrator(w)
 	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
 	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
@@ -95,7 +95,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.upload(params, t.weights.Flat)
 	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(gpu.Info{})
-	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
+	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.blockUses), d.input(), w.params, w.grads, w.ws)
 	if w.dev.Info().Kind != gpu.CPU { // rows that are kept have what is left
 		if err := w.take(); err != nil {
 			return err

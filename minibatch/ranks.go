@@ -41,7 +41,7 @@ var tagNames = [...]string{tagFacts: "what others know of their devices", tagRes
 const (
 	gradientArea uint32 = iota
 	weightArea
-	accordArea
+	consensusArea
 	firstRowArea
 )
 
@@ -129,11 +129,11 @@ func (t placer) join() error {
 	}
 	own := t.own()
 	t.rows = &rows{Trainer: t.Trainer}
-	t.accord = &accord{net: t.o.Ranks, hub: t.hub, own: own.Lo}
+	t.consensus = &consensus{net: t.o.Ranks, hub: t.hub, own: own.Lo}
 	if own.Lo == 0 {
-		t.accord.other = own.Hi
+		t.consensus.other = own.Hi
 	}
-	areas := slices.Concat(t.rows.areas(), t.accord.areas(), t.carryAreas())
+	areas := slices.Concat(t.rows.areas(), t.consensus.areas(), t.carryAreas())
 	n := t.reduce.Bytes()
 	for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
 		areas = append(areas, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
@@ -155,7 +155,7 @@ func (t placer) join() error {
 	}()
 	t.reduce.CountSteps()
 	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
-	t.accord.open()
+	t.consensus.open()
 	t.counter = together.NewCounter(t.o.Ranks)
 	for _, w := range t.workers {
 		if t.fetchers != nil {
@@ -166,8 +166,8 @@ func (t placer) join() error {
 				return -1
 			}
 		}
-		if w.carrier != nil {
-			w.carrier.open(t.Trainer)
+		if w.migrator != nil {
+			w.migrator.open(t.Trainer)
 		}
 	}
 	t.rows.open()
@@ -201,7 +201,7 @@ func (t *Trainer) Waits() string {
 		}
 	}
 	if x := t.waiting.Now(); x != nil {
-		return fmt.Sprintf("%s of rank %d in step %d", x.What, t.rankOf[x.For], int(t.accord.said.Load())%t.roots.steps)
+		return fmt.Sprintf("%s of rank %d in step %d", x.What, t.rankOf[x.For], int(t.consensus.said.Load())%t.roots.steps)
 	}
 	if what := t.gathering.Load(); what != nil {
 		return *what

@@ -228,8 +228,8 @@ func (r *resident) kept(g *stage) (k layered.Kept) {
 // pieceOf is how many bytes are copied before anybody waits for them: the deadline of a wait is for these, from a slow disk too.
 const pieceOf = 64 << 20
 
-// find lists the rows of a draft that the device does not keep.
-func (r *resident) find(d *draft) {
+// find lists the rows of a sampledUnit that the device does not keep.
+func (r *resident) find(d *sampledUnit) {
 	if d.missing = d.missing[:0]; !r.all() {
 		for i, v := range d.ids() {
 			if r.row[v] < 0 {
@@ -240,7 +240,7 @@ func (r *resident) find(d *draft) {
 	d.extent.missing = len(d.missing)
 }
 
-// number writes which rows of the tables a draft reads: a row that is not kept is in the area when its round has come.
+// number writes which rows of the tables a sampledUnit reads: a row that is not kept is in the area when its round has come.
 func (r *resident) number(rows []int32, ids []graph.NodeID) {
 	others := 0
 	for i, v := range ids {
@@ -251,8 +251,8 @@ func (r *resident) number(rows []int32, ids []graph.NodeID) {
 	}
 }
 
-// upload enqueues the way of a draft's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
-func (r *resident) upload(q gpu.Queue, n *input, d *draft) {
+// upload enqueues the way of a sampledUnit's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
+func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
 	mem, l := d.mem.Bytes(), &d.layout
 	rows := l.ids.in(n.buf)
 	if r.row != nil {

@@ -32,11 +32,11 @@ type roots struct {
 	isolation *isolation
 	shift     []int // with local roots: which steps have one root more than others differs from part to part
 
-	mu      sync.Mutex
-	dealer  *dealer // of roots whose part depends on their homes; nil: parts have spans of the lists
-	models  []int32 // with Hop, by root of a step: its model; scratch
-	merging merging
-	orders  []epochOrder // of as many epochs as may be sampled at the same time, by turns
+	mu       sync.Mutex
+	assigner *assigner // of roots whose part depends on their homes; nil: parts have spans of the lists
+	models   []int32   // with Hop, by root of a step: its model; scratch
+	merging  merging
+	orders   []epochOrder // of as many epochs as may be sampled at the same time, by turns
 }
 
 // mostOrders is how many epochs ahead orders are kept for.
@@ -47,7 +47,7 @@ type epochOrder struct {
 	epoch  int // -1: none yet
 	merged int // time steps that are dropped
 	lists  [][]graph.NodeID
-	ends   []int   // with a dealer: by step, part and unit, where its roots end among the step's
+	ends   []int   // with an assigner: by step, part and unit, where its roots end among the step's
 	steps  []int32 // with Hop: by step and unit, its time step
 }
 
@@ -98,7 +98,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	}
 	r.merging = newMerging(&o.Sampling, r.parts)
 	if o.Sampling.Place != Batch && !r.local && r.parts > 1 {
-		r.dealer = newDealer(p.Graph, o.Sampling.Fanout[0], o.Part, r.parts, o.Shares)
+		r.assigner = newAssigner(p.Graph, o.Sampling.Fanout[0], o.Part, r.parts, o.Shares)
 		if o.Sampling.Place == Hop {
 			r.units = r.parts
 		}
@@ -110,7 +110,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	return r
 }
 
-// span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is, where there is no dealer.
+// span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is, where there is no assigner.
 func (r *roots) span(epoch, batch, part int) (list, lo, hi int) {
 	if r.isolation != nil {
 		return r.isolation.span(epoch, batch, part)
@@ -190,7 +190,7 @@ func (r *roots) merged(t, part, unit, merged int, into []graph.NodeID) []graph.N
 
 // from is of in an order.
 func (r *roots) from(o *epochOrder, batch, part, unit int, into []graph.NodeID) []graph.NodeID {
-	if r.dealer == nil {
+	if r.assigner == nil {
 		list, lo, hi := r.span(o.epoch, batch, part)
 		if lo == hi {
 			return into[:0]
@@ -234,8 +234,8 @@ func (r *roots) most(part, unit, merged int) (n int) {
 		}
 		return n
 	}
-	if r.dealer != nil {
-		return r.dealer.limit(r.count(0, 0), part)
+	if r.assigner != nil {
+		return r.assigner.limit(r.count(0, 0), part)
 	}
 	if r.isolation != nil {
 		return r.isolation.most(part)
@@ -272,14 +272,14 @@ func (r *roots) orderOf(epoch, merged int) *epochOrder {
 		}
 		o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
 	}
-	if r.dealer != nil {
-		r.deal(o)
+	if r.assigner != nil {
+		r.assign(o)
 	}
 	return o
 }
 
-// deal groups the roots of each step by the units that compute them.
-func (r *roots) deal(o *epochOrder) {
+// assign groups the roots of each step by the units that compute them.
+func (r *roots) assign(o *epochOrder) {
 	all := r.parts * r.units
 	o.ends = slices.Grow(o.ends[:0], r.steps*all)[:r.steps*all]
 	if r.units > 1 {
@@ -289,7 +289,7 @@ func (r *roots) deal(o *epochOrder) {
 		lo, hi := r.batchOf(b)
 		list, ends := o.lists[0][lo:hi], o.ends[b*all:][:all]
 		if r.units == 1 {
-			r.dealer.atHome(list, ends)
+			r.assigner.atHome(list, ends)
 			continue
 		}
 		r.models = r.models[:0]
@@ -298,14 +298,14 @@ func (r *roots) deal(o *epochOrder) {
 				r.models = append(r.models, int32(d))
 			}
 		}
-		r.dealer.byModel(list, r.models, o.merged, ends, o.steps[b*r.units:][:r.units])
+		r.assigner.byModel(list, r.models, o.merged, ends, o.steps[b*r.units:][:r.units])
 	}
 }
 
 // bytes is the size of the lists and orders.
 func (r *roots) bytes() gpu.Bytes {
 	n := 4 * gpu.Bytes((1+len(r.orders))*r.total)
-	if r.dealer != nil {
+	if r.assigner != nil {
 		n += 8 * gpu.Bytes(len(r.orders)*r.steps*r.parts*r.units)
 	}
 	return n

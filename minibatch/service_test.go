@@ -114,8 +114,8 @@ func TestAnswersInAnyOrder(t *testing.T) {
 		all.Wait()
 		for i, w := range tr.workers {
 			services[i].all.Wait()
-			if w.fetcher.scout != nil {
-				w.fetcher.scout.close()
+			if w.fetcher.lookahead != nil {
+				w.fetcher.lookahead.close()
 			}
 			w.feed.close()
 			w.fetcher.close()

@@ -150,7 +150,7 @@ func (m *simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*Si
 // simulate enqueues steps of an epoch on the parts of a machine.
 func (t *Trainer) simulate(ctx context.Context, epoch, from, end int) error {
 	first := epoch * t.roots.steps
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, accord: t.accord, first: first, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, consensus: t.consensus, first: first, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
 	t.hub.Epoch = epoch
 	if err := t.sample(first + from); err != nil {
 		return err

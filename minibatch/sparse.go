@@ -24,15 +24,15 @@ func (g *stage) laySparse(l *layout, e *extent) {
 	}
 }
 
-// putSparse writes the sparse features of a draft's vertices, all of which the part has at hand.
-func (g *stage) putSparse(d *draft) {
+// putSparse writes the sparse features of a sampledUnit's vertices, all of which the part has at hand.
+func (g *stage) putSparse(d *sampledUnit) {
 	g.beginSparse(d)
 	g.seatOwnSparse(d)
 	g.spreadSparse(d)
 }
 
-// beginSparse writes where the rows of a draft's sparse features begin.
-func (g *stage) beginSparse(d *draft) {
+// beginSparse writes where the rows of a sampledUnit's sparse features begin.
+func (g *stage) beginSparse(d *sampledUnit) {
 	f, begin := &g.p.Features, d.layout.x.rows.begin.on(d.mem.Bytes())
 	at := int64(0)
 	for i, v := range d.stack.IDs {
@@ -42,9 +42,9 @@ func (g *stage) beginSparse(d *draft) {
 	begin[len(d.stack.IDs)] = at
 }
 
-// spreadSparse writes a draft's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
+// spreadSparse writes a sampledUnit's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
 // It numbers the entries of both, where features are dropped.
-func (g *stage) spreadSparse(d *draft) {
+func (g *stage) spreadSparse(d *sampledUnit) {
 	f, x, mem := &g.p.Features, &d.layout.x, d.mem.Bytes()
 	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
 	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)

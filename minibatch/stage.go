@@ -12,8 +12,8 @@ import (
 	"capgnn/minibatch/sample"
 )
 
-// draft is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
-type draft struct {
+// sampledUnit is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
+type sampledUnit struct {
 	step    int
 	unit    int
 	time    int    // step of the unit: see roots.timeStep
@@ -29,35 +29,35 @@ type draft struct {
 	missing []int32   // with stage.resident: which of the ids, ascending, have rows that the device does not keep
 }
 
-// stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
+// stage makes sampledUnits for one part. It is read-only, and used by all of the part's samplers.
 type stage struct {
-	part     int
-	device   string
-	p        *learn.Problem
-	parts    int // of the run
-	roots    *roots
-	scaling  *gnn.Scaling
-	aims     []aim     // by layer
-	sums     bool      // layer 0 reads rows of ÂX
-	drops    bool      // features are dropped
-	tables   []table   // dense rows: ÂX, X, or both
-	gathers  bool      // they are gathered on the host; else the device is given their ids
-	resident *resident // of them: the device gathers those; nil: it keeps none
-	apart    bool      // the units of a step fetch their rows apart
-	fetches  bool      // they are put behind fill, by fetcher
-	near     bool      // and the device copies own rows from where they lie
-	whole    *fetcher  // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
-	scout    *scout    // has drawn some steps already; nil: nobody has
-	home     []int32   // of every vertex; nil: all are at home
-	pair     *pair     // of an isolated part; nil: it is none
-	weighs   bool      // and its roots weigh differently
-	idle     bool      // rows are copied by all cores
-	lock     hostmem.LockOptions
-	grown    func(what string, was, is gpu.Bytes)
+	part      int
+	device    string
+	p         *learn.Problem
+	parts     int // of the run
+	roots     *roots
+	scaling   *gnn.Scaling
+	blockUses []blockUse // by layer
+	sums      bool       // layer 0 reads rows of ÂX
+	drops     bool       // features are dropped
+	tables    []table    // dense rows: ÂX, X, or both
+	gathers   bool       // they are gathered on the host; else the device is given their ids
+	resident  *resident  // of them: the device gathers those; nil: it keeps none
+	apart     bool       // the units of a step fetch their rows apart
+	fetches   bool       // they are put behind fill, by fetcher
+	near      bool       // and the device copies own rows from where they lie
+	whole     *fetcher   // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
+	lookahead *lookahead // has drawn some steps already; nil: nobody has
+	home      []int32    // of every vertex; nil: all are at home
+	pair      *pair      // of an isolated part; nil: it is none
+	weighs    bool       // and its roots weigh differently
+	idle      bool       // rows are copied by all cores
+	lock      hostmem.LockOptions
+	grown     func(what string, was, is gpu.Bytes)
 }
 
-// aim is what a layer reads of its block.
-type aim struct {
+// blockUse is what a layer reads of its block.
+type blockUse struct {
 	hop      int // -1: none
 	spreads  bool
 	loops    bool // entries (v, v) keep their weight where the row's is scaled
@@ -66,12 +66,12 @@ type aim struct {
 }
 
 // fill is feed's.
-func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
+func (g *stage) fill(s *sample.Sampler, d *sampledUnit, step int) error {
 	start := time.Now()
 	d.step = step
 	d.time = g.roots.timeStep(step, d.unit)
 	d.roots = g.roots.of(step, g.part, d.unit, d.roots)
-	if g.scout == nil || !g.scout.take(step*g.roots.units+d.unit, &d.stack) {
+	if g.lookahead == nil || !g.lookahead.take(step*g.roots.units+d.unit, &d.stack) {
 		s.Draw(&d.stack, uint32(step), d.roots)
 	}
 	drawn := time.Now()
@@ -102,10 +102,10 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 }
 
 // ids returns the vertices whose features the step reads.
-func (d *draft) ids() []graph.NodeID { return d.stack.IDs }
+func (d *sampledUnit) ids() []graph.NodeID { return d.stack.IDs }
 
 // count counts the rows that the unit reads and no unit before it in its group.
-func (g *stage) count(d *draft) {
+func (g *stage) count(d *sampledUnit) {
 	c := &d.counts
 	if g.home == nil {
 		c.Rows.Read = int64(len(d.ids()))
@@ -155,7 +155,7 @@ func (g *stage) rowBytes() (n gpu.Bytes) {
 
 // lay gives the arrays of a step of some extent their places.
 func (g *stage) lay(l *layout, e *extent) {
-	*l = layout{layers: slices.Grow(l.layers[:0], len(g.aims))[:len(g.aims)]}
+	*l = layout{layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)]}
 	add(l, &l.ids, e.ids)
 	if g.p.Labels != nil {
 		add(l, &l.labels, e.roots)
@@ -171,8 +171,8 @@ func (g *stage) lay(l *layout, e *extent) {
 	if g.resident != nil && g.resident.row != nil {
 		add(l, &l.rows, e.ids)
 	}
-	for i := range g.aims {
-		g.layBlock(l, &l.layers[i], &g.aims[i], e)
+	for i := range g.blockUses {
+		g.layBlock(l, &l.layers[i], &g.blockUses[i], e)
 	}
 	if g.sparse() != nil {
 		g.laySparse(l, e)
@@ -197,7 +197,7 @@ func (g *stage) lay(l *layout, e *extent) {
 }
 
 // layBlock gives a layer's block its places.
-func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
+func (g *stage) layBlock(l *layout, s *layerSpans, a *blockUse, e *extent) {
 	*s = layerSpans{rows: e.ids, src: e.ids}
 	if a.hop < 0 {
 		return
@@ -214,8 +214,8 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
 	}
 }
 
-// room makes the draft's memory large enough for a layout.
-func (g *stage) room(d *draft, l *layout) error {
+// room makes the sampledUnit's memory large enough for a layout.
+func (g *stage) room(d *sampledUnit, l *layout) error {
 	need, have := max(l.staged, align), gpu.Bytes(0) // a part without roots has steps without anything
 	if d.mem != nil {
 		have = gpu.Bytes(len(d.mem.Bytes()))
@@ -235,7 +235,7 @@ func (g *stage) room(d *draft, l *layout) error {
 }
 
 // put writes everything but rows that come later.
-func (g *stage) put(d *draft, mem []byte) {
+func (g *stage) put(d *sampledUnit, mem []byte) {
 	l, st := &d.layout, &d.stack
 	copy(l.ids.on(mem), st.IDs)
 	if g.p.Labels != nil {
@@ -258,8 +258,8 @@ func (g *stage) put(d *draft, mem []byte) {
 	if l.cols.n > 0 {
 		g.scaling.BlockCols(l.cols.on(mem)[:0], st.IDs)
 	}
-	for i := range g.aims {
-		if a := &g.aims[i]; a.hop >= 0 {
+	for i := range g.blockUses {
+		if a := &g.blockUses[i]; a.hop >= 0 {
 			g.putBlock(&l.layers[i], a, st, mem)
 		}
 	}
@@ -269,7 +269,7 @@ func (g *stage) put(d *draft, mem []byte) {
 }
 
 // putBlock writes a layer's block, transposed too where the layer spreads gradients.
-func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
+func (g *stage) putBlock(s *layerSpans, a *blockUse, st *sample.Stack, mem []byte) {
 	b := &st.Blocks[a.hop]
 	copy(s.forward.begin.on(mem), b.Begin)
 	copy(s.forward.indices.on(mem), b.Indices)
@@ -290,7 +290,7 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 }
 
 // putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges weigh, what columns do, and what keeps the weight of loops that are added.
-func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
+func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
 	g.putPlain(val, a, b, ids, drawn.Ratio, turned)
 	drawn.Weigh(val, b, turned)
 	if a.weighs {
@@ -299,7 +299,7 @@ func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.No
 }
 
 // putPlain is putValues without corrections of isolated parts.
-func (g *stage) putPlain(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
+func (g *stage) putPlain(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
 	if !g.p.Weighted() {
 		if !a.loops || ratio == nil {
 			for e := range val {
@@ -323,8 +323,8 @@ func (g *stage) putPlain(val []float32, a *aim, b *sample.Block, ids []graph.Nod
 	}
 }
 
-// close gives the draft's memory up.
-func (d *draft) close() {
+// close gives the sampledUnit's memory up.
+func (d *sampledUnit) close() {
 	if d.mem != nil {
 		d.mem.Close()
 	}

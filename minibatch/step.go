@@ -17,8 +17,8 @@ type stretch struct {
 	ctx         context.Context // no part begins another step once it has ended
 	until       time.Time       // nor, but for the first one, behind this; zero: there is no such time
 	scale       func(batch int) float64
-	accord      *accord // of several ranks, which begin the same steps; nil: there is one
-	first       int     // the number of the epoch's first step in the run
+	consensus   *consensus // of several ranks, which begin the same steps; nil: there is one
+	first       int        // the number of the epoch's first step in the run
 
 	mu        sync.Mutex
 	next, end int  // the step behind those that a part has begun, and the one behind the last
@@ -33,7 +33,7 @@ func (s *stretch) enter(batch int) bool {
 	if batch < s.next {
 		return true
 	}
-	if s.accord != nil {
+	if s.consensus != nil {
 		return s.follow(batch)
 	}
 	if s.ctx.Err() != nil || batch > s.from && s.over() {
@@ -52,7 +52,7 @@ func (s *stretch) over() bool { return !s.until.IsZero() && time.Now().After(s.u
 // follow is enter of several ranks, for a step that no part here has begun. What follows a step is known at its end. s.mu is locked.
 func (s *stretch) follow(batch int) bool {
 	if batch > s.from && batch > s.told {
-		w := s.accord.next()
+		w := s.consensus.next()
 		s.told = batch
 		if w != goOn {
 			s.end = min(s.end, batch)
@@ -69,7 +69,7 @@ func (s *stretch) follow(batch int) bool {
 	case s.over():
 		w = pause
 	}
-	s.accord.say(uint32(s.first+batch), w)
+	s.consensus.say(uint32(s.first+batch), w)
 	s.next = batch + 1
 	return true
 }
@@ -123,8 +123,8 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	}
 	t.charge(w, slot)
 	units := left(slot.units)
-	if w.carrier != nil {
-		w.carrier.begin(units)
+	if w.migrator != nil {
+		w.migrator.begin(units)
 	}
 	for u := range units {
 		last := u == len(units)-1
@@ -161,7 +161,7 @@ func (t *Trainer) charge(w *worker, s *slot) {
 }
 
 // left returns those units of a step that have a time step: the first ones, one at least.
-func left(units []draft) []draft {
+func left(units []sampledUnit) []sampledUnit {
 	for units[len(units)-1].time == dropped {
 		units = units[:len(units)-1]
 	}
@@ -169,7 +169,7 @@ func left(units []draft) []draft {
 }
 
 // fetch enqueues the way of a unit to one of the inputs, when the unit that was there has been computed.
-func (w *worker) fetch(d *draft) (n *input, awaited bool) {
+func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 	n = &w.inputs[w.turn%len(w.inputs)]
 	w.turn++
 	if n.read != nil {
@@ -188,14 +188,14 @@ func (w *worker) fetch(d *draft) (n *input, awaited bool) {
 // compute enqueues a unit, and behind the last one of a step the update.
 func (t *Trainer) compute(w *worker, n *input, loss gpu.LossArgs, last bool) {
 	done := func(layer int) { t.reduce.Done(t.at(w), layer) }
-	if w.carrier == nil {
+	if w.migrator == nil {
 		t.gradient(w, n, loss, done)
 		t.reduce.Finish(t.at(w))
 		return
 	}
-	w.carrier.bring()
+	w.migrator.bring()
 	t.gradient(w, n, loss, func(int) {})
-	w.carrier.give()
+	w.migrator.give()
 	if last {
 		t.eachLayer(done)
 		t.reduce.Finish(t.at(w))
@@ -252,8 +252,8 @@ func (t *Trainer) bind(w *worker, n *input) error {
 	return w.pass.Bind(n.layers, n.in)
 }
 
-// widen makes the input, which nobody reads any more, large enough for a draft.
-func (w *worker) widen(n *input, d *draft) error {
+// widen makes the input, which nobody reads any more, large enough for a sampledUnit.
+func (w *worker) widen(n *input, d *sampledUnit) error {
 	have, need := n.buf.Size(), d.layout.size
 	if need <= have {
 		return nil

@@ -52,7 +52,7 @@ type Trainer struct {
 	over      bool  // they have sent all that they send
 	rankOf    []int // of every part
 	rows      *rows
-	accord    *accord
+	consensus *consensus
 	counter   *together.Counter
 	fetchers  []*fetcher
 	answering sync.WaitGroup
@@ -218,8 +218,8 @@ func (t *Trainer) each(f func(w *worker) error) error {
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
-		if w.fetcher != nil && w.fetcher.scout != nil {
-			w.fetcher.scout.close()
+		if w.fetcher != nil && w.fetcher.lookahead != nil {
+			w.fetcher.lookahead.close()
 		}
 		if w.feed != nil {
 			w.feed.close()

@@ -39,14 +39,14 @@ func TestWeightsOfBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, stage := draft{group: new(group)}, d.stageOf(p, &o, 0)
+		x, stage := sampledUnit{group: new(group)}, d.stageOf(p, &o, 0)
 		if err := stage.fill(d.sampler(p), &x, 0); err != nil {
 			t.Fatal(err)
 		}
 		defer x.close()
 		mem, ids, scaled, loops := x.mem.Bytes(), x.stack.IDs, 0, 0
-		for l := range stage.aims {
-			spans, b := &x.layout.layers[l], &x.stack.Blocks[stage.aims[l].hop]
+		for l := range stage.blockUses {
+			spans, b := &x.layout.layers[l], &x.stack.Blocks[stage.blockUses[l].hop]
 			weight := func(u, v int32) float64 {
 				w := float64(g.Weight(ids[u], ids[v]))
 				if u == v {
@@ -74,7 +74,7 @@ func TestWeightsOfBlocks(t *testing.T) {
 				}
 			}
 			check(spans.forward, false)
-			if stage.aims[l].spreads {
+			if stage.blockUses[l].spreads {
 				check(spans.backward, true)
 			}
 		}

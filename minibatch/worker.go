@@ -28,9 +28,9 @@ type worker struct {
 	rows     gpu.ResidentQueue // brings rows of other parts; nil: they come otherwise
 	queues   reduce.Queues
 	owner    *reduce.Owner
-	reach    []bool   // by part: the device can copy from its device, or is it
-	carrier  *carrier // nil: no gradients are carried
-	turn     int      // units that were enqueued
+	reach    []bool    // by part: the device can copy from its device, or is it
+	migrator *migrator // nil: no gradients are carried
+	turn     int       // units that were enqueued
 
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
@@ -120,8 +120,8 @@ func (w *worker) download(v gpu.Vec) ([]float32, error) {
 // all returns the queues of the worker.
 func (w *worker) all() []gpu.Queue {
 	all := append([]gpu.Queue{w.compute, w.prefetch}, w.queues.All()...)
-	if w.carrier != nil {
-		all = append(all, w.carrier.queue)
+	if w.migrator != nil {
+		all = append(all, w.migrator.queue)
 	}
 	if w.rows != nil {
 		all = append(all, w.rows)
@@ -156,8 +156,8 @@ func (w *worker) reduction() (u gpu.Usage) {
 
 // carried is what the queue of carried gradients has done.
 func (w *worker) carried() (u gpu.Usage) {
-	if w.carrier != nil {
-		u = w.carrier.queue.Usage()
+	if w.migrator != nil {
+		u = w.migrator.queue.Usage()
 	}
 	return u
 }

@@ -22,11 +22,11 @@ type Network struct {
 	lines   [][]Line
 	nics    []*Device // by machine; their queues are the streams that leave it
 	out, in []*Bus    // of each interface
-	streams []*carrier
+	streams []*messageStream
 }
 
-// carrier is messages from one machine to another, one behind the other.
-type carrier struct {
+// messageStream is messages from one machine to another, one behind the other.
+type messageStream struct {
 	*Queue
 	line  Line
 	lanes []lane
@@ -72,7 +72,7 @@ func NewNetwork(clock *Clock, lines [][]Line) (*Network, error) {
 
 // Open makes a stream from one machine to another and returns its number. Nobody uses the network meanwhile.
 func (n *Network) Open(from, to int) int {
-	s := &carrier{line: n.lines[from][to], lanes: []lane{{n.out[from], fromDevice}, {n.in[to], toDevice}}}
+	s := &messageStream{line: n.lines[from][to], lanes: []lane{{n.out[from], fromDevice}, {n.in[to], toDevice}}}
 	s.Queue = n.nics[from].newQueue(fmt.Sprintf("to machine %d", to), nil)
 	n.streams = append(n.streams, s)
 	return len(n.streams) - 1

@@ -20,11 +20,11 @@ type crossing struct {
 	rank    int              // that reads
 	direct  [][]graph.NodeID // by block: rows that readers take from the message
 	shared  [][]graph.NodeID // the same: rows that go to the rank's global cache, in the order of its block
-	readers []passenger
+	readers []messageReader
 }
 
-// passenger is a reader of messages.
-type passenger struct {
+// messageReader is a reader of messages.
+type messageReader struct {
 	part int
 	// rows are, by block, where the rows that it reads lie among the direct rows of block 0, then those of the block. nil: they are the first direct rows of
 	// the block, in their order.
@@ -91,7 +91,7 @@ func (p *Plan) crossing(t *traffic, rank, owner int, readers []target) crossing 
 		x.take(at, 0, t.readers[s.reader].vertices(0, s.at))
 	}
 	for _, s := range readers {
-		y := passenger{part: s.reader, rows: make([][]int32, 1+t.classes)}
+		y := messageReader{part: s.reader, rows: make([][]int32, 1+t.classes)}
 		for b := range x.direct {
 			y.rows[b] = x.take(at, b, t.readers[s.reader].vertices(b, s.at))
 		}
@@ -100,7 +100,7 @@ func (p *Plan) crossing(t *traffic, rank, owner int, readers []target) crossing 
 	return x
 }
 
-// take puts rows that a part reads into a block, but for those that are in it or in block 0, and returns passenger.rows of them.
+// take puts rows that a part reads into a block, but for those that are in it or in block 0, and returns messageReader.rows of them.
 func (x *crossing) take(at []map[graph.NodeID]int32, b int, ids []graph.NodeID) []int32 {
 	rows, first := make([]int32, len(ids)), int32(0)
 	if b > 0 {

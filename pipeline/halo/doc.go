@@ -40,7 +40,7 @@
 // from which a reader without peer access takes them. All are bounded and in order. See Exchange for what happens when.
 //
 // Rows that cannot be used as they come, since they are encoded, land in memory of their own; the compute queue makes halo rows
-// of them just before it reads them (inlet). So queues that bring rows only copy.
+// of them just before it reads them (fetchQueue). So queues that bring rows only copy.
 //
 // # Source
 //

@@ -35,7 +35,7 @@ func (r *receiver) eachOwner(f func(at int)) {
 }
 
 // fetch brings all rows that an epoch uses and makes: those that are due, those that pass through, and those of other ranks.
-func (r *receiver) fetch(in *inlet, epoch int, blocks []int) {
+func (r *receiver) fetch(in *fetchQueue, epoch int, blocks []int) {
 	r.eachOwner(func(o int) {
 		if r.far[o] != nil || !r.mine.reads(o, blocks) {
 			return
@@ -57,7 +57,7 @@ func (r *receiver) fetch(in *inlet, epoch int, blocks []int) {
 
 // refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
 // have memory of their own; otherwise their shipments are kept for prefetch.
-func (r *receiver) refresh(in *inlet, epoch int, blocks []int) {
+func (r *receiver) refresh(in *fetchQueue, epoch int, blocks []int) {
 	now := blocks
 	if !r.keeps {
 		now = blocks[1:]
@@ -83,7 +83,7 @@ func (r *receiver) refresh(in *inlet, epoch int, blocks []int) {
 
 // prefetch brings the rows without a local slot that an epoch uses: those that the one before has made, and others as the
 // global cache has them.
-func (r *receiver) prefetch(in *inlet, epoch int) {
+func (r *receiver) prefetch(in *fetchQueue, epoch int) {
 	for o, t := range r.pendingTransient {
 		if t != nil {
 			r.arrive(in, o, &t.shipment, t.blocks[:1])
@@ -108,7 +108,7 @@ func (r *receiver) drop(q gpu.Queue) {
 }
 
 // arrive copies rows of the owner at a place to where they belong. blocks are those of the shipment that are to be copied.
-func (r *receiver) arrive(in *inlet, at int, t *shipment, blocks []int) {
+func (r *receiver) arrive(in *fetchQueue, at int, t *shipment, blocks []int) {
 	waited, owner := false, int(r.mine.owners[at])
 	for k, b := range t.blocks {
 		s := r.mine.direct[b][at]
@@ -148,7 +148,7 @@ func (r *receiver) arrive(in *inlet, at int, t *shipment, blocks []int) {
 }
 
 // bring copies the rows of one block of a shipment, in pieces.
-func (r *receiver) bring(in *inlet, dst gpu.Matrix, t *shipment, k, owner int) {
+func (r *receiver) bring(in *fetchQueue, dst gpu.Matrix, t *shipment, k, owner int) {
 	row, piece := int(r.wireRow()), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		var staged []byte
@@ -162,7 +162,7 @@ func (r *receiver) bring(in *inlet, dst gpu.Matrix, t *shipment, k, owner int) {
 }
 
 // copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory. They replace those of dst.
-func (r *receiver) copyRows(in *inlet, dst, src gpu.Matrix, staged []byte, owner int) {
+func (r *receiver) copyRows(in *fetchQueue, dst, src gpu.Matrix, staged []byte, owner int) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
 	}
@@ -178,7 +178,7 @@ func (r *receiver) copyRows(in *inlet, dst, src gpu.Matrix, staged []byte, owner
 }
 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
-func (r *receiver) pass(in *inlet, epoch int) {
+func (r *receiver) pass(in *fetchQueue, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
@@ -197,7 +197,7 @@ func (r *receiver) pass(in *inlet, epoch int) {
 
 // look copies rows of the global cache. A piece is copied once the pieces that it is made of have been published. The epoch of the
 // block is checked before the first row is read and again after the last.
-func (r *receiver) look(in *inlet, e entry, class, owner int, into gpu.Matrix, p selection) {
+func (r *receiver) look(in *fetchQueue, e entry, class, owner int, into gpu.Matrix, p selection) {
 	q, block := in.queue, r.blocks[class][owner]
 	var reading hostmem.Reading
 	q.Call("find cached rows", func() (err error) {

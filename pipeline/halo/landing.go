@@ -2,12 +2,12 @@ package halo
 
 import "capgnn/gpu"
 
-// inlet is a queue that brings halo rows. Rows that cannot be used as they come, since they are encoded or are to be mixed with what their slots hold, land
-// in memory of the inlet and wait there until the compute queue makes halo rows of them, just before it reads these (settle).
+// fetchQueue is a queue that brings halo rows. Rows that cannot be used as they come, since they are encoded or are to be mixed with what their slots hold, land
+// in memory of the fetchQueue and wait there until the compute queue makes halo rows of them, just before it reads these (settle).
 //
 // Why not on the queue that brings them: a device computes one thing after the other. The queue would stand behind sums that take milliseconds, with a link
 // that has nothing to do. So landing memory holds all rows that an exchange brings at once, and no transfer waits for a computation.
-type inlet struct {
+type fetchQueue struct {
 	queue gpu.Queue
 	land  gpu.Buffer // nil: all rows can be used as they come
 	next  int        // row of land at which the next ones arrive
@@ -25,14 +25,14 @@ type landed struct {
 const settleBytes = 4 * pieceBytes
 
 // close marks the rows that have landed last as arrived behind what the queue has been given.
-func (in *inlet) close() {
+func (in *fetchQueue) close() {
 	if n := len(in.rows); n > 0 && in.rows[n-1].there == nil {
 		in.rows[n-1].there = in.queue.Record()
 	}
 }
 
 // open returns where rows are to be copied to that will be dst.
-func (r *side) open(in *inlet, dst gpu.Matrix) gpu.Matrix {
+func (r *side) open(in *fetchQueue, dst gpu.Matrix) gpu.Matrix {
 	if r.coding.as == FP32 {
 		return dst
 	}
@@ -51,8 +51,8 @@ func (r *side) open(in *inlet, dst gpu.Matrix) gpu.Matrix {
 	return src
 }
 
-// settle enqueues on q what makes halo rows of those that have landed; the inlet is closed. From then on landing memory is free for operations behind q.
-func (r *side) settle(q gpu.Queue, in *inlet) {
+// settle enqueues on q what makes halo rows of those that have landed; the fetchQueue is closed. From then on landing memory is free for operations behind q.
+func (r *side) settle(q gpu.Queue, in *fetchQueue) {
 	for _, l := range in.rows {
 		q.Wait(l.there)
 		r.decode(q, l.dst, l.src)
@@ -61,7 +61,7 @@ func (r *side) settle(q gpu.Queue, in *inlet) {
 }
 
 // discard forgets rows that have landed and that nobody will read.
-func (in *inlet) discard() {
+func (in *fetchQueue) discard() {
 	clear(in.rows)
 	in.rows, in.next = in.rows[:0], 0
 }
@@ -108,7 +108,7 @@ func (r *reader) without() int {
 	return n
 }
 
-// landings gives the inlets of training their memory: one piece for rows that are used at once, which lands the rows of one exchange after the other; two for
+// landings gives the fetchQueues of training their memory: one piece for rows that are used at once, which lands the rows of one exchange after the other; two for
 // those that come ahead by turns; and one for each exchange that refreshes rows for later epochs. Rows that cross between ranks have such memory of their own.
 func (a *attachment) landings(train *Exchange, across bool) {
 	var once gpu.Bytes

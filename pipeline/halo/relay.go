@@ -56,7 +56,7 @@ func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 		r.fetch(&r.now, epoch, blocks)
 		r.arrived = append(r.arrived, r.now.queue.Record())
 	}
-	for _, in := range []*inlet{&r.now, &r.renewal, &r.ahead} {
+	for _, in := range []*fetchQueue{&r.now, &r.renewal, &r.ahead} {
 		r.settle(q, in)
 	}
 	for _, e := range r.arrived {
@@ -110,7 +110,7 @@ type receiver struct {
 	far              []*far   // by owner: how its rows come from another rank; nil: it has none for the part
 	coming           *awaited // what other ranks have sent for the next epoch; nil: nothing
 	// How rows come that are used at once, those of slots that are refreshed for later epochs, and others ahead of their use.
-	now, renewal, ahead inlet
+	now, renewal, ahead fetchQueue
 	arrived             []gpu.Event
 	inner               []int32 // Placement.Inner
 }

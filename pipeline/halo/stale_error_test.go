@@ -229,7 +229,7 @@ func TestBrokenCacheIsNamed(t *testing.T) {
 					b.Begin(newest + 101)
 				}
 				for _, r := range x.plan.side(e.Part).relays {
-					for _, in := range []*inlet{&r.now, &r.renewal, &r.ahead} {
+					for _, in := range []*fetchQueue{&r.now, &r.renewal, &r.ahead} {
 						in.queue = &meddler{Queue: in.queue, loaded: loaded}
 					}
 				}

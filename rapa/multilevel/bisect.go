@@ -18,8 +18,8 @@ const (
 	growths = 8
 )
 
-// aim is what a first partition of a graph shall reach.
-type aim struct {
+// goal is what a first partition of a graph shall reach.
+type goal struct {
 	targets []float64
 	lim     *limits
 }
@@ -37,7 +37,7 @@ type aim struct {
 //
 // Source: Karypis and Kumar, "Multilevel k-way partitioning scheme for irregular graphs", 1998 (greedy growing); Schlag et al.,
 // "k-way hypergraph partitioning via n-level recursive bisection", 2016 (adaptive imbalance).
-func (c *crew) initial(g *level, a aim, skewed bool, salt uint64) []int32 {
+func (c *crew) initial(g *level, a goal, skewed bool, salt uint64) []int32 {
 	part := make([]int32, g.n)
 	all := make([]int32, g.n)
 	for v := range all {
@@ -61,7 +61,7 @@ type bisectScratch struct {
 }
 
 // split gives parts lo to hi-1 to the vertices of g, which are ids in part.
-func (b *bisector) split(g *level, ids []int32, a aim, lo, hi int, salt uint64, part []int32) {
+func (b *bisector) split(g *level, ids []int32, a goal, lo, hi int, salt uint64, part []int32) {
 	if hi-lo == 1 || b.err() != nil || g.n == 0 {
 		for _, v := range ids {
 			part[v] = int32(lo)
@@ -85,10 +85,10 @@ func (b *bisector) split(g *level, ids []int32, a aim, lo, hi int, salt uint64, 
 	}
 }
 
-// halves returns the aim of cutting g in two: parts lo to mid-1, and mid to hi-1.
-func (a aim) halves(g *level, lo, mid, hi int) aim {
+// halves returns the goal of cutting g in two: parts lo to mid-1, and mid to hi-1.
+func (a goal) halves(g *level, lo, mid, hi int) goal {
 	m := a.lim.kinds
-	out := aim{targets: make([]float64, 2), lim: &limits{parts: 2, kinds: m, bound: make([]int64, 2*m), hard: a.lim.hard}}
+	out := goal{targets: make([]float64, 2), lim: &limits{parts: 2, kinds: m, bound: make([]int64, 2*m), hard: a.lim.hard}}
 	for p := lo; p < hi; p++ {
 		s := 0
 		if p >= mid {
@@ -117,7 +117,7 @@ func (a aim) halves(g *level, lo, mid, hi int) aim {
 }
 
 // bisect returns the side, 0 or 1, of every vertex: the best of several tries, the first of equals.
-func (b *bisector) bisect(g *level, a aim, salt uint64) []int32 {
+func (b *bisector) bisect(g *level, a goal, salt uint64) []int32 {
 	tries := make([]attempt, bisections)
 	b.each(len(tries), 1, func(worker, i, _ int) {
 		w := &b.scratch[worker]
@@ -156,7 +156,7 @@ func (t attempt) compare(other attempt) int {
 }
 
 // bisectOnce is one try of bisect, by way of a graph of about `to` vertices.
-func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64) attempt {
+func (c *crew) bisectOnce(g *level, a goal, to int, w *bisectScratch, salt uint64) attempt {
 	r := random{salt}
 	levels := c.coarsen(g, nil, to, 2, r.next(), w.tallies)
 	last := levels[len(levels)-1]

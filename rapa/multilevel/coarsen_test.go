@@ -155,7 +155,7 @@ func TestComponents(t *testing.T) {
 func TestHalves(t *testing.T) {
 	g := newLevel(must(t)(synth.Random(100, 300, false, 2)), []Constraint{{}})
 	bound := vertexBounds([]float64{0.4, 0.3, 0.2, 0.1}, 100) // 42, 31, 21, 11: 105
-	a := aim{targets: []float64{0.4, 0.3, 0.2, 0.1}, lim: newLimits(4, []Constraint{{Bound: bound, Hard: true}})}
+	a := goal{targets: []float64{0.4, 0.3, 0.2, 0.1}, lim: newLimits(4, []Constraint{{Bound: bound, Hard: true}})}
 	whole := a.halves(g, 0, 2, 4)
 	if share := whole.targets[0]; share < 0.699 || share > 0.701 {
 		t.Errorf("the first half aims at %g", share)

@@ -72,7 +72,7 @@ func (l *lane) uncoarsen(levels []*level, part []int32, alone, draft bool, salt 
 		if coarser != nil {
 			part = project(g.coarse, coarser.part)
 		}
-		s = l.newState(g, d.aim.lim, part)
+		s = l.newState(g, d.goal.lim, part)
 		l.tabulate(s, l.border, &l.climber.table)
 		g.coarse = nil
 		if coarser != nil {

@@ -15,7 +15,7 @@ func Partition(ctx context.Context, u *graph.CSR, opt Options) ([]int32, error) 
 	if err != nil {
 		return nil, fmt.Errorf("multilevel: %w", err)
 	}
-	d := &driver{crew: &crew{ctx, o.Threads}, o: o, edges: u.Edges(), aim: aim{targets: o.Targets, lim: newLimits(o.Parts, o.Constraints)}}
+	d := &driver{crew: &crew{ctx, o.Threads}, o: o, edges: u.Edges(), goal: goal{targets: o.Targets, lim: newLimits(o.Parts, o.Constraints)}}
 	d.progress = progress{tell: o.Progress, runs: d.runs()}
 	g := newLevel(u, o.Constraints)
 	part := d.singles(g)
@@ -26,7 +26,7 @@ func Partition(ctx context.Context, u *graph.CSR, opt Options) ([]int32, error) 
 	if err := d.err(); err != nil {
 		return nil, err
 	}
-	if err := d.newState(g, d.aim.lim, part).violation(); err != nil {
+	if err := d.newState(g, d.goal.lim, part).violation(); err != nil {
 		return nil, fmt.Errorf("multilevel: %w", err)
 	}
 	d.progress.done()
@@ -47,7 +47,7 @@ func (e *BoundError) Error() string {
 type driver struct {
 	*crew
 	o        Options
-	aim      aim
+	goal     goal
 	edges    int64 // stored edges of the input
 	lanes    []*lane
 	progress progress
@@ -73,11 +73,11 @@ func (d *driver) singles(g *level) []int32 {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
 		return order
 	}
-	part, parts := make([]int32, g.n), heaviest(d.aim.targets)
+	part, parts := make([]int32, g.n), heaviest(d.goal.targets)
 	for i, v := range heaviest(share) {
 		part[v] = int32(parts[i])
 	}
-	if d.newState(g, d.aim.lim, part).violation() != nil {
+	if d.newState(g, d.goal.lim, part).violation() != nil {
 		return nil
 	}
 	return part
@@ -243,7 +243,7 @@ func (l *lane) attempt(g *level, skewed, alone bool, salt uint64) attempt {
 		return attempt{}
 	}
 	d.progress.at(0.3, l.first)
-	part := l.initial(levels[len(levels)-1], d.aim, skewed, mix(salt))
+	part := l.initial(levels[len(levels)-1], d.goal, skewed, mix(salt))
 	return l.uncoarsen(levels, part, alone, d.kept() < d.o.Effort, salt)
 }
 

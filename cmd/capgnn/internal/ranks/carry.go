@@ -17,8 +17,8 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 )
 
-// carrier is what carries rows in place of connections of our own: package mpi.
-type carrier interface {
+// rowTransport is what carries rows in place of connections of our own: package mpi.
+type rowTransport interface {
 	Rank() int
 	Ranks() int
 	Library() string
@@ -30,7 +30,7 @@ type carrier interface {
 var errNoMPI = errors.New("no MPI started this process: start ranks with mpirun, or with srun --mpi=pmix")
 
 // carry begins MPI, which has to have the ranks of this run. Where nobody has said where rank 0 is, its ranks tell each other.
-func carry(ctx context.Context, k *term.Console, s *Settings) (carrier, error) {
+func carry(ctx context.Context, k *term.Console, s *Settings) (rowTransport, error) {
 	c, err := openMPI(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -59,7 +59,7 @@ type standing struct {
 }
 
 // meet returns the address of rank 0, which it finds by what all ranks say.
-func meet(c carrier, port string, until time.Time) (string, error) {
+func meet(c rowTransport, port string, until time.Time) (string, error) {
 	own := standing{thisHost() + " " + boot(), addresses()}
 	if c.Rank() != 0 {
 		conn := c.Conn(0)

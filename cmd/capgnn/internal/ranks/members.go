@@ -21,12 +21,12 @@ import (
 // every step before and behind the epochs. All ranks call its methods in the same order.
 type Members struct {
 	*tcp.Group
-	facts       cluster.Facts
-	waits       *atomic.Pointer[func() string]
-	hosts       []string      // what tells machines apart, by rank
-	local, here int           // this rank among those of this machine, of how many
-	carrier     carrier       // what carries rows, nil: connections
-	patience    time.Duration // how long it may take to end
+	facts        cluster.Facts
+	waits        *atomic.Pointer[func() string]
+	hosts        []string      // what tells machines apart, by rank
+	local, here  int           // this rank among those of this machine, of how many
+	rowTransport rowTransport  // what carries rows, nil: connections
+	patience     time.Duration // how long it may take to end
 }
 
 // Messages of a run beside those of package pipeline.
@@ -52,10 +52,10 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	}
 	o := tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Plain: s.Plain, Host: f.Host, Facts: text, JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout}
 	if s.MPI {
-		if m.carrier, err = carry(ctx, k, &s); err != nil {
+		if m.rowTransport, err = carry(ctx, k, &s); err != nil {
 			return nil, err
 		}
-		o.Carry = m.carrier.Conn
+		o.Carry = m.rowTransport.Conn
 	}
 	if err := s.trust(ctx); err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 // those that are lost.
 func (m *Members) Close() error {
 	err := m.Group.Close()
-	if m.carrier == nil {
+	if m.rowTransport == nil {
 		return err
 	}
-	return errors.Join(err, m.carrier.Close(err == nil, m.patience))
+	return errors.Join(err, m.rowTransport.Close(err == nil, m.patience))
 }
 
 // boot tells apart machines of one name, where the system can.

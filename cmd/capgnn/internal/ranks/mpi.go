@@ -15,7 +15,7 @@ const libraryVariable = "CAPGNN_LIBMPI"
 func mpiBuilt() error { return nil }
 
 // openMPI begins the MPI that started this process.
-func openMPI(ctx context.Context) (carrier, error) {
+func openMPI(ctx context.Context) (rowTransport, error) {
 	family, known := mpi.Launcher(os.Getenv)
 	library := os.Getenv(libraryVariable)
 	if !known && library == "" {

@@ -12,4 +12,4 @@ func mpiBuilt() error {
 	return term.Usagef("--transport mpi: this program was built without MPI: build it on Linux with `go build -tags mpi ./cmd/capgnn`, or drop it")
 }
 
-func openMPI(context.Context) (carrier, error) { return nil, mpiBuilt() }
+func openMPI(context.Context) (rowTransport, error) { return nil, mpiBuilt() }

@@ -14,9 +14,9 @@ import (
 // mostKept is how much memory of the host blocks may take that were drawn for the sake of what they read, of all parts. What exceeds it is drawn a second time.
 const mostKept = 1 << 30
 
-// scout draws turns of one part before they are due, for a policy that asks which rows of other parts they read. It draws as far ahead as it was ever asked to look, in a
+// lookahead draws turns of one part before they are due, for a policy that asks which rows of other parts they read. It draws as far ahead as it was ever asked to look, in a
 // goroutine of its own, and keeps what it drew for whoever fills the steps.
-type scout struct {
+type lookahead struct {
 	g     *stage
 	turns int       // of a step
 	most  gpu.Bytes // of kept stacks
@@ -43,19 +43,19 @@ type scout struct {
 	lists [][]graph.NodeID // to be used again
 }
 
-func newScout(g *stage, s *sample.Sampler, turns int, most gpu.Bytes) *scout {
-	return &scout{g: g, sampler: s, stack: new(sample.Stack), turns: turns, most: most, quit: make(chan struct{}), seen: map[int][]graph.NodeID{}, kept: map[int]*sample.Stack{}, stir: make(chan struct{})}
+func newLookahead(g *stage, s *sample.Sampler, turns int, most gpu.Bytes) *lookahead {
+	return &lookahead{g: g, sampler: s, stack: new(sample.Stack), turns: turns, most: most, quit: make(chan struct{}), seen: map[int][]graph.NodeID{}, kept: map[int]*sample.Stack{}, stir: make(chan struct{})}
 }
 
 // units returns which units belong to a turn, counted through the run.
-func (s *scout) units(turn int) (lo, hi int) {
+func (s *lookahead) units(turn int) (lo, hi int) {
 	n := s.g.roots.units / s.turns
 	return turn * n, turn*n + n
 }
 
 // list draws a turn and appends the rows of other parts that it reads to into, which is empty. Each stack is offered to keep, which returns the one to draw the next unit into;
 // nil: nobody keeps any.
-func (s *scout) list(turn int, into []graph.NodeID, keep func(unit int, x *sample.Stack) *sample.Stack) []graph.NodeID {
+func (s *lookahead) list(turn int, into []graph.NodeID, keep func(unit int, x *sample.Stack) *sample.Stack) []graph.NodeID {
 	lo, hi := s.units(turn)
 	for unit := lo; unit < hi; unit++ {
 		step := unit / s.g.roots.units
@@ -79,10 +79,10 @@ func (s *scout) list(turn int, into []graph.NodeID, keep func(unit int, x *sampl
 }
 
 // start begins to draw, as soon as anybody asks for a turn before end.
-func (s *scout) start(now, end int) {
+func (s *lookahead) start(now, end int) {
 	s.now, s.next, s.end = now, now+1, end
 	s.done.Add(1)
-	// Owned by the scout: close ends it and waits for it.
+	// Owned by the lookahead: close ends it and waits for it.
 	go func() {
 		defer s.done.Done()
 		for s.one() {
@@ -91,7 +91,7 @@ func (s *scout) start(now, end int) {
 }
 
 // extend moves the end.
-func (s *scout) extend(end int) {
+func (s *lookahead) extend(end int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end = end
@@ -99,13 +99,13 @@ func (s *scout) extend(end int) {
 }
 
 // changed tells those who wait that something has changed. s.mu is locked.
-func (s *scout) changed() {
+func (s *lookahead) changed() {
 	close(s.stir)
 	s.stir = make(chan struct{})
 }
 
 // turn waits for the next turn that is wanted, and for a list to write; false: no more is.
-func (s *scout) turn() (turn int, list []graph.NodeID, ok bool) {
+func (s *lookahead) turn() (turn int, list []graph.NodeID, ok bool) {
 	s.mu.Lock()
 	for s.next >= s.end || s.next > s.now+s.far {
 		stir := s.stir
@@ -126,7 +126,7 @@ func (s *scout) turn() (turn int, list []graph.NodeID, ok bool) {
 }
 
 // one draws the next turn that is wanted, and reports whether it is to go on.
-func (s *scout) one() bool {
+func (s *lookahead) one() bool {
 	turn, list, ok := s.turn()
 	if !ok {
 		return false
@@ -147,7 +147,7 @@ func (s *scout) one() bool {
 }
 
 // keep keeps the stack of a unit, if it is still wanted and there is room, and returns another one.
-func (s *scout) keep(unit int, x *sample.Stack) *sample.Stack {
+func (s *lookahead) keep(unit int, x *sample.Stack) *sample.Stack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := keptBytes(x)
@@ -184,7 +184,7 @@ func keptBytes(x *sample.Stack) (n gpu.Bytes) {
 }
 
 // decides says which turn is decided from now on. What was kept of it is not wanted any more.
-func (s *scout) decides(turn int) {
+func (s *lookahead) decides(turn int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = turn
@@ -197,14 +197,14 @@ func (s *scout) decides(turn int) {
 }
 
 // drop gives up a stack that is kept. s.mu is locked.
-func (s *scout) drop(unit int, x *sample.Stack) {
+func (s *lookahead) drop(unit int, x *sample.Stack) {
 	delete(s.kept, unit)
 	s.held -= keptBytes(x)
 	s.spare = append(s.spare, x)
 }
 
 // ahead is a rowcache.Ahead. It ends the caller's meet.Guard where the step does not come.
-func (s *scout) ahead(h *meet.Hub, turn int) ([]graph.NodeID, bool) {
+func (s *lookahead) ahead(h *meet.Hub, turn int) ([]graph.NodeID, bool) {
 	for {
 		list, stir, more := s.look(turn)
 		if stir == nil {
@@ -215,7 +215,7 @@ func (s *scout) ahead(h *meet.Hub, turn int) ([]graph.NodeID, bool) {
 }
 
 // look returns what a turn reads of other parts, and whether there is such a turn; or what to wait for, not nil, before it is asked for again.
-func (s *scout) look(turn int) (list []graph.NodeID, wait <-chan struct{}, more bool) {
+func (s *lookahead) look(turn int) (list []graph.NodeID, wait <-chan struct{}, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if turn >= s.end {
@@ -241,7 +241,7 @@ func (s *scout) look(turn int) (list []graph.NodeID, wait <-chan struct{}, more 
 }
 
 // take gives a unit's stack for into, if it was drawn and kept.
-func (s *scout) take(unit int, into *sample.Stack) bool {
+func (s *lookahead) take(unit int, into *sample.Stack) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.kept[unit]
@@ -254,7 +254,7 @@ func (s *scout) take(unit int, into *sample.Stack) bool {
 }
 
 // close ends the goroutine and waits for it.
-func (s *scout) close() {
+func (s *lookahead) close() {
 	close(s.quit)
 	s.done.Wait()
 }

@@ -10,54 +10,54 @@ import (
 	"capgnn/internal/together"
 )
 
-// wish is what a rank wants behind a step, and what all do: the largest of their wishes.
-type wish byte
+// vote is what a rank wants behind a step, and what all do: the largest of their votes.
+type vote byte
 
 const (
-	goOn  wish = iota
+	goOn  vote = iota
 	pause      // the stretch ends: losses are looked at
 	halt       // the run is to stop
 )
 
-// accord has all ranks do the same behind each step: another one, or the end of the stretch. Each tells rank 0 its wish when it begins the step, and rank 0 tells all what follows, while they
+// consensus has all ranks do the same behind each step: another one, or the end of the stretch. Each tells rank 0 its vote when it begins the step, and rank 0 tells all what follows, while they
 // compute. No rank is more than a step ahead of another, as weights follow from the gradients of all.
-type accord struct {
+type consensus struct {
 	net   together.Ranks
 	hub   *meet.Hub
 	own   int           // the first part of this rank
 	other int           // a part of rank 0; there, one of rank 1
 	said  atomic.Uint32 // the step that was begun last
-	comes chan wish     // what follows; 1 slot
+	comes chan vote     // what follows; 1 slot
 
 	mu    sync.Mutex // of rank 0
-	heard map[uint32]*wishes
+	heard map[uint32]*votes
 }
 
-// wishes are those that rank 0 has heard for a step.
-type wishes struct {
+// votes are those that rank 0 has heard for a step.
+type votes struct {
 	ranks int
-	most  wish
+	most  vote
 }
 
-// areas are those of wishes, and of what follows.
-func (a *accord) areas() (all [][4]int) {
+// areas are those of votes, and of what follows.
+func (a *consensus) areas() (all [][4]int) {
 	for rank := 1; rank < a.net.Ranks(); rank++ {
-		all = append(all, [4]int{rank, 0, int(accordArea), 1}, [4]int{0, rank, int(accordArea), 1})
+		all = append(all, [4]int{rank, 0, int(consensusArea), 1}, [4]int{0, rank, int(consensusArea), 1})
 	}
 	return all
 }
 
 // open begins to listen.
-func (a *accord) open() {
-	a.comes, a.heard = make(chan wish, 1), map[uint32]*wishes{}
-	listen := func(rank int, hear func(step uint32, w wish)) {
+func (a *consensus) open() {
+	a.comes, a.heard = make(chan vote, 1), map[uint32]*votes{}
+	listen := func(rank int, hear func(step uint32, w vote)) {
 		area := make([]byte, 1)
-		a.net.Expect(rank, accordArea, area, func(step uint32, hi int) {
+		a.net.Expect(rank, consensusArea, area, func(step uint32, hi int) {
 			if hi < len(area) {
 				return
 			}
-			w := min(wish(area[0]), halt)
-			a.net.Taken(rank, accordArea, step)
+			w := min(vote(area[0]), halt)
+			a.net.Taken(rank, consensusArea, step)
 			hear(step, w)
 		})
 	}
@@ -71,7 +71,7 @@ func (a *accord) open() {
 }
 
 // say is called when this rank begins a step.
-func (a *accord) say(step uint32, w wish) {
+func (a *consensus) say(step uint32, w vote) {
 	a.said.Store(step)
 	if a.net.Rank() == 0 {
 		a.hear(step, w)
@@ -80,21 +80,21 @@ func (a *accord) say(step uint32, w wish) {
 	a.send(0, step, w)
 }
 
-func (a *accord) send(to int, step uint32, w wish) {
-	a.net.Send(to, accordArea, step, 0, []byte{byte(w)}, func(err error) {
+func (a *consensus) send(to int, step uint32, w vote) {
+	a.net.Send(to, consensusArea, step, 0, []byte{byte(w)}, func(err error) {
 		if err != nil {
 			a.hub.Fail(fmt.Errorf("tell rank %d whether steps go on: %w", to, err))
 		}
 	})
 }
 
-// hear is rank 0's: behind the wishes of all it says what follows.
-func (a *accord) hear(step uint32, w wish) {
+// hear is rank 0's: behind the votes of all it says what follows.
+func (a *consensus) hear(step uint32, w vote) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x := a.heard[step]
 	if x == nil {
-		x = &wishes{}
+		x = &votes{}
 		a.heard[step] = x
 	}
 	x.ranks, x.most = x.ranks+1, max(x.most, w)
@@ -113,7 +113,7 @@ func (a *accord) hear(step uint32, w wish) {
 }
 
 // follow passes on what follows.
-func (a *accord) follow(_ uint32, w wish) {
+func (a *consensus) follow(_ uint32, w vote) {
 	select {
 	case a.comes <- w:
 	default:
@@ -122,6 +122,6 @@ func (a *accord) follow(_ uint32, w wish) {
 }
 
 // next waits for what follows the step that was begun last. It ends the part's meet.Guard where nobody says.
-func (a *accord) next() wish {
+func (a *consensus) next() vote {
 	return meet.Receive(a.hub, a.comes, a.own, a.other, "the go-ahead")
 }

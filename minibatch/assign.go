@@ -8,9 +8,9 @@ import (
 	"capgnn/graph"
 )
 
-// dealer says which part computes which roots of a step, and with Hop in which of its time steps, where that depends on their homes. It is a function of the step's
+// assigner says which part computes which roots of a step, and with Hop in which of its time steps, where that depends on their homes. It is a function of the step's
 // roots, in their order, and of the graph alone.
-type dealer struct {
+type assigner struct {
 	g      *graph.CSR
 	fanout int       // of roots
 	home   []int32   // of every vertex
@@ -32,9 +32,9 @@ type move struct {
 	lost float64 // how many of the neighbours that it samples would no longer be where it is computed, on average
 }
 
-// newDealer returns the dealer for parts with some shares of a step's roots; nil: equal ones. Each root samples so many neighbours in g.
-func newDealer(g *graph.CSR, fanout int, home []int32, parts int, shares []float64) *dealer {
-	d := &dealer{g: g, fanout: fanout, home: home, target: make([]float64, parts), count: make([]int, parts), near: make([]int, parts)}
+// newAssigner returns the assigner for parts with some shares of a step's roots; nil: equal ones. Each root samples so many neighbours in g.
+func newAssigner(g *graph.CSR, fanout int, home []int32, parts int, shares []float64) *assigner {
+	d := &assigner{g: g, fanout: fanout, home: home, target: make([]float64, parts), count: make([]int, parts), near: make([]int, parts)}
 	sum := 0.0
 	for _, s := range shares {
 		sum += s
@@ -52,7 +52,7 @@ func newDealer(g *graph.CSR, fanout int, home []int32, parts int, shares []float
 const beyond = 0.05
 
 // limit returns how many of a step's n roots a part has at most: its target and what may be beyond it, or the next whole number.
-func (d *dealer) limit(n, part int) int {
+func (d *assigner) limit(n, part int) int {
 	const rounding = 1e-9
 	target := float64(n) * d.target[part]
 	return max(int(target*(1+beyond)+rounding), int(math.Ceil(target-rounding)))
@@ -60,7 +60,7 @@ func (d *dealer) limit(n, part int) int {
 
 // atHome gives roots to their homes, and what a home has beyond its limit to parts with room: the roots that lose the fewest of the neighbours that they sample by it, each
 // where it has most of them. The roots of each part then lie together, in part order, and in their order; ends says where each part's end.
-func (d *dealer) atHome(roots []graph.NodeID, ends []int) {
+func (d *assigner) atHome(roots []graph.NodeID, ends []int) {
 	clear(d.count)
 	d.to = d.to[:0]
 	for _, v := range roots {
@@ -76,7 +76,7 @@ func (d *dealer) atHome(roots []graph.NodeID, ends []int) {
 }
 
 // relieve moves so many roots from a part to others. Of two that lose as much the first in order moves.
-func (d *dealer) relieve(roots []graph.NodeID, part int32, beyond int) {
+func (d *assigner) relieve(roots []graph.NodeID, part int32, beyond int) {
 	d.moves = d.moves[:0]
 	for i, v := range roots {
 		if d.home[v] == part {
@@ -96,7 +96,7 @@ func (d *dealer) relieve(roots []graph.NodeID, part int32, beyond int) {
 
 // next returns the part with room, of a step of n roots, that has most of the neighbours of v; of several the one that has least of its target, the first of those.
 // There is one while any part is beyond its limit, as limits add up to n at least. It leaves how many neighbours each part has in near.
-func (d *dealer) next(n int, v graph.NodeID) int32 {
+func (d *assigner) next(n int, v graph.NodeID) int32 {
 	clear(d.near)
 	for _, u := range d.g.Row(int(v)) {
 		d.near[d.home[u]]++
@@ -114,7 +114,7 @@ func (d *dealer) next(n int, v graph.NodeID) int32 {
 }
 
 // group puts the roots of each group together, and writes where each group ends.
-func (d *dealer) group(roots []graph.NodeID, ends []int) {
+func (d *assigner) group(roots []graph.NodeID, ends []int) {
 	clear(ends)
 	for _, k := range d.to {
 		ends[k]++
@@ -133,9 +133,9 @@ func (d *dealer) group(roots []graph.NodeID, ends []int) {
 
 // byModel has each model come by the homes of its roots (HopGNN, section 5.1). Model d is the part d's share of the batch; models[i] is that of root i. At time step τ part
 // s computes those roots of model s−τ (modulo the parts) whose home it is. Then as many time steps as merged are dropped, one after another: the one with the fewest
-// roots, the first of those. Each model's roots of it are dealt out to the others, in turn (section 5.3). What is left of a part's time steps are its first units. The roots of
+// roots, the first of those. Each model's roots of it are assigned to the others, in turn (section 5.3). What is left of a part's time steps are its first units. The roots of
 // each lie together, by part, by unit and in their order; ends says where each ends, and steps which time steps they are: dropped, if that has no unit.
-func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends []int, steps []int32) {
+func (d *assigner) byModel(roots []graph.NodeID, models []int32, merged int, ends []int, steps []int32) {
 	parts := int32(len(d.target))
 	clear(d.count)
 	d.others = d.others[:0]
@@ -165,7 +165,7 @@ func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends 
 const dropped = -1
 
 // merge drops a time step.
-func (d *dealer) merge(models []int32) {
+func (d *assigner) merge(models []int32) {
 	least := d.others[0]
 	for _, step := range d.others {
 		if d.count[step] < d.count[least] {

@@ -8,14 +8,14 @@ import (
 	"capgnn/reduce"
 )
 
-// carrier is a part's side of Hop, where each model comes by several parts in a step and brings the sum of its gradients along, never its weights: all models of a step
+// migrator is a part's side of Hop, where each model comes by several parts in a step and brings the sum of its gradients along, never its weights: all models of a step
 // have the same.
 //
 // Method: a part computes the gradient of a unit as always. It adds what the model brought, and copies the sum to memory of its own, from where the part at which the
 // model is next fetches it while it computes its unit: from the device, or where it does not reach that, through host memory, or as a message from another rank. So a sum is that of the model's units in
 // the order of time steps, ((g₀ + g₁) + g₂) + …, wherever they are computed. Behind its last unit each part has the whole sum of one model as its gradient, and
 // package reduce adds these in part order.
-type carrier struct {
+type migrator struct {
 	hub   *meet.Hub
 	w     *worker
 	all   []*worker // by part; nil: it is another rank's
@@ -38,13 +38,13 @@ type carrier struct {
 	area func(from, to int) uint32
 }
 
-// newCarrier returns the carrier of a part; nil: models stay where they are.
-func (t placer) newCarrier(w *worker) *carrier {
+// newMigrator returns the migrator of a part; nil: models stay where they are.
+func (t placer) newMigrator(w *worker) *migrator {
 	if t.roots.units == 1 {
 		return nil
 	}
 	n := len(t.weights.Flat)
-	c := &carrier{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
+	c := &migrator{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
 	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
 	c.taken <- nil
 	for range t.roots.units {
@@ -91,7 +91,7 @@ func (t *Trainer) carryArea(from, to int) uint32 {
 }
 
 // open begins to expect sums of other ranks.
-func (c *carrier) open(t *Trainer) {
+func (c *migrator) open(t *Trainer) {
 	for part, other := range c.all {
 		if other != nil {
 			continue
@@ -108,33 +108,33 @@ func (c *carrier) open(t *Trainer) {
 }
 
 // begin has the next units be these of a step.
-func (c *carrier) begin(units []draft) {
+func (c *migrator) begin(units []sampledUnit) {
 	c.steps, c.at = c.steps[:0], 0
 	for u := range units {
 		c.steps = append(c.steps, units[u].time)
 	}
 }
 
-// carriage names a model's way in errors.
-type carriage struct{ model int }
+// modelName names a model's way in errors.
+type modelName struct{ model int }
 
-func (c carriage) String() string { return fmt.Sprintf("model %d", c.model) }
+func (c modelName) String() string { return fmt.Sprintf("model %d", c.model) }
 
 // model returns which model is at the part in the time step under way.
-func (c *carrier) model() carriage { return carriage{c.part(-c.steps[c.at])} }
+func (c *migrator) model() modelName { return modelName{c.part(-c.steps[c.at])} }
 
 // part returns the part some places behind.
-func (c *carrier) part(places int) int {
+func (c *migrator) part(places int) int {
 	n := len(c.all)
 	return ((c.w.index+places)%n + n) % n
 }
 
 // before and behind return the parts at which the model was in the time step before, and which has the part's own one in the next.
-func (c *carrier) before() int { return c.part(c.steps[c.at-1] - c.steps[c.at]) }
-func (c *carrier) behind() int { return c.part(c.steps[c.at+1] - c.steps[c.at]) }
+func (c *migrator) before() int { return c.part(c.steps[c.at-1] - c.steps[c.at]) }
+func (c *migrator) behind() int { return c.part(c.steps[c.at+1] - c.steps[c.at]) }
 
 // bring enqueues the way of the model's sum to the part.
-func (c *carrier) bring() {
+func (c *migrator) bring() {
 	if c.at == 0 {
 		return
 	}
@@ -152,15 +152,15 @@ func (c *carrier) bring() {
 	}
 	w.waits.For(c.queue, c.came, from.index, c.model(), "gradients")
 	if w.reach[from.index] {
-		c.queue.(gpu.PeerCopier).CopyFrom(flat(c.in), flat(from.carrier.out))
+		c.queue.(gpu.PeerCopier).CopyFrom(flat(c.in), flat(from.migrator.out))
 	} else {
-		c.queue.Upload(c.in.Buf, 0, from.carrier.stage)
+		c.queue.Upload(c.in.Buf, 0, from.migrator.stage)
 	}
-	from.carrier.taken <- c.queue.Record()
+	from.migrator.taken <- c.queue.Record()
 }
 
 // bringFar is bring from a part of another rank.
-func (c *carrier) bringFar(from int, x *way) {
+func (c *migrator) bringFar(from int, x *way) {
 	message := meet.Receive(c.hub, x.came, c.w.index, from, "gradients of "+c.model().String())
 	if c.added != nil {
 		c.queue.Wait(c.added)
@@ -176,14 +176,14 @@ func (c *carrier) bringFar(from int, x *way) {
 }
 
 // give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
-func (c *carrier) give() {
+func (c *migrator) give() {
 	w := c.w
 	q, own := w.compute, flat(w.grads.Flat)
 	if c.at > 0 {
 		if from := c.all[c.before()]; from != nil && from.dev == w.dev {
 			w.waits.For(q, c.came, from.index, c.model(), "gradients")
-			q.Axpby(own, 1, flat(from.carrier.out), 1)
-			from.carrier.taken <- q.Record()
+			q.Axpby(own, 1, flat(from.migrator.out), 1)
+			from.migrator.taken <- q.Record()
 		} else {
 			q.Wait(c.queue.Record())
 			q.Axpby(own, 1, flat(c.in), 1)
@@ -201,7 +201,7 @@ func (c *carrier) give() {
 }
 
 // leave enqueues the copy of the part's gradient to memory of its own, once what was there before has gone. to is the part that it is for.
-func (c *carrier) leave(to int) gpu.Event {
+func (c *migrator) leave(to int) gpu.Event {
 	w := c.w
 	if free := meet.ReceiveRoom(c.hub, c.taken, w.index, c.last, "to take gradients"); free != nil {
 		w.waits.ForRoom(w.compute, free, c.last, c.model(), "gradients")
@@ -212,7 +212,7 @@ func (c *carrier) leave(to int) gpu.Event {
 }
 
 // sendFar enqueues the way of the part's gradient to a part of another rank.
-func (c *carrier) sendFar(to int, x *way) {
+func (c *migrator) sendFar(to int, x *way) {
 	c.queue.Wait(c.leave(to))
 	c.queue.Download(c.stage, c.out.Buf, 0)
 	message := x.next
@@ -233,7 +233,7 @@ func (c *carrier) sendFar(to int, x *way) {
 }
 
 // send enqueues the way of the part's gradient to memory from where another part fetches it.
-func (c *carrier) send(to *worker) {
+func (c *migrator) send(to *worker) {
 	w := c.w
 	there := c.leave(to.index)
 	if !to.reach[w.index] {
@@ -242,5 +242,5 @@ func (c *carrier) send(to *worker) {
 		there = c.queue.Record()
 	}
 	w.waits.Owe(there)
-	to.carrier.ready[c.steps[c.at+1]] <- there
+	to.migrator.ready[c.steps[c.at+1]] <- there
 }

@@ -13,7 +13,7 @@ import (
 type far struct {
 	*crossing
 	once, later *arrivals // of rows that are used at once, and in the next epoch
-	rows        [][]int32 // passenger.rows
+	rows        [][]int32 // messageReader.rows
 	seen        *int64    // the last message of once that the part has gone by, in any exchange
 	last        int64     // the same of later
 }
@@ -36,7 +36,7 @@ func (a *attachment) farOwners(l *traffic, mine *reader) []*far {
 		if x == nil {
 			continue
 		}
-		k := slices.IndexFunc(x.readers, func(y passenger) bool { return y.part == a.ep.Part })
+		k := slices.IndexFunc(x.readers, func(y messageReader) bool { return y.part == a.ep.Part })
 		if k < 0 {
 			continue
 		}
@@ -51,8 +51,8 @@ func (a *attachment) farOwners(l *traffic, mine *reader) []*far {
 }
 
 // fetchFar brings all rows of an epoch that the owner at a place has sent from another rank to be used at once, each piece as soon as it is there.
-func (r *receiver) fetchFar(in *inlet, at, epoch int, blocks []int) {
-	m := letter{arrivals: r.far[at].once, number: r.message(r.hub.Epoch), seen: r.far[at].seen, epoch: epoch, blocks: blocks}
+func (r *receiver) fetchFar(in *fetchQueue, at, epoch int, blocks []int) {
+	m := partMessage{arrivals: r.far[at].once, number: r.message(r.hub.Epoch), seen: r.far[at].seen, epoch: epoch, blocks: blocks}
 	if r.mine.reads(at, blocks) {
 		r.bringFar(&m, at, blocks, in, in)
 		r.landFar(&m, at, in.queue)
@@ -66,13 +66,13 @@ func (r *receiver) fetchFar(in *inlet, at, epoch int, blocks []int) {
 func (r *receiver) expect(epoch int, blocks []int) { r.coming = &awaited{epoch: epoch, blocks: blocks} }
 
 // eachLetter calls f for the messages of r.coming of which the part reads rows, and with last goes by all of them.
-func (r *receiver) eachLetter(last bool, f func(m *letter, at int)) {
+func (r *receiver) eachLetter(last bool, f func(m *partMessage, at int)) {
 	r.eachOwner(func(at int) {
 		x := r.far[at]
 		if x == nil {
 			return
 		}
-		m := &letter{arrivals: x.later, number: r.message(r.coming.epoch), seen: &x.last, epoch: r.coming.epoch, blocks: r.coming.blocks}
+		m := &partMessage{arrivals: x.later, number: r.message(r.coming.epoch), seen: &x.last, epoch: r.coming.epoch, blocks: r.coming.blocks}
 		if r.mine.reads(at, m.blocks) {
 			f(m, at)
 		}
@@ -91,7 +91,7 @@ func (r *receiver) takeComing(epoch int) {
 	if r.coming.renewed {
 		some = some[:1]
 	}
-	r.eachLetter(true, func(m *letter, at int) {
+	r.eachLetter(true, func(m *partMessage, at int) {
 		r.bringFar(m, at, some, without, &r.renewal)
 		if !r.coming.renewed {
 			r.landFar(m, at, without.queue, r.renewal.queue)
@@ -115,7 +115,7 @@ func (r *receiver) renewComing() {
 		r.takeComing(r.coming.epoch + 1)
 		return
 	}
-	r.eachLetter(false, func(m *letter, at int) {
+	r.eachLetter(false, func(m *partMessage, at int) {
 		r.bringFar(m, at, m.blocks[1:], nil, &r.renewal)
 		r.landFar(m, at, r.renewal.queue, r.ahead.queue)
 		r.renewFar(&r.renewal, at, m.epoch, m.blocks)
@@ -129,15 +129,15 @@ func (r *receiver) dropComing() {
 	if r.coming == nil {
 		return
 	}
-	r.eachLetter(true, func(m *letter, at int) {
+	r.eachLetter(true, func(m *partMessage, at int) {
 		r.await(m, at, r.far[at].rowsOf(m.blocks)*int(r.wireRow()), r.ahead.queue)
 		r.takeFar(r.ahead.queue, m, at)
 	})
 	r.coming = nil
 }
 
-// letter is a message from another rank as one part reads it.
-type letter struct {
+// partMessage is a message from another rank as one part reads it.
+type partMessage struct {
 	*arrivals
 	number uint32
 	seen   *int64
@@ -146,7 +146,7 @@ type letter struct {
 }
 
 // takeFar says that the part has copied all its rows of a message, when queue q has.
-func (r *receiver) takeFar(q gpu.Queue, m *letter, at int) {
+func (r *receiver) takeFar(q gpu.Queue, m *partMessage, at int) {
 	readers := 0
 	for _, y := range r.far[at].readers {
 		i := &r.readers[y.part]
@@ -163,8 +163,8 @@ func (r *receiver) takeFar(q gpu.Queue, m *letter, at int) {
 	})
 }
 
-// bringFar brings rows of some blocks of a message: those without a slot by one inlet, others by another.
-func (r *receiver) bringFar(m *letter, at int, some []int, without, slots *inlet) {
+// bringFar brings rows of some blocks of a message: those without a slot by one fetchQueue, others by another.
+func (r *receiver) bringFar(m *partMessage, at int, some []int, without, slots *fetchQueue) {
 	for _, b := range some {
 		made := m.epoch // that has travelled with the rows, on the clock of the exchange
 		r.made[b][at] = made
@@ -184,7 +184,7 @@ func (r *receiver) bringFar(m *letter, at int, some []int, without, slots *inlet
 }
 
 // pickFar copies the part's direct rows of a block, in pieces.
-func (r *receiver) pickFar(in *inlet, m *letter, at, b int, dst gpu.Matrix) {
+func (r *receiver) pickFar(in *fetchQueue, m *partMessage, at, b int, dst gpu.Matrix) {
 	f, row := r.far[at], int(r.wireRow())
 	first := f.before(m.blocks, b)
 	rows := f.rows[b]
@@ -216,7 +216,7 @@ func (x *crossing) before(blocks []int, b int) int {
 }
 
 // landFar puts the shared rows of a message into the global cache of this rank, once for all parts, and notes that they are there. Queues that read them are given.
-func (r *receiver) landFar(m *letter, at int, readers ...gpu.Queue) {
+func (r *receiver) landFar(m *partMessage, at int, readers ...gpu.Queue) {
 	f, row, owner := r.far[at], int(r.wireRow()), int(r.mine.owners[at])
 	size := f.rowsOf(m.blocks) * row
 	for _, b := range m.blocks {
@@ -257,7 +257,7 @@ func (r *receiver) landFar(m *letter, at int, readers ...gpu.Queue) {
 }
 
 // renewFar brings the local rows of a class that the global cache of this rank has from another one.
-func (r *receiver) renewFar(in *inlet, at, epoch int, blocks []int) {
+func (r *receiver) renewFar(in *fetchQueue, at, epoch int, blocks []int) {
 	for _, b := range blocks {
 		if b == 0 || len(r.mine.shared[b-1][at].rows) == 0 {
 			continue
@@ -275,7 +275,7 @@ func (r *receiver) renewFar(in *inlet, at, epoch int, blocks []int) {
 }
 
 // await returns when bytes [0,hi) of a message are there. It waits on the host, as package reduce does, so no queue waits for a network; in virtual time those given do.
-func (r *receiver) await(m *letter, at, hi int, queues ...gpu.Queue) {
+func (r *receiver) await(m *partMessage, at, hi int, queues ...gpu.Queue) {
 	owner := int(r.mine.owners[at])
 	for {
 		got, there, changed := m.state()
