@@ -238,9 +238,11 @@ func (in *tableIn) checkNames() error {
 
 // decide says what the features are, when all lines have been seen.
 func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
+	first := true // all columns so far count lines
 	for i := range c.all {
 		col := &c.all[i]
 		if col.role != roleFeature {
+			first = false
 			continue
 		}
 		switch {
@@ -254,7 +256,7 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 			col.role, c.split = roleSplit, i
 			in.note("column %q is read as the split, not as a feature (--drop leaves it out)", col.name)
 		case c.idByName && fields.CountsRows(col.name) && col.of[cellNumber].count == col.known() &&
-			(col.counting || col.name != "index" && !col.repeated || i == 0 && col.isIndex()):
+			(col.counting || col.name != "index" && !col.repeated || first && col.isIndex()):
 			col.role = roleNone
 			in.note("column %d, %q, counts lines and is left out", i+1, col.name)
 		default:
@@ -262,6 +264,7 @@ func (c *tableColumns) decide(in *tableIn, splitGiven bool) error {
 				col.width = col.vector
 			}
 		}
+		first = first && col.role == roleNone
 	}
 	return nil
 }

@@ -131,6 +131,7 @@ func TestTablesFeatureFaults(t *testing.T) {
 		{`{"a": 1}`, "want '['"},
 		{`{"a": ["x"]}`, "want a whole number"},
 		{`{"a": [1]`, "truncated"},
+		{`{"a": [30.0, 2.0], "b": [41.0, 7.0]}`, "its lists are equally long and do not ascend, as rows of values do"},
 		{`{"a": [0, 1, 0], "b": [1, 0, 0]}`, "its lists are equally long and repeat numbers, as rows of values do: they hold the numbers of the columns that are 1"},
 		{`[[1]]`, "want '{'"},
 		{`{"a": [1]} x`, "want the end of the file"},

@@ -42,6 +42,7 @@ type columnWatch struct {
 	broken     bool // a number has a fraction
 
 	counting       bool    // every number so far is one more than that before it
+	restarting     bool    // or is 0
 	last           float64 // number
 	valued         bool    // a number was there
 	least, largest float64
@@ -129,9 +130,10 @@ func (w *columnWatch) value(x float64) {
 
 func (w *columnWatch) number(field string, x float64) {
 	if w.of[cellNumber].count == 1 {
-		w.counting = x == 0 || x == 1
+		w.counting, w.restarting = x == 0 || x == 1, x == 0
 	} else {
 		w.counting = w.counting && x == w.last+1
+		w.restarting = w.restarting && (x == w.last+1 || x == 0)
 	}
 	w.last = x
 	w.points.see(field)
@@ -159,9 +161,10 @@ func (w *columnWatch) number(field string, x float64) {
 	}
 }
 
-// isIndex reports whether a first column is an index of pandas, which repeats where pandas.concat has joined tables.
+// isIndex reports whether a first column is an index of pandas, which repeats where pandas.concat has joined tables. One that
+// reset_index has named counts from 0 on, again and again.
 func (c *column) isIndex() bool {
-	return (c.name == "" || strings.HasPrefix(c.name, "Unnamed:")) && !c.broken && c.least >= 0
+	return (c.name == "" || strings.HasPrefix(c.name, "Unnamed:")) && !c.broken && c.least >= 0 || c.restarting
 }
 
 // leadingZero reports whether a number is written as codes are: 007.

@@ -86,7 +86,7 @@ func endKey(name string) string {
 // CountsRows reports whether a column is called as pandas and R call the one that numbers the rows.
 func CountsRows(name string) bool {
 	key := strings.TrimRight(NameKey(name), "0123456789")
-	return name == "" || key == "index" || key == "unnamed"
+	return name == "" || key == "index" || key == "unnamed" || key == "level" && strings.HasPrefix(name, "level_")
 }
 
 // IsID reports whether a column is called as ids of vertices are.

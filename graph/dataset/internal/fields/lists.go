@@ -1,8 +1,8 @@
 package fields
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"capgnn/graph/dataset"
@@ -99,19 +99,32 @@ func (l *FeatureLists) Features(n int) (f dataset.Features, repeats int, err err
 		copy(f.Indices[f.Indptr[v]:f.Indptr[v+1]], l.ids[begin:l.end[k]])
 		begin = l.end[k]
 	}
+	ascend := l.ascend()
 	repeats, err = f.SortRows(false)
 	for i := range f.Data {
 		f.Data[i] = 1
 	}
-	if repeats > 0 && l.equallyLong() {
-		err = errors.New("its lists are equally long and repeat numbers, as rows of values do: they hold the numbers of " +
-			"the columns that are 1; give rows of values as .npy")
+	if (repeats > 0 || !ascend) && l.equallyLong() {
+		err = fmt.Errorf("its lists are equally long and %s, as rows of values do: they hold the numbers of "+
+			"the columns that are 1; give rows of values as .npy", map[bool]string{true: "repeat numbers", false: "do not ascend"}[repeats > 0])
 	}
 	return f, repeats, err
 }
 
 // NoteRepeats says what becomes of repeats in lists.
 const NoteRepeats = "numbers of features that are in a list again count once"
+
+// ascend reports whether numbers ascend in every list.
+func (l *FeatureLists) ascend() bool {
+	begin := int64(0)
+	for _, end := range l.end {
+		if !slices.IsSorted(l.ids[begin:end]) {
+			return false
+		}
+		begin = end
+	}
+	return true
+}
 
 // equallyLong reports whether all lists have one length.
 func (l *FeatureLists) equallyLong() bool {
