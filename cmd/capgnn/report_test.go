@@ -145,7 +145,7 @@ func TestReportOfCaches(t *testing.T) {
 		}
 	}
 	seen := browser.Find(t).Open(t, page, browser.View{Width: 400, Dark: true})
-	if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="12"`) {
+	if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="10"`) {
 		t.Errorf("console %q, page %.300s", seen.Console, seen.DOM)
 	}
 }
