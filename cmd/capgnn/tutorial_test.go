@@ -15,17 +15,23 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
 
-// What the tutorial says to type works, in one folder, from the first block to the last.
-func TestTutorial(t *testing.T) {
-	t.Parallel()
+// shellBlocks returns what a document says to type into a shell.
+func shellBlocks(t *testing.T, file string) [][]string {
+	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash on this machine")
 	}
-	text, err := os.ReadFile("../../docs/tutorial.md")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := shellBlock.FindAllStringSubmatch(string(text), -1)
+	return shellBlock.FindAllStringSubmatch(string(text), -1)
+}
+
+// What the tutorial says to type works, in one folder, from the first block to the last.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	blocks := shellBlocks(t, "../../docs/tutorial.md")
 	if len(blocks) < 8 {
 		t.Fatalf("%d blocks of commands", len(blocks))
 	}

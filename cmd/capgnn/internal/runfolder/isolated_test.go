@@ -60,3 +60,27 @@ func TestPartsThatNoVertexIsFor(t *testing.T) {
 		}
 	}
 }
+
+// A flag that may stand alone takes no empty value.
+func TestSwitchTextIsNotEmpty(t *testing.T) {
+	var s switchText
+	if s.Set("") == nil || s.Set("chunks=3") != nil || s.String() != "chunks=3" {
+		t.Errorf("an empty value is taken, or the value is %q", s.text)
+	}
+}
+
+// What went over fewer epochs before a run was made longer is said.
+func TestLengthened(t *testing.T) {
+	c := Default()
+	c.Set(scheduleOption, "cosine")
+	if why := c.Lengthened(); why != "" {
+		t.Errorf("a run that nobody made longer: %q", why)
+	}
+	c.BegunEpochs = 3
+	if why := c.Lengthened(); why != "--schedule cosine went over 3 epochs so far" {
+		t.Errorf("a run with a schedule: %q", why)
+	}
+	if c.Set(scheduleOption, "constant"); c.Lengthened() != "" {
+		t.Error("a constant rate goes over no epochs")
+	}
+}
