@@ -27,7 +27,8 @@ func ExampleNew() {
 	check(err)
 	features, err := pipeline.DenseFeatures(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(rows)))
 	check(err)
-	problem := &pipeline.Problem{Graph: g.Symmetrise(), Loops: graph.LoopsAdded, Features: features, Labels: labels, Classes: 2, Train: all, Val: all, Test: all}
+	problem := &pipeline.Problem{Graph: g.Symmetrise(), Loops: graph.LoopsAdded, Features: features, Labels: labels,
+		Classes: 2, Train: all, Val: all, Test: all}
 
 	var devices []gpu.Device
 	for range 2 {
@@ -36,7 +37,8 @@ func ExampleNew() {
 		defer dev.Close()
 		devices = append(devices, dev)
 	}
-	trainer, err := pipeline.New(context.Background(), problem, pipeline.Options{Model: gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
+	trainer, err := pipeline.New(context.Background(), problem, pipeline.Options{
+		Model:     gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
 		Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.05}, Epochs: 30, EvalEvery: 10, Devices: devices, Part: part})
 	check(err)
 	result, err := trainer.Run(context.Background())

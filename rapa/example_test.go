@@ -10,7 +10,10 @@ import (
 
 // Two triangles that one edge joins are cut there.
 func ExamplePartition() {
-	g, err := graph.FromEdges(6, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 0}, {From: 3, To: 4}, {From: 4, To: 5}, {From: 5, To: 3}, {From: 2, To: 3}})
+	g, err := graph.FromEdges(6, []graph.Edge{
+		{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 0}, {From: 3, To: 4},
+		{From: 4, To: 5}, {From: 5, To: 3}, {From: 2, To: 3},
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -28,8 +28,9 @@ const (
 	helpNames = 26
 )
 
-// writeHelp gives the program the texts that --help prints, wrapped for where they are printed, and those of its commands whose text a
-// command line may print: what a command does, one example (its UsageText), its flags in the groups of their Category.
+// writeHelp gives the program the texts that --help prints, wrapped for where they are printed, and those of its
+// commands whose text a command line may print: what a command does, one example (its UsageText), its flags in the
+// groups of their Category.
 func writeHelp(app *cli.App, out io.Writer, args []string, all bool) {
 	h := helpText{columns: helpColumns, all: all}
 	if f, ok := out.(*os.File); ok {
@@ -50,8 +51,8 @@ func writeHelp(app *cli.App, out io.Writer, args []string, all bool) {
 	}
 }
 
-// helpOf makes `help COMMAND`, `help GROUP COMMAND` and `GROUP help COMMAND` of a command line `GROUP COMMAND --help`. The error is of a command that is not
-// there.
+// helpOf makes `help COMMAND`, `help GROUP COMMAND` and `GROUP help COMMAND` of a command line `GROUP COMMAND
+// --help`. The error is of a command that is not there.
 func helpOf(app *cli.App, args []string) ([]string, error) {
 	var path []string
 	for _, arg := range args[min(1, len(args)):] {
@@ -107,8 +108,8 @@ type helpText struct {
 	all     bool // every flag, not the everyday ones alone
 }
 
-// shown returns the flags that help says, and what it says of the others: of train these are the everyday ones, of other commands those
-// that are not train's.
+// shown returns the flags that help says, and what it says of the others: of train these are the everyday ones, of
+// other commands those that are not train's.
 func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest string) {
 	trains, train := map[string]string{}, cmd.Name == "train"
 	for _, f := range runfolder.Flags() {
@@ -133,7 +134,8 @@ func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest 
 
 // everyday reports whether most runs need a flag of train.
 func everyday(name string) bool {
-	return runfolder.Everyday(name) || slices.Contains([]string{"run-dir", "resume", "seeds", "config", "json", "quiet", "help"}, name)
+	return runfolder.Everyday(name) ||
+		slices.Contains([]string{"run-dir", "resume", "seeds", "config", "json", "quiet", "help"}, name)
 }
 
 func (h helpText) app(app *cli.App) string {
@@ -244,8 +246,8 @@ type flagGroup struct {
 	flags []cli.Flag
 }
 
-// flagGroups returns the flags by category, in the order in which categories first occur, those without one and what every
-// command has last.
+// flagGroups returns the flags by category, in the order in which categories first occur, those without one and what
+// every command has last.
 func flagGroups(flags []cli.Flag) []flagGroup {
 	var groups []flagGroup
 	rest := flagGroup{name: "Flags"}
@@ -286,8 +288,8 @@ func flagWords(f cli.Flag) string {
 	return strings.TrimSpace(name + " " + word)
 }
 
-// flagValue returns the word for a flag's value, which its usage has between backquotes, "" where it takes none, and the
-// usage without backquotes.
+// flagValue returns the word for a flag's value, which its usage has between backquotes, "" where it takes none, and
+// the usage without backquotes.
 func flagValue(f cli.Flag) (word, usage string) {
 	doc := f.(cli.DocGenerationFlag)
 	usage = doc.GetUsage()

@@ -12,8 +12,8 @@ import (
 	"capgnn/rapa"
 )
 
-// plotTrace writes vertices, edges and cost of every part over the steps (Fig. 20 of the paper) to a file, or where there is one step
-// only, a bar for each part. cost says what the cost is, names what the legend calls the parts.
+// plotTrace writes vertices, edges and cost of every part over the steps (Fig. 20 of the paper) to a file, or where
+// there is one step only, a bar for each part. cost says what the cost is, names what the legend calls the parts.
 func plotTrace(file, cost string, trace []rapa.Iteration, names []string) error {
 	f := bench.Figure{Across: 3}
 	for _, q := range []struct {

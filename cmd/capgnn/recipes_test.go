@@ -28,7 +28,8 @@ var tinyRecipe = []struct {
 	{regexp.MustCompile(`capgnn train --dataset cora`), "capgnn train --epochs 3 --hidden 8 --dataset cora"},
 }
 
-// What docs/guide/recipes.md says to paste works, each recipe in a folder of its own with a tiny data set of the names that it uses.
+// What docs/guide/recipes.md says to paste works, each recipe in a folder of its own with a tiny data set of the
+// names that it uses.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	blocks := shellBlocks(t, "../../docs/guide/recipes.md") // the tenth recipe is Python's

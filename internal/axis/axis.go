@@ -75,8 +75,8 @@ func Linear(lo, hi float64, q number.Kind, n int, round bool) Axis {
 	return a
 }
 
-// ticksOf returns the distance of the ticks in the unit, and which multiples of it are the first and the last: those around lo and
-// hi, or, without round, between them.
+// ticksOf returns the distance of the ticks in the unit, and which multiples of it are the first and the last: those
+// around lo and hi, or, without round, between them.
 func ticksOf(lo, hi float64, q number.Kind, u number.Unit, n int, round bool) (step, first, last float64) {
 	step = niceStep((hi-lo)/u.Size, n)
 	if q == number.Count {
@@ -109,8 +109,8 @@ func decimalsOf(step float64) int {
 // powerOf returns the power of ten that x has at least one of.
 func powerOf(x float64) int { return int(math.Floor(math.Log10(x) + 1e-9)) }
 
-// Log returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of which are
-// marked within two powers of ten; of more, powers have a mark, of many every other one.
+// Log returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of
+// which are marked within two powers of ten; of more, powers have a mark, of many every other one.
 func Log(lo, hi float64, q number.Kind) Axis {
 	if first, last := logStep(lo, math.Floor), logStep(hi, math.Ceil); last-first <= 6 {
 		if last == first {

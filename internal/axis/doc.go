@@ -2,8 +2,9 @@
 //
 // Its noun is an Axis: values from Lo to Hi, evenly or by their logarithms, at places From to To of a picture.
 //
-// Contract: an axis is a function of its ends, the kind of its numbers and the wanted number of marks. Marks are at 1, 2 or 5 times a
-// power of ten of their unit, are told apart by as many digits as that needs, and read as what they are.
+// Contract: an axis is a function of its ends, the kind of its numbers and the wanted number of marks. Marks are at
+// 1, 2 or 5 times a power of ten of their unit, are told apart by as many digits as that needs, and read as what they
+// are.
 //
 //	y := axis.Linear(0, 0.0123, number.Seconds, 4, true).Between(200, 10)
 //	y.Place(0.005)   // where 5 ms are

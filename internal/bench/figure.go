@@ -120,7 +120,8 @@ func (f *Figure) svg() (string, error) {
 	for i := range f.Panels {
 		p := &f.Panels[i]
 		if p.Y == "" || p.X == "" && p.Groups == nil {
-			return "", fmt.Errorf("panel %q: %w", p.Title, errors.New("an axis does not say what it shows, and in which unit"))
+			return "", fmt.Errorf("panel %q: %w", p.Title,
+				errors.New("an axis does not say what it shows, and in which unit"))
 		}
 		p.draw(&d, l, l.wide*float64(i%l.across), l.high*float64(i/l.across))
 	}
@@ -148,7 +149,8 @@ func (p *Panel) axes() (x, y axis.Axis) {
 			if s.Err != nil {
 				spread, s.Err = s.Err[0], s.Err[1:]
 			}
-			xlo, xhi, ylo, yhi = min(xlo, s.X[0]), max(xhi, s.X[0]), min(ylo, p.lower(s.Y[0], spread)), max(yhi, s.Y[0]+spread)
+			xlo, xhi, ylo, yhi = min(xlo, s.X[0]), max(xhi, s.X[0]), min(ylo, p.lower(s.Y[0], spread)),
+				max(yhi, s.Y[0]+spread)
 		}
 	}
 	if xlo > xhi { // nothing can be drawn
@@ -290,7 +292,8 @@ func (p *Panel) drawBars(d *drawing, l layout, x, y axis.Axis) {
 	wide := group / (float64(n) + 1)
 	for _, b := range p.bars() {
 		at := x.From + group*(float64(b.group)+0.5) + wide*(float64(b.series%n)-float64(n)/2)
-		d.rect(at, y.Place(max(b.from, b.to)), wide*0.94, math.Abs(y.Place(b.to)-y.Place(b.from)), slices.Index(l.names, p.Series[b.series].Name))
+		d.rect(at, y.Place(max(b.from, b.to)), wide*0.94,
+			math.Abs(y.Place(b.to)-y.Place(b.from)), slices.Index(l.names, p.Series[b.series].Name))
 	}
 	turned := p.turned(l.wide)
 	for g, name := range p.Groups {

@@ -17,7 +17,8 @@ const (
 // colours of lines and bars are told apart by people with colour blindness, too.
 var colours = []string{"#0072b3", "#d98d00", "#009e73", "#b4418a", "#d35600", "#51b3e8", "#816be3", "#9b8cae"}
 
-// shapes are the marks of lines of radius 1; their number has no divisor in common with that of the colours, so that many pairs differ.
+// shapes are the marks of lines of radius 1; their number has no divisor in common with that of the colours, so that
+// many pairs differ.
 var shapes = []struct {
 	points []point
 	open   bool // lines alone
@@ -35,13 +36,12 @@ var shapes = []struct {
 var dashes = []string{"", "9 5", "3 5", "12 4 3 4", "5 9"}
 
 // The line of a later name, which lies above, is thinner, its mark smaller.
-func colourOf(n int) string     { return colours[n%len(colours)] }
-func dashOf(n int) string       { return dashes[n%len(dashes)] }
-func widthOf(n int) float64     { return max(1.6, 3.2-0.4*float64(n)) }
-func markRadius(n int) float64  { return max(2.8, 4.6-0.4*float64(n)) }
-func places(at []point) string  { return strings.Join(placed(at, 0, point{}), " ") }
-func attribute(s string) string { return html.EscapeString(s) }
-func pixel(x float64) string    { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
+func colourOf(n int) string    { return colours[n%len(colours)] }
+func dashOf(n int) string      { return dashes[n%len(dashes)] }
+func widthOf(n int) float64    { return max(1.6, 3.2-0.4*float64(n)) }
+func markRadius(n int) float64 { return max(2.8, 4.6-0.4*float64(n)) }
+func places(at []point) string { return strings.Join(placed(at, 0, point{}), " ") }
+func pixel(x float64) string   { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
 func placed(at []point, r float64, from point) (out []string) {
 	for _, p := range at {
 		if r > 0 {
@@ -57,10 +57,19 @@ type point struct{ x, y float64 }
 // drawing is a picture that is being drawn, in SVG.
 type drawing struct{ b strings.Builder }
 
-func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format+"\n", args...) }
+// add writes an element; numbers become pixels.
+func (d *drawing) add(format string, args ...any) {
+	for i, a := range args {
+		if x, ok := a.(float64); ok {
+			args[i] = pixel(x)
+		}
+	}
+	fmt.Fprintf(&d.b, format+"\n", args...)
+}
 
 func (d *drawing) begin(width, height float64) {
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="%s">`, pixel(width), pixel(height), attribute(font))
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="%s">`,
+		width, height, html.EscapeString(font))
 	d.add(`<rect width="100%%" height="100%%" fill="%s"/>`, panelColour)
 }
 
@@ -69,20 +78,22 @@ func (d *drawing) end() string { return d.b.String() + "</svg>\n" }
 // text writes at a place; anchor says whether it begins, has its middle or ends there.
 func (d *drawing) text(x, y float64, anchor, colour string, size int, text string) {
 	if text != "" {
-		d.add(`<text x="%s" y="%s" text-anchor="%s" fill="%s" font-size="%d">%s</text>`, pixel(x), pixel(y), anchor, colour, size, html.EscapeString(text))
+		d.add(`<text x="%s" y="%s" text-anchor="%s" fill="%s" font-size="%d">%s</text>`,
+			x, y, anchor, colour, size, html.EscapeString(text))
 	}
 }
 
 // turnedText writes in a direction of so many degrees.
 func (d *drawing) turnedText(x, y float64, degrees int, anchor, text string) {
-	d.add(`<text transform="translate(%s %s) rotate(%d)" text-anchor="%s" fill="%s" font-size="11">%s</text>`, pixel(x), pixel(y), degrees, anchor, soft, html.EscapeString(text))
+	d.add(`<text transform="translate(%s %s) rotate(%d)" text-anchor="%s" fill="%s" font-size="11">%s</text>`,
+		x, y, degrees, anchor, soft, html.EscapeString(text))
 }
 
 // grid draws the lines of the ticks and labels them; without across, those of y alone.
 func (d *drawing) grid(x, y axis.Axis, across bool) {
 	segment := `<path d="M%s %sL%s %s" stroke="` + gridColour + `"/>`
 	for _, t := range y.Ticks {
-		d.add(segment, pixel(x.From), pixel(t.At), pixel(x.To), pixel(t.At))
+		d.add(segment, x.From, t.At, x.To, t.At)
 		d.text(x.From-6, t.At+4, "end", soft, 11, t.Text)
 	}
 	end := -1e9
@@ -90,8 +101,8 @@ func (d *drawing) grid(x, y axis.Axis, across bool) {
 		if !across {
 			break
 		}
-		d.add(segment, pixel(t.At), pixel(y.From), pixel(t.At), pixel(y.To))
-		if half := letterWidth * float64(len([]rune(t.Text))) / 2; t.At-half > end+4 { // a label that would touch the one before is left out
+		d.add(segment, t.At, y.From, t.At, y.To)
+		if half := letterWidth * float64(len([]rune(t.Text))) / 2; t.At-half > end+4 { // labels do not touch
 			d.text(t.At, y.From+17, "middle", soft, 11, t.Text)
 			end = t.At + half
 		}
@@ -100,16 +111,18 @@ func (d *drawing) grid(x, y axis.Axis, across bool) {
 
 // line draws the line of the n-th name.
 func (d *drawing) line(n int, at []point) {
-	d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%s" stroke-dasharray="%s" stroke-linejoin="round"/>`, places(at), colourOf(n), pixel(widthOf(n)), dashOf(n))
+	d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%s" stroke-dasharray="%s" stroke-linejoin="round"/>`,
+		places(at), colourOf(n), widthOf(n), dashOf(n))
 }
 
 // mark draws the mark of the n-th name.
 func (d *drawing) mark(n int, at point) {
 	switch shape := shapes[n%len(shapes)]; {
 	case shape.points == nil:
-		d.add(`<circle cx="%s" cy="%s" r="%s" fill="%s"/>`, pixel(at.x), pixel(at.y), pixel(markRadius(n)), colourOf(n))
+		d.add(`<circle cx="%s" cy="%s" r="%s" fill="%s"/>`, at.x, at.y, markRadius(n), colourOf(n))
 	case shape.open:
-		d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>`, strings.Join(placed(shape.points, markRadius(n), at), " "), colourOf(n))
+		d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>`,
+			strings.Join(placed(shape.points, markRadius(n), at), " "), colourOf(n))
 	default:
 		d.add(`<polygon points="%s" fill="%s"/>`, strings.Join(placed(shape.points, markRadius(n), at), " "), colourOf(n))
 	}
@@ -117,11 +130,11 @@ func (d *drawing) mark(n int, at point) {
 
 // whisker draws an error bar.
 func (d *drawing) whisker(n int, x, from, to float64) {
-	d.add(`<path d="M%s %sV%sM%s %[2]sh8M%[4]s %[3]sh8" stroke="%s"/>`, pixel(x), pixel(from), pixel(to), pixel(x-4), colourOf(n))
+	d.add(`<path d="M%s %sV%sM%s %[2]sh8M%[4]s %[3]sh8" stroke="%s"/>`, x, from, to, x-4, colourOf(n))
 }
 
 func (d *drawing) rect(x, y, wide, high float64, n int) {
-	d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, pixel(x), pixel(y), pixel(wide), pixel(high), colourOf(n))
+	d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x, y, wide, high, colourOf(n))
 }
 
 // legend writes all names below each other in columns, each behind its line with its mark, or, of bars, a box.

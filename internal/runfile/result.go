@@ -116,8 +116,8 @@ type RunStaleness struct {
 	Forecast *StaleForecast `json:"forecast"` // by which layers were chosen; nil: none, or before the run was resumed
 }
 
-// StaleForecast is what an epoch was forecast to take with fresh halo rows alone, and with stale rows in the layers that
-// were chosen.
+// StaleForecast is what an epoch was forecast to take with fresh halo rows alone, and with stale rows in the layers
+// that were chosen.
 type StaleForecast struct {
 	Layers []int   `json:"layers"` // whose rows may be stale; empty: in none does it save time
 	ExactS float64 `json:"exact_s"`

@@ -17,9 +17,11 @@ import (
 	"capgnn/python"
 )
 
-// platforms are the tags of systems on which programs without cgo run: those for Linux are static, so that any C library will do.
+// platforms are the tags of systems on which programs without cgo run: those for Linux are static, so that any C
+// library will do.
 var platforms = map[string]string{
-	"linux/amd64": "manylinux2014_x86_64.musllinux_1_1_x86_64", "linux/arm64": "manylinux2014_aarch64.musllinux_1_1_aarch64",
+	"linux/amd64":  "manylinux2014_x86_64.musllinux_1_1_x86_64",
+	"linux/arm64":  "manylinux2014_aarch64.musllinux_1_1_aarch64",
 	"darwin/amd64": "macosx_12_0_x86_64", "darwin/arm64": "macosx_12_0_arm64", "windows/amd64": "win_amd64",
 }
 
@@ -38,9 +40,11 @@ Provides-Extra: pandas
 Requires-Dist: pandas; extra == "pandas"
 `
 
-// wheel returns the Python package with the program inside, which pip puts beside the interpreter, and the name of its file. It
-// returns nothing for a system that pip has no name for.
-func wheel(info *buildinfo.BuildInfo, program, license, others []byte, at time.Time) (data []byte, name string, err error) {
+// wheel returns the Python package with the program inside, which pip puts beside the interpreter, and the name of
+// its file. It returns nothing for a system that pip has no name for.
+func wheel(info *buildinfo.BuildInfo, program, license, others []byte, at time.Time) (
+	data []byte, name string, err error,
+) {
 	system, end, version := setting(info, "GOOS")+"/"+setting(info, "GOARCH"), "", pythonVersion(info.Main.Version)
 	platform := platforms[system]
 	if setting(info, "GOOS") == "windows" {
@@ -64,7 +68,8 @@ func wheel(info *buildinfo.BuildInfo, program, license, others []byte, at time.T
 		{"capgnn/py.typed", nil, 0o644},
 		{stem + ".data/scripts/capgnn" + end, program, 0o755},
 		{stem + ".dist-info/METADATA", fmt.Appendf(nil, metadata, version), 0o644},
-		{stem + ".dist-info/WHEEL", []byte("Wheel-Version: 1.0\nGenerator: capgnn\nRoot-Is-Purelib: false\n" + tags), 0o644},
+		{stem + ".dist-info/WHEEL", []byte("Wheel-Version: 1.0\nGenerator: capgnn\n" +
+			"Root-Is-Purelib: false\n" + tags), 0o644},
 		{stem + ".dist-info/licenses/LICENSE", license, 0o644},
 		{stem + ".dist-info/licenses/THIRD-PARTY-LICENSES", others, 0o644},
 	}
@@ -85,14 +90,16 @@ func wheel(info *buildinfo.BuildInfo, program, license, others []byte, at time.T
 	record := member{name: stem + ".dist-info/RECORD", mode: 0o644}
 	for _, m := range sorted(members) {
 		sum := sha256.Sum256(m.data)
-		record.data = fmt.Appendf(record.data, "%s,sha256=%s,%d\n", m.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(m.data))
+		record.data = fmt.Appendf(record.data, "%s,sha256=%s,%d\n", m.name,
+			base64.RawURLEncoding.EncodeToString(sum[:]), len(m.data))
 	}
 	record.data = fmt.Appendf(record.data, "%s,,\n", record.name)
 	data, err = zipped(append(members, record), "", at)
 	return data, stem + "-py3-none-" + platform + ".whl", err
 }
 
-// pythonVersion writes a version of Go as PEP 440 wants it: v1.2.3-rc.1 is 1.2.3rc1; what follows any other dash is local.
+// pythonVersion writes a version of Go as PEP 440 wants it: v1.2.3-rc.1 is 1.2.3rc1; what follows any other dash is
+// local.
 func pythonVersion(v string) string {
 	number, rest, found := strings.Cut(strings.TrimPrefix(v, "v"), "-")
 	if m := regexp.MustCompile(`^(alpha|a|beta|b|rc)\.?(\d+)$`).FindStringSubmatch(rest); m != nil {

@@ -24,7 +24,8 @@ func built(version string, settings ...string) *buildinfo.BuildInfo {
 
 // A wheel holds the program as a script, the package with the wheel's version, and a record with the sum of every file.
 func TestWheel(t *testing.T) {
-	data, name, err := wheel(built("v1.2.3-rc.4", "GOOS", "windows", "GOARCH", "amd64"), []byte("program"), []byte("license"), []byte("others"), at)
+	data, name, err := wheel(built("v1.2.3-rc.4", "GOOS", "windows", "GOARCH", "amd64"), []byte("program"),
+		[]byte("license"), []byte("others"), at)
 	if err != nil || name != "capgnn-1.2.3rc4-py3-none-win_amd64.whl" {
 		t.Fatalf("wheel %q: %v", name, err)
 	}
@@ -57,18 +58,22 @@ func TestWheel(t *testing.T) {
 			t.Errorf("the record lacks %q", line)
 		}
 	}
-	if strings.Count(record, "\n") != lines || files["capgnn-1.2.3rc4.data/scripts/capgnn.exe"] != "program" || !strings.Contains(files["capgnn/__init__.py"], "\n__version__ = \"1.2.3rc4\"\n") ||
-		!strings.Contains(files["capgnn-1.2.3rc4.dist-info/METADATA"], "\nVersion: 1.2.3rc4\n") || !strings.Contains(files["capgnn-1.2.3rc4.dist-info/WHEEL"], "\nTag: py3-none-win_amd64\n") {
+	if strings.Count(record, "\n") != lines || files["capgnn-1.2.3rc4.data/scripts/capgnn.exe"] != "program" ||
+		!strings.Contains(files["capgnn/__init__.py"], "\n__version__ = \"1.2.3rc4\"\n") ||
+		!strings.Contains(files["capgnn-1.2.3rc4.dist-info/METADATA"], "\nVersion: 1.2.3rc4\n") ||
+		!strings.Contains(files["capgnn-1.2.3rc4.dist-info/WHEEL"], "\nTag: py3-none-win_amd64\n") {
 		t.Errorf("the wheel holds\n%v", files)
 	}
-	if _, name, err := wheel(built("v1.0.0", "GOOS", "plan9", "GOARCH", "amd64"), nil, nil, nil, at); name != "" || err != nil {
+	if _, name, err := wheel(built("v1.0.0", "GOOS", "plan9", "GOARCH", "amd64"), nil, nil, nil,
+		at); name != "" || err != nil {
 		t.Errorf("a wheel for a system without a tag: %q, %v", name, err)
 	}
 }
 
 // Versions are what PEP 440 calls them.
 func TestPythonVersion(t *testing.T) {
-	for v, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3rc1", "v1.2.3-alpha2": "1.2.3a2", "v1.2.3-b.3": "1.2.3b3", "v0.0.0-ci": "0.0.0+ci", "v0.0.0-2026-X": "0.0.0+2026.x"} {
+	for v, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3rc1", "v1.2.3-alpha2": "1.2.3a2",
+		"v1.2.3-b.3": "1.2.3b3", "v0.0.0-ci": "0.0.0+ci", "v0.0.0-2026-X": "0.0.0+2026.x"} {
 		if got := pythonVersion(v); got != want {
 			t.Errorf("%s is %s, want %s", v, got, want)
 		}
@@ -89,7 +94,8 @@ func TestMetadataIsThatOfTheSources(t *testing.T) {
 		}
 	}
 	for _, quoted := range strings.Split(string(sources), `"`) {
-		if strings.Contains(quoted, ">=") && !strings.Contains(quoted, "setuptools") && !strings.Contains(metadata, quoted) {
+		if strings.Contains(quoted, ">=") && !strings.Contains(quoted, "setuptools") &&
+			!strings.Contains(metadata, quoted) {
 			t.Errorf("the metadata of a wheel lacks %s", quoted)
 		}
 	}

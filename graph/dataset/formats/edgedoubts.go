@@ -1,9 +1,10 @@
 package formats
 
 import (
+	"slices"
+
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/fields"
-	"slices"
 )
 
 // noteDoubts says what edges may not be, or how they may be meant.

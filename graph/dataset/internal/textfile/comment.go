@@ -9,8 +9,9 @@ type Comments struct {
 	First string // which is this
 }
 
-// Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line that
-// was read one of them may name columns; there, and where lines have one field, one with a blank behind its mark is none of them.
+// Comments returns the comments so far that have as many fields as the last line that Head saw. Above the first line
+// that was read one of them may name columns; there, and where lines have one field, one with a blank behind its mark
+// is none of them.
 func (t *Reader) Comments() Comments {
 	above, below := t.comments[0], t.comments[1]
 	if above.Count < 2 {
@@ -20,8 +21,8 @@ func (t *Reader) Comments() Comments {
 	return above
 }
 
-// Above returns the fields of the last comment above the first line that was read, without its mark; nil where they are not
-// as many as those of the last line that Head saw.
+// Above returns the fields of the last comment above the first line that was read, without its mark; nil where they
+// are not as many as those of the last line that Head saw.
 func (t *Reader) Above() []string {
 	if all := split([]byte(strings.TrimLeft(t.above, "#% \t"))); len(all) == t.width {
 		return all
