@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,7 +114,8 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 }
 
 // Three parts that do without replicas compute the gradient of the loss on A_eff, every tensor against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
-// the whole.
+// the whole. Those of att_dst are sums of the terms of att_src, which cancel but for the kink of leaky ReLU: as often as not to nothing where a
+// vertex has one neighbour left. They are allowed sixteen roundings of these terms besides.
 func TestPrunedGradients(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -140,7 +142,12 @@ func TestPrunedGradients(t *testing.T) {
 			}
 			for _, x := range got.Tensors {
 				ref := want[x.Off:][:len(x.Data)]
-				if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+				rounding := 0.0
+				if name, yes := strings.CutSuffix(x.Name, "att_dst"); yes {
+					src := got.Tensors[slices.IndexFunc(got.Tensors, func(y gnn.Tensor) bool { return y.Name == name+"att_src" })]
+					rounding = 16 * 0x1p-24 * norm(want[src.Off:][:len(src.Data)])
+				}
+				if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)+rounding) {
 					t.Errorf("%g dropped: gradient of %s differs by %.3g of %.3g", share, x.Name, d, norm(ref))
 				}
 			}
