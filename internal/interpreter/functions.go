@@ -1,0 +1,65 @@
+package interpreter
+
+import (
+	"math"
+
+	"capgnn/model"
+)
+
+// function returns f(x) and f'(x).
+func function(n *model.Node, x float64) (y, dy float64) {
+	below := x <= 0
+	switch n.Op {
+	case model.ReLU:
+		if below {
+			return 0, 0
+		}
+		return x, 1
+	case model.LeakyReLU:
+		if below {
+			return n.Slope * x, n.Slope
+		}
+		return x, 1
+	case model.ELU:
+		if below {
+			return n.Alpha * math.Expm1(x), n.Alpha * math.Exp(x)
+		}
+		return x, 1
+	case model.Tanh:
+		y = math.Tanh(x)
+		return y, 1 - y*y
+	case model.GELU:
+		phi := (1 + math.Erf(x/math.Sqrt2)) / 2
+		return x * phi, phi + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
+	case model.Sigmoid:
+		y = sigmoid(x)
+		return y, y * (1 - y)
+	case model.SiLU:
+		s := sigmoid(x)
+		return x * s, s * (1 + x*(1-s))
+	case model.Softplus:
+		return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))), sigmoid(x)
+	case model.Exp:
+		y = math.Exp(x)
+		return y, y
+	case model.Log:
+		return math.Log(x), 1 / x
+	case model.Sqrt:
+		y = math.Sqrt(x)
+		return y, 1 / (2 * y)
+	case model.Square:
+		return x * x, 2 * x
+	case model.Power:
+		return math.Pow(x, n.Exponent), n.Exponent * math.Pow(x, n.Exponent-1)
+	case model.Clamp:
+		if x < n.Low || x > n.High {
+			return min(max(x, n.Low), n.High), 0
+		}
+		return x, 1
+	case model.Stop:
+		return x, 0
+	}
+	panic("interpreter: no loop for " + string(n.Op))
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
