@@ -139,10 +139,10 @@ func TestPredictHiddenOfExamples(t *testing.T) {
 		for o.Layers = 1; o.Layers < m.Layers; o.Layers++ {
 			fewer := m
 			fewer.Layers = o.Layers
-			h := newRefModel(p, fewer, make([]int32, p.Vertices()), make([][]graph.NodeID, 1)).example(plain, 0)
+			h := newRefModel(p, fewer, nil, nil).run(plain, 0).Forward()
 			for _, parts := range []int{1, 3} {
 				o.Devices, o.Part = cpus(t, parts), scatterParts(p.Vertices(), parts)
-				near(t, fmt.Sprintf("%s, layer %d, %d parts", kind, o.Layers-1, parts), predicted(t, p, o), h.V)
+				near(t, fmt.Sprintf("%s, layer %d, %d parts", kind, o.Layers-1, parts), predicted(t, p, o), h)
 			}
 		}
 	}

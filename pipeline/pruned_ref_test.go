@@ -1,343 +1,157 @@
 package pipeline
 
 import (
-	"math"
 	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/interpreter"
 	"capgnn/internal/learn"
 	"capgnn/internal/ref"
+	"capgnn/model"
 )
 
-// refModel is docs/mathematics.md in float64 on one device: every layer aggregates over an adjacency of its own, given edge by edge,
-// and computes every row. Gradients are central differences.
+// refModel is a model in float64 on one device: every layer sums over edges of its own, and every row is computed.
 type refModel struct {
-	p   *learn.Problem
-	m   gnn.Config
-	adj []ref.CSR // per layer
-	x   ref.Matrix
+	p *learn.Problem
+	m gnn.Config
+	g interpreter.Graph // edges in the order of p.Graph
+	x []float64
+	// counts says by layer how often each edge counts: not at all where it is left out.
+	counts [][]float64
 	// weight is what the loss of every vertex is multiplied by; nil: 1 for training vertices, 0 for the others.
 	weight []float64
-	masks  map[[2]int][]bool // of layers and epochs: what dropout keeps, row by row
 }
 
-// effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
-// weights by degrees of the whole graph, times those of edges.
+// newRefModel returns the model on A_eff of each layer: all edges in layer 0, else those that part does not drop.
+func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID) *refModel {
+	r := &refModel{p: p, m: m, g: interpreter.Graph{Vertices: p.Vertices()}}
+	var kept []float64
+	for v := range p.Vertices() {
+		for _, u := range p.Graph.Row(v) {
+			r.g.Src, r.g.Dst = append(r.g.Src, int(u)), append(r.g.Dst, v)
+			r.g.Weight = append(r.g.Weight, float64(p.Graph.Weight(u, graph.NodeID(v))))
+			once := 1.0
+			if dropped != nil && slices.Contains(dropped[part[v]], u) {
+				once = 0
+			}
+			kept = append(kept, once)
+		}
+		row := make([]float32, p.Features.Cols)
+		p.Features.Fill(row, graph.NodeID(v))
+		for _, x := range row {
+			r.x = append(r.x, float64(x))
+		}
+	}
+	r.counts = append(r.counts, slices.Repeat([]float64{1}, len(kept)))
+	for len(r.counts) < m.Layers {
+		r.counts = append(r.counts, kept)
+	}
+	return r
+}
+
+// effective returns A_eff of a layer with the model's weights by degrees of the whole graph.
 func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, layer int) ref.CSR {
-	drops := map[[2]int32]bool{}
-	for i, ids := range dropped {
-		for _, u := range ids {
-			drops[[2]int32{int32(i), u}] = layer > 0
-		}
+	r := newRefModel(p, gnn.Config{Kind: kind, Layers: layer + 1}, part, dropped)
+	a := ref.CSR{Rows: r.g.Vertices, Cols: r.g.Vertices}
+	weights := r.g.Weight
+	if kind.Symmetric() {
+		weights = r.g.Constant(&model.Node{Space: model.Edges("g"), Attr: model.Attr{What: model.Sym}})
 	}
-	g := p.Graph
-	in := g.InDegree()
-	inSum, outSum := make([]float64, g.Rows()), make([]float64, g.Rows()) // of weights
-	for v := range g.Rows() {
-		for _, u := range g.Row(v) {
-			x := float64(g.Weight(u, graph.NodeID(v)))
-			inSum[v] += x
-			outSum[u] += x
-		}
-	}
-	a := ref.CSR{Rows: g.Rows(), Cols: g.Rows()}
-	for v := range g.Rows() {
+	in := r.g.Constant(&model.Node{Space: model.Vertices, Attr: model.Attr{What: model.InCount}})
+	for v, e := 0, 0; v < a.Rows; v++ {
 		a.Begin = append(a.Begin, int64(len(a.Indices)))
-		for _, u := range g.Row(v) {
-			if drops[[2]int32{part[v], u}] {
+		for ; e < len(r.g.Dst) && r.g.Dst[e] == v; e++ {
+			if r.counts[layer][e] == 0 {
 				continue
 			}
-			w := 1.0
-			switch {
-			case kind.Symmetric():
-				w = 1 / math.Sqrt(inSum[v]*outSum[u])
-			case kind == gnn.SAGE:
-				w = 1 / float64(in[v])
+			w := weights[e]
+			if kind == gnn.SAGE {
+				w /= in[v]
 			}
-			w *= float64(g.Weight(u, graph.NodeID(v)))
-			a.Indices, a.Val = append(a.Indices, u), append(a.Val, w)
+			a.Indices, a.Val = append(a.Indices, int32(r.g.Src[e])), append(a.Val, w)
 		}
 		a.End = append(a.End, int64(len(a.Indices)))
 	}
 	return a
 }
 
-func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID) *refModel {
-	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols), masks: map[[2]int][]bool{}}
-	for v := range p.Vertices() {
-		row := make([]float32, p.Features.Cols)
-		p.Features.Fill(row, graph.NodeID(v))
-		for j, x := range row {
-			r.x.Row(v)[j] = float64(x)
+// run returns the program with weights and the dropout of an epoch.
+func (r *refModel) run(w *refWeights, epoch int) *interpreter.Run {
+	run := &interpreter.Run{Program: r.m.Program(), Graph: r.g, X: r.x, Params: map[string][]float64{}}
+	for _, n := range run.Program.Params() {
+		run.Params[n.Name] = w.at(n.Name)
+	}
+	run.Keep = func(n *model.Node, row, col int) bool {
+		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), uint32(epoch)}
+		if n.Counter == model.FeatureCounter && r.p.Features.Sparse() { // each entry has a counter of its own
+			counter[0], counter[1], col = 0, uint32(row*r.p.Features.Cols+col), 0
+		}
+		return gpu.Philox(counter, gpu.SeedKey(r.m.Seed))[col%4] >= gpu.DropoutThreshold(r.m.Dropout)
+	}
+	run.Count = func(depth int, _ string, e int) float64 { return r.counts[depth][e] }
+	return run
+}
+
+// gradient returns the training loss with dropout of an epoch, and its derivative by every parameter, in the layout of
+// the weights.
+func (r *refModel) gradient(w *refWeights, epoch int) (loss float64, grad []float64) {
+	run := r.run(w, epoch)
+	loss, d := r.score(ref.Matrix{Rows: r.p.Vertices(), Cols: r.m.Out, V: run.Forward()})
+	grad = make([]float64, len(w.flat))
+	for name, g := range run.Backward(d.V) {
+		copy(grad[w.layout.Tensor(name).Off:], g)
+	}
+	return loss, grad
+}
+
+// score is the sum of the losses of all vertices, each times its weight, over the number of training vertices.
+func (r *refModel) score(logits ref.Matrix) (loss float64, d ref.Matrix) {
+	weight := r.weight
+	if weight == nil {
+		for _, is := range r.p.Train {
+			weight = append(weight, 0)
+			if is {
+				weight[len(weight)-1] = 1
+			}
 		}
 	}
-	for l := range m.Layers {
-		r.adj = append(r.adj, effective(p, m.Kind, part, dropped, l))
+	d = ref.NewMatrix(logits.Rows, logits.Cols)
+	for v, x := range weight {
+		if x == 0 {
+			continue
+		}
+		row := ref.Matrix{Rows: 1, Cols: logits.Cols, V: logits.Row(v)}
+		scale := x / float64(r.p.LossTerms())
+		var l float64
+		var g ref.Matrix
+		if r.p.Targets != nil {
+			l, g = ref.BCELoss(row, r.p.Targets[v*row.Cols:][:row.Cols], []uint8{1}, scale)
+		} else {
+			l, g = ref.SoftmaxLoss(row, r.p.Labels[v:v+1], scale)
+		}
+		loss += l
+		copy(d.Row(v), g.V)
+	}
+	return loss, d
+}
+
+// refWeights are parameters in float64, in the layout of gnn.Weights.
+type refWeights struct {
+	layout *gnn.Weights
+	flat   []float64
+}
+
+func newRefWeights(w *gnn.Weights) *refWeights {
+	r := &refWeights{w, make([]float64, len(w.Flat))}
+	for i, x := range w.Flat {
+		r.flat[i] = float64(x)
 	}
 	return r
 }
 
-// sum returns A·h.
-func sum(a ref.CSR, h ref.Matrix) ref.Matrix {
-	y := ref.NewMatrix(a.Rows, h.Cols)
-	for v := range a.Rows {
-		row := y.Row(v)
-		for e := a.Begin[v]; e < a.End[v]; e++ {
-			for j, x := range h.Row(int(a.Indices[e])) {
-				row[j] += a.Val[e] * x
-			}
-		}
-	}
-	return y
-}
-
-// loss returns the training loss with dropout of an epoch.
-func (r *refModel) loss(w *refWeights, epoch int) float64 { return r.lossBehind(w, epoch, nil) }
-
-// lossBehind is loss, of which the inputs of the first layers are known. Models of example have none.
-func (r *refModel) lossBehind(w *refWeights, epoch int, known []ref.Matrix) float64 {
-	if r.byFormula() {
-		return r.score(r.example(w, epoch))
-	}
-	in := r.inputs(w, epoch, known)
-	if !r.m.Jumping {
-		return r.score(r.conv(w, r.m.Layers-1, in[r.m.Layers-1]))
-	}
-	x := beside(in[1:])
-	return r.score(ref.Linear{X: x, W: ref.Matrix{Rows: r.m.Out, Cols: x.Cols, V: w.at("lin.weight")}, Bias: w.at("lin.bias")}.Run())
-}
-
-// byFormula says that example computes the model.
-func (r *refModel) byFormula() bool {
-	return slices.Contains([]gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII}, r.m.Kind)
-}
-
-// inputs returns what every layer reads, behind those that are known, and with jumping knowledge also what the last one returns.
-func (r *refModel) inputs(w *refWeights, epoch int, known []ref.Matrix) []ref.Matrix {
-	in := slices.Clone(known)
-	switch {
-	case len(in) > 0:
-	case r.m.DropFeatures:
-		in = append(in, r.dropped(r.x, r.keepFeature(epoch)))
-	default:
-		in = append(in, r.x)
-	}
-	last := r.m.Layers
-	if r.m.Jumping {
-		last++
-	}
-	for l := len(in) - 1; len(in) < last; l++ {
-		e := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(l, epoch)}
-		if !r.m.NoNorm {
-			e.Norm, e.Eps, e.Gamma, e.Beta = true, 1e-5, w.at("norms.%d.weight", l), w.at("norms.%d.bias", l)
-		}
-		_, out, _ := e.Forward(r.conv(w, l, in[l]))
-		if r.m.Residual && l > 0 {
-			for i, x := range in[l].V {
-				out.V[i] += x
-			}
-		}
-		in = append(in, out)
-	}
-	return in
-}
-
-// beside returns the columns of matrices side by side.
-func beside(ms []ref.Matrix) ref.Matrix {
-	out := ref.Matrix{Rows: ms[0].Rows}
-	for i := range out.Rows {
-		for _, m := range ms {
-			out.V = append(out.V, m.Row(i)...)
-		}
-	}
-	out.Cols = len(out.V) / out.Rows
-	return out
-}
-
-// act is the model's activation.
-func (r *refModel) act() ref.Activation {
-	return map[gnn.Activation]ref.Activation{"": ref.ReLU, gnn.ReLU: ref.ReLU, gnn.LeakyReLU: ref.LeakyReLU, gnn.ELU: ref.ELU, gnn.Tanh: ref.Tanh}[r.m.Activation]
-}
-
-// keep says which elements dropout keeps, by the counters of a layer; nil: all.
-func (r *refModel) keep(l, epoch int) func(i, j int) bool {
-	if r.m.Dropout == 0 {
-		return nil
-	}
-	return r.once(l, epoch, func(i, j int) bool {
-		words := gpu.Philox([4]uint32{uint32(j / 4), uint32(i), uint32(l), uint32(epoch)}, gpu.SeedKey(r.m.Seed))
-		return words[j%4] >= gpu.DropoutThreshold(r.m.Dropout)
-	})
-}
-
-// keepFeature says which features dropout keeps: as layer 65, but of sparse ones each has a counter of its own.
-func (r *refModel) keepFeature(epoch int) func(i, j int) bool {
-	if !r.p.Features.Sparse() || r.m.Dropout == 0 {
-		return r.keep(65, epoch)
-	}
-	return r.once(65, epoch, func(i, j int) bool {
-		words := gpu.Philox([4]uint32{0, uint32(i*r.x.Cols + j), 65, uint32(epoch)}, gpu.SeedKey(r.m.Seed))
-		return words[0] >= gpu.DropoutThreshold(r.m.Dropout)
-	})
-}
-
-// once is keep, asked once for every element: differences want the same masks thousands of times.
-func (r *refModel) once(l, epoch int, keep func(i, j int) bool) func(i, j int) bool {
-	cols := max(r.x.Cols, r.m.Hidden, r.m.Out)
-	mask, ok := r.masks[[2]int{l, epoch}]
-	if !ok {
-		for i := range r.x.Rows {
-			for j := range cols {
-				mask = append(mask, keep(i, j))
-			}
-		}
-		r.masks[[2]int{l, epoch}] = mask
-	}
-	return func(i, j int) bool { return mask[i*cols:][:cols][j] }
-}
-
-// dropped is what dropout leaves of x.
-func (r *refModel) dropped(x ref.Matrix, keep func(i, j int) bool) ref.Matrix {
-	_, h, _ := ref.Epilogue{P: r.m.Dropout, Keep: keep}.Forward(x)
-	return h
-}
-
-// example returns the logits of SGC, APPNP or GCNII by their papers' formulas.
-func (r *refModel) example(w *refWeights, epoch int) ref.Matrix {
-	linear := func(name string, x ref.Matrix) ref.Matrix {
-		b := w.at("%s.bias", name)
-		return ref.Linear{X: x, W: ref.Matrix{Rows: len(b), Cols: x.Cols, V: w.at("%s.weight", name)}, Bias: b}.Run()
-	}
-	active := func(z ref.Matrix, layer int) ref.Matrix {
-		_, h, _ := ref.Epilogue{Act: r.act(), P: r.m.Dropout, Keep: r.keep(layer, epoch)}.Forward(z)
-		return h
-	}
-	// mixed returns (1−α)·Â·h + α·first.
-	mixed := func(l int, h, first ref.Matrix) ref.Matrix {
-		s := sum(r.adj[l], h)
-		for i := range s.V {
-			s.V[i] = (1-r.m.Alpha)*s.V[i] + r.m.Alpha*first.V[i]
-		}
-		return s
-	}
-	switch r.m.Kind {
-	case gnn.SGC:
-		h := r.x
-		for l := range r.m.Layers {
-			h = sum(r.adj[l], h)
-		}
-		return linear("lin", h)
-	case gnn.APPNP:
-		first := linear("lin2", active(linear("lin1", r.dropped(r.x, r.keepFeature(epoch))), 64))
-		h := first
-		for l := range r.m.Layers {
-			h = mixed(l, h, first)
-		}
-		return h
-	}
-	_, first, _ := ref.Epilogue{Act: r.act()}.Forward(linear("lins.0", r.dropped(r.x, r.keepFeature(epoch))))
-	h := r.dropped(first, r.keep(64, epoch))
-	for l := range r.m.Layers {
-		s := mixed(l, h, first)
-		z := ref.NewMatrix(s.Rows, s.Cols)
-		beta, weight := math.Log(r.m.Theta/float64(l+1)+1), w.at("convs.%d.weight1", l)
-		for i := range s.Rows {
-			for j := range s.Cols {
-				z.Row(i)[j] = (1 - beta) * s.Row(i)[j]
-				for k, x := range s.Row(i) {
-					z.Row(i)[j] += beta * x * weight[k*s.Cols+j]
-				}
-			}
-		}
-		h = active(z, l)
-	}
-	return linear("lins.1", h)
-}
-
-func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
-	in, out := r.m.Width(l)
-	mat := func(name string, rows, cols int) ref.Matrix {
-		return ref.Matrix{Rows: rows, Cols: cols, V: w.at(name, l)}
-	}
-	switch r.m.Kind {
-	case gnn.GCN:
-		return ref.Linear{X: sum(r.adj[l], h), W: mat("convs.%d.lin.weight", out, in), Bias: w.at("convs.%d.bias", l)}.Run()
-	case gnn.SAGE:
-		return ref.Linear{X: sum(r.adj[l], h), W: mat("convs.%d.lin_l.weight", out, in), Bias: w.at("convs.%d.lin_l.bias", l),
-			X2: h, W2: mat("convs.%d.lin_r.weight", out, in)}.Run()
-	case gnn.GIN:
-		s := ref.AddScaled(sum(r.adj[l], h), h, w.at("convs.%d.eps", l)[0])
-		y := ref.Linear{X: s, W: mat("convs.%d.nn.lins.0.weight", out, in), Bias: w.at("convs.%d.nn.lins.0.bias", l)}.Run()
-		act := r.act()
-		for i, x := range y.V {
-			y.V[i], _ = act.At(x)
-		}
-		return ref.Linear{X: y, W: mat("convs.%d.nn.lins.1.weight", out, out), Bias: w.at("convs.%d.nn.lins.1.bias", l)}.Run()
-	}
-	return r.attend(w, l, h)
-}
-
-// attend is conv of a model with attention.
-func (r *refModel) attend(w *refWeights, l int, h ref.Matrix) (o ref.Matrix) {
-	in, out := r.m.Width(l)
-	last, width := l == r.m.Layers-1 && !r.m.Jumping, out
-	if last {
-		width *= r.m.Heads
-	}
-	mat := func(name string, rows, cols int) ref.Matrix {
-		return ref.Matrix{Rows: rows, Cols: cols, V: w.at(name, l)}
-	}
-	if r.m.Kind == gnn.GATv2 {
-		o, _ = ref.GATv2{A: r.adj[l], T: ref.Linear{X: h, W: mat("convs.%d.lin_l.weight", width, in), Bias: w.at("convs.%d.lin_l.bias", l)}.Run(),
-			R:   ref.Linear{X: h, W: mat("convs.%d.lin_r.weight", width, in), Bias: w.at("convs.%d.lin_r.bias", l)}.Run(),
-			Att: w.at("convs.%d.att", l), Heads: r.m.Heads, Slope: 0.2}.Forward()
-	} else {
-		t := ref.Linear{X: h, W: mat("convs.%d.lin.weight", width, in)}.Run()
-		o, _ = ref.GAT{A: r.adj[l], T: t, S: ref.GATScores(t, w.at("convs.%d.att_src", l), r.m.Heads),
-			D: ref.GATScores(t, w.at("convs.%d.att_dst", l), r.m.Heads), Slope: 0.2}.Forward()
-	}
-	if last {
-		return ref.HeadMean(o, out, w.at("convs.%d.bias", l))
-	}
-	return ref.AddBias(o, w.at("convs.%d.bias", l))
-}
-
-// score is the sum of the losses of all vertices, each times its weight, over the number of training vertices.
-func (r *refModel) score(logits ref.Matrix) float64 {
-	if r.weight == nil {
-		return r.scoreOf(logits, func(v int) bool { return r.p.Train[v] })
-	}
-	all := 0.0
-	for v, x := range r.weight {
-		if x != 0 {
-			all += x * r.scoreOf(logits, func(u int) bool { return u == v })
-		}
-	}
-	return all
-}
-
-// scoreOf is the sum of the losses of some vertices over the number of training vertices.
-func (r *refModel) scoreOf(logits ref.Matrix, counts func(v int) bool) float64 {
-	scale := 1 / float64(r.p.LossTerms())
-	if r.p.Targets != nil {
-		mask := make([]uint8, r.p.Vertices())
-		for v := range mask {
-			if counts(v) {
-				mask[v] = 1
-			}
-		}
-		loss, _ := ref.BCELoss(logits, r.p.Targets, mask, scale)
-		return loss
-	}
-	labels := make([]int32, r.p.Vertices())
-	for v := range labels {
-		labels[v] = -1
-		if counts(v) {
-			labels[v] = r.p.Labels[v]
-		}
-	}
-	loss, _ := ref.SoftmaxLoss(logits, labels, scale)
-	return loss
+func (w *refWeights) at(name string) []float64 {
+	t := w.layout.Tensor(name)
+	return w.flat[t.Off:][:len(t.Data)]
 }

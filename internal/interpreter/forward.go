@@ -113,9 +113,9 @@ func (r *Run) forward(i, k int) array {
 }
 
 func (r *Run) constant(n *model.Node, p *part, y array) {
-	v := r.graphs[n.Graph].constant(n)
+	v := r.graphs[n.Graph].Constant(n)
 	if n.Graph == "" {
-		v = r.Graph.constant(n)
+		v = r.Graph.Constant(n)
 	}
 	for j := range y.rows {
 		switch {
@@ -261,11 +261,12 @@ func (r *Run) alongEdges(i int, p *part, x, y array) {
 		most.v[c] = math.Inf(-1)
 	}
 	for j, d := range targets {
-		if r.skips(i, p, j) {
+		count := r.counted(i, p, j)
+		if count == 0 {
 			continue
 		}
 		for c, v := range x.row(j) {
-			sum.row(d)[c] += v
+			sum.row(d)[c] += count * v
 			most.row(d)[c] = max(most.row(d)[c], v)
 		}
 	}
@@ -282,7 +283,7 @@ func (r *Run) alongEdges(i int, p *part, x, y array) {
 		clear(sum.v)
 		for j, d := range targets {
 			for c, v := range x.row(j) {
-				if !r.skips(i, p, j) {
+				if r.counted(i, p, j) != 0 {
 					y.row(j)[c] = math.Exp(v - most.row(d)[c])
 					sum.row(d)[c] += y.row(j)[c]
 				}
@@ -309,8 +310,11 @@ func (r *Run) targets(i int, p *part) []int {
 	return out
 }
 
-// skips reports whether a sum leaves out an edge of a part.
-func (r *Run) skips(i int, p *part, j int) bool {
+// counted returns how often a sum counts an edge of a part.
+func (r *Run) counted(i int, p *part, j int) float64 {
+	if r.Count == nil {
+		return 1
+	}
 	n := r.node(i)
-	return r.Skip != nil && r.Skip(r.depth[i]-1, n.Graph, p.edges[n.Graph][j])
+	return r.Count(r.depth[i]-1, n.Graph, p.edges[n.Graph][j])
 }

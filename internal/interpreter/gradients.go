@@ -151,7 +151,7 @@ func (r *Run) edgesBack(i int, p *part, x, y, dx, dy array) {
 	for j, t := range targets {
 		for c := range dx.cols {
 			switch {
-			case r.skips(i, p, j):
+			case r.counted(i, p, j) == 0:
 			case n.Op == model.SoftmaxIn:
 				sum.row(t)[c] += dy.row(j)[c] * y.row(j)[c]
 			case n.Op == model.MaxIn && x.row(j)[c] == y.row(t)[c]:
@@ -160,13 +160,14 @@ func (r *Run) edgesBack(i int, p *part, x, y, dx, dy array) {
 		}
 	}
 	for j, t := range targets {
-		if r.skips(i, p, j) {
+		count := r.counted(i, p, j)
+		if count == 0 {
 			continue
 		}
 		for c := range dx.cols {
 			switch d := &dx.row(j)[c]; {
 			case n.Op == model.SumIn:
-				*d += dy.row(t)[c]
+				*d += count * dy.row(t)[c]
 			case n.Op == model.SoftmaxIn:
 				*d += y.row(j)[c] * (dy.row(j)[c] - sum.row(t)[c])
 			case x.row(j)[c] == y.row(t)[c]:

@@ -49,8 +49,8 @@ func (g Graph) weight(e int) float64 {
 	return g.Weight[e]
 }
 
-// constant returns one of a graph for every vertex or edge, or a single number.
-func (g Graph) constant(n *model.Node) []float64 {
+// Constant returns what a Const node is, for every vertex or edge, or one number.
+func (g Graph) Constant(n *model.Node) []float64 {
 	in, out := make([]float64, g.Vertices), make([]float64, g.Vertices) // sums of weights, or numbers of edges
 	edges := n.Space.Graph() != ""
 	for e, s := range g.Src {

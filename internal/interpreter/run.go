@@ -18,8 +18,9 @@ type Run struct {
 	// Keep says which elements dropout keeps, by the vertex or the number of the edge in its graph; nil: evaluation,
 	// in which BatchNorm takes running statistics if it has them.
 	Keep func(n *model.Node, row, col int) bool
-	// Skip leaves edges out of the sums behind Src nodes of a depth; constants count them nevertheless. nil: none.
-	Skip func(depth int, graph string, edge int) bool
+	// Count says how often the sums behind Src nodes of a depth count an edge; 0 leaves it out of maxima and softmax,
+	// too. Constants know nothing of it. nil: once.
+	Count func(depth int, graph string, edge int) float64
 
 	Sent int // elements that parts have sent to each other
 
