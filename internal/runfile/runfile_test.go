@@ -1,6 +1,9 @@
 package runfile
 
 import (
+	"encoding/json"
+	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -28,5 +31,19 @@ func TestReadEpochs(t *testing.T) {
 	}
 	if _, err := ReadResult(strings.NewReader(strings.Repeat(" ", maxResultBytes+1))); err == nil {
 		t.Error("a result without end was read")
+	}
+}
+
+// A loss keeps the digits that identify a float32; one that is not finite is null, and null is NaN.
+func TestLoss(t *testing.T) {
+	for want, x := range map[string]float64{"1000.00006": 1000 + 1.0/(1<<14), "-0.1": -0.1, "null": math.NaN()} {
+		got := Loss(7)
+		text, err := json.Marshal(Loss(x))
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || string(text) != want {
+			t.Errorf("%g is %s, %v; want %s", x, text, err, want)
+		}
+		if a, b := float32(got), float32(x); a != b && (a == a || b == b) {
+			t.Errorf("%s is read as %g, was %g", text, a, b)
+		}
 	}
 }
