@@ -37,6 +37,7 @@ func TestSpread(t *testing.T) {
 		{2, []int{8, 1}, []int{1, 1}},
 		{3, []int{8, 1}, []int{2, 1}},
 		{18, []int{8, 1}, []int{16, 2}},
+		{5, []int{1, 3}, []int{1, 4}},
 		{0, nil, nil},
 	} {
 		if got, err := Spread(tc.parts, tc.devices); err != nil || !slices.Equal(got, tc.want) {
