@@ -65,4 +65,9 @@ func TestTopK(t *testing.T) {
 			t.Errorf("k = %d: %+v, %v, want %v, %d", tc.k, c, err, tc.local, tc.global)
 		}
 	}
+	// Both readers have both rows: the one with most edges into the part is best, of equal ones the first.
+	x.Halos[2] = Halo{IDs: ids(0, 1), Owners: owners(0, 2), Count: []int{2}, Edges: []int32{9, 1}}
+	if c, err := Capacity([]Exchange{x}, Memory{TopK: 1}); err != nil || c.GlobalUnion != 1 {
+		t.Errorf("rows that are read as often: %+v, %v", c, err)
+	}
 }
