@@ -218,7 +218,8 @@ func TestStamps(t *testing.T) {
 	for name, g := range graphs(t) {
 		topology, rules := Topology{Graph: g}, Rules{Seed: 5, Fanout: []int{4, 3}}
 		s := New(topology, rules)
-		s.index.(*slots).last = 2
+		x := s.index.(*slots)
+		x.shift, x.last, x.stamp = 30, 3, 3 // all that two bits hold
 		var st Stack
 		for step, roots := range slices.Concat(rootsOf(g.Rows()), rootsOf(g.Rows())) {
 			s.Draw(&st, uint32(step), roots)
