@@ -175,7 +175,10 @@ func TestAdjustAgainstNaive(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		for seed := range uint64(3) {
 			g := must(t)(synth.Random(24, 60+20*int(seed), directed, seed))
-			part := randomParts(24, 3, seed)
+			part, costs := randomParts(24, 3, seed), unequal(t, 3)
+			for i := range costs { // a part that drops a replica relieves its owner too
+				costs[i].PerHalo, costs[i].PerSent = float64(seed), float64(2*seed)
+			}
 			for _, score := range PruneScores {
 				for name, opt := range map[string]AdjustOptions{
 					"all":       {MaxPrune: 1, Epsilon: 0.05},
@@ -187,7 +190,7 @@ func TestAdjustAgainstNaive(t *testing.T) {
 				} {
 					opt.Score = score
 					opt.Epsilon = orDefault(opt.Epsilon, 0.01)
-					x := &naive{g: g, part: part, costs: unequal(t, 3), opt: opt}
+					x := &naive{g: g, part: part, costs: costs, opt: opt}
 					trace, stop := x.run()
 					a, err := Adjust(t.Context(), NewDirections(g), part, x.costs, opt)
 					if err != nil {
