@@ -47,6 +47,13 @@ func TestGroupsHoldTogether(t *testing.T) {
 			t.Errorf("group %d has %d members, and room for %d", l, k, size/2)
 		}
 	}
+	var leaves []graph.Edge // a hub reads them, they read nobody
+	for v := 1; v < size; v++ {
+		leaves = append(leaves, graph.Edge{From: graph.NodeID(v), To: 0})
+	}
+	if label := communities(NewDirections(must(t)(graph.FromEdges(size, leaves))), make([]int32, size), 0, 1); slices.Min(label) != slices.Max(label) {
+		t.Errorf("a hub and the leaves that it reads have labels %v", label)
+	}
 }
 
 // TestRegionsMove: two equal devices, part 0 has ten cliques and part 1 has two, and a cut edge costs as much as ten others.
