@@ -1,0 +1,119 @@
+"""Programs of models: lists of nodes without loops, and the files that hold them. Needs no torch.
+
+A node has a space and a shape. Space "V" has a row for each vertex, "E:g" one for each edge of graph g; "" has one value for all. The
+shape is that behind the row.
+"""
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ..program import Process, find_program
+from ..store import Path
+from ..tensors import write_weights
+
+VERSION = 1
+# REACHES_ALL are nodes whose result at one vertex depends on all vertices.
+REACHES_ALL = ("sum_all", "batch_norm")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node, or with op "tensor" a tensor of the state_dict."""
+
+    name: str
+    op: str
+    inputs: Tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    space: str = ""
+    shape: Tuple[int, ...] = ()
+    line: str = ""  # "net.py:31"
+
+    def __str__(self) -> str:
+        said = [*self.inputs, *(f"{k}={json.dumps(v)}" for k, v in self.attributes.items())]
+        return f"{self.name} = {self.op}({', '.join(said)})"
+
+
+class Program:
+    """What the forward of a module computes: print it, `save` it for `capgnn train --model FILE`, or `check` it with the program.
+
+    name: the class of the module
+    features, outputs: columns of x and of the logits
+    nodes: in the order in which they can run
+    tensors: shapes of those parameters and buffers that nodes read, by their names in the state_dict
+    weights: their values, by name
+    """
+
+    def __init__(self, name: str, features: int, graphs: Dict[str, Dict[str, str]], nodes: Sequence[Node], tensors: Mapping[str, Sequence[int]], logits: str):
+        self.name, self.features, self.logits = name, features, logits
+        self.nodes = _needed(nodes, logits)
+        read = {i for n in self.nodes for i in n.inputs} | {n.attributes[k] for n in self.nodes for k in ("mean", "var") if k in n.attributes}
+        self.tensors = {k: list(shape) for k, shape in tensors.items() if k in read}
+        self.graphs = _made(graphs, {n.attributes["graph"] for n in self.nodes if "graph" in n.attributes})
+        self.outputs = next(n for n in self.nodes if n.name == logits).shape[-1]
+        self.weights: Dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        counts = f"{len(self.nodes)} nodes, {sum(n.op == 'src' for n in self.nodes)} exchanges, {len(self.tensors)} tensors"
+        wide = max(len(str(n)) for n in self.nodes)
+        lines = (f"{str(n):{min(wide, 90)}}  {n.space}{list(n.shape)}  {n.line}".rstrip() for n in self.nodes)
+        return "\n".join([f"{self.name}: {counts}", *lines, f"logits: {self.logits}"])
+
+    def text(self) -> str:
+        """Returns the file: JSON with a node on each line."""
+        head = {"capgnn_model": VERSION, "features": self.features, "outputs": self.outputs, "graphs": self.graphs}
+        parts = [f'"{k}": {json.dumps(v)}' for k, v in head.items()]
+        parts.append(_block("tensors", "{}", [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in self.tensors.items()]))
+        parts.append(_block("nodes", "[]", [json.dumps(_row(n)) for n in self.nodes]))
+        parts += [f'"logits": {json.dumps(self.logits)}', f'"line": {json.dumps({n.name: n.line for n in self.nodes if n.line})}']
+        return "{" + ",\n ".join(parts) + "}\n"
+
+    def save(self, path: Path, init: Optional[Path] = None) -> None:
+        """Writes the file, and with init= the weights of the module as .safetensors, which `train --init` starts from."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.text())
+        if init is not None:
+            write_weights(init, self.weights)
+
+    def check(self, program: Optional[str] = None) -> str:
+        """Returns what `capgnn model check` says of the program. Raises ProgramError if it refuses it."""
+        with tempfile.TemporaryDirectory(prefix="capgnn-model-") as folder:
+            path = os.path.join(folder, "model.json")
+            self.save(path)
+            process = Process([find_program(program), "model", "check", path])
+            process.wait()
+            process.check()
+            return process.output
+
+
+def _row(n: Node) -> List[Any]:
+    if n.attributes:
+        return [n.name, n.op, list(n.inputs), dict(n.attributes)]
+    return [n.name, n.op, list(n.inputs)] if n.inputs else [n.name, n.op]
+
+
+def _block(key: str, brackets: str, rows: Sequence[str]) -> str:
+    return f'"{key}": {brackets[0]}' + ",".join("\n  " + row for row in rows) + brackets[1]
+
+
+def _needed(nodes: Sequence[Node], logits: str) -> List[Node]:
+    """Returns the nodes that the logits depend on, in order."""
+    needed, out = {logits}, []
+    for n in reversed(nodes):
+        if n.name in needed:
+            needed.update(n.inputs)
+            out.append(n)
+    return out[::-1]
+
+
+def _made(graphs: Dict[str, Dict[str, str]], used: Sequence[str]) -> Dict[str, Dict[str, str]]:
+    """Returns the graphs that are used, and those that they are made of."""
+    keep = {"g"}
+    for name in used:
+        while name not in keep:
+            keep.add(name)
+            name = graphs[name]["of"]
+    return {name: made for name, made in graphs.items() if name in keep}
