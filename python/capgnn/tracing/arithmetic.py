@@ -11,6 +11,7 @@ from .nodes import Node
 from .tracer import Mask, Tracer, calls, refuse
 
 Axes = Union[int, Sequence[int], None]
+LEAST = 1e-30  # sums of weights that are less count as 0
 COMPARISON = "a comparison of values is no operation of capgnn"
 
 
@@ -29,9 +30,14 @@ def aligned(t: Tracer, out: Tensor, x: Any) -> Node:
     return t.reshape(t.whole(x), behind)
 
 
-@calls("add", "radd", "iadd")
+@calls("add", "iadd")
 def add(t: Tracer, out: Tensor, a: Any, b: Any, *, alpha: float = 1, **_: Any) -> Node:
     return t.add([aligned(t, out, a), aligned(t, out, b)], [1, alpha])
+
+
+@calls("radd")
+def radd(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
+    return add(t, out, b, a)
 
 
 @calls("sub", "isub", "subtract")
@@ -44,9 +50,14 @@ def rsub(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
     return sub(t, out, b, a)
 
 
-@calls("mul", "rmul", "imul", "multiply")
+@calls("mul", "imul", "multiply")
 def mul(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
     return t.mul([aligned(t, out, a), aligned(t, out, b)])
+
+
+@calls("rmul")
+def rmul(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
+    return mul(t, out, b, a)
 
 
 @calls("div", "truediv", "itruediv", "true_divide", "divide")
@@ -75,7 +86,7 @@ def _plain(name: str) -> Any:
     return lambda t, out, x, *_, **__: t.function(name, t.node(x))
 
 
-for _name in ("relu", "tanh", "sigmoid", "silu", "exp", "log", "sqrt", "square", "abs"):
+for _name in ("relu", "tanh", "sigmoid", "silu", "exp", "log", "sqrt", "square"):
     calls(_name)(_plain(_name))
 calls("detach")(_plain("stop"))
 Tracer.getters[torch.Tensor.data.__get__] = _plain("stop")  # type: ignore[attr-defined]
@@ -84,6 +95,11 @@ Tracer.getters[torch.Tensor.data.__get__] = _plain("stop")  # type: ignore[attr-
 @calls("neg", "negative")
 def neg(t: Tracer, out: Tensor, x: Tensor) -> Node:
     return t.scale(t.node(x), -1)
+
+
+@calls("abs", "absolute")
+def absolute(t: Tracer, out: Tensor, x: Tensor) -> Node:
+    return t.add([t.function("relu", t.node(x)), t.function("relu", t.scale(t.node(x), -1))], [1, 1])
 
 
 @calls("leaky_relu")
@@ -149,7 +165,7 @@ def log1p(t: Tracer, out: Tensor, x: Tensor) -> Node:
 
 @calls("clamp", "clip")
 def clamp(t: Tracer, out: Tensor, x: Tensor, min: Any = None, max: Any = None) -> Node:
-    return t.function("clamp", t.node(x), **{k: float(v) for k, v in (("min", min), ("max", max)) if v is not None})
+    return t.function("clamp", t.node(x), **{k: float(v) for k, v in (("low", min), ("high", max)) if v is not None})
 
 
 @calls("clamp_min")
@@ -178,22 +194,20 @@ def decide(t: Tracer, out: Tensor, *_: Any, **__: Any) -> Mask:
 
 @calls("masked_fill", "setitem")
 def masked_fill(t: Tracer, out: Any, x: Tensor, mask: Any, value: Any) -> Optional[Node]:
-    """Zeroes in place of what is not finite."""
+    """Zeroes in place of infinite values of a negative power: of x >= 0 it is x^e where x > 0."""
     of = t.value(mask)
     if not (isinstance(of, Mask) and of.node is not None and of.node == t.node(x) and t.number_of(t.node(value)) == 0):
         refuse(of.what if isinstance(of, Mask) else "values are written into some places of a tensor: make it of whole tensors, as with torch.cat")
-    node = t.function("finite", of.node)
+    if of.node.op != "power" or of.node.attributes["exponent"] >= 0:
+        refuse("zeroes in place of infinite values are an operation of capgnn where these are a negative power, as in degree.pow(-0.5)")
+    base = t.named(of.node.inputs[0])
+    least = 1.0 if "degree" in base.attributes.get("what", "") else LEAST
+    power, there = t.function("clamp", base, low=least), t.function("clamp", t.scale(base, 1 / least), high=1.0)
+    node = t.mul([t.function("power", power, exponent=of.node.attributes["exponent"]), there])
     if out is None:  # x[mask] = value
         t.bind(x, node)
         return None
     return node
-
-
-@calls("nan_to_num")
-def nan_to_num(t: Tracer, out: Tensor, x: Tensor, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Node:
-    if nan or posinf != 0 or neginf != 0:
-        refuse("nan_to_num is an operation of capgnn with nan=0, posinf=0 and neginf=0 alone")
-    return t.function("finite", t.node(x))
 
 
 # -- products ------------------------------------------------------------------------------------------------------------
@@ -201,7 +215,7 @@ def nan_to_num(t: Tracer, out: Tensor, x: Tensor, nan: Any = 0.0, posinf: Any = 
 
 @calls("linear")
 def linear(t: Tracer, out: Tensor, x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Node:
-    if t.space(weight.shape) or t.axis(x.shape) == x.dim() - 1:
+    if t.space(weight.shape) != "G" or t.axis(x.shape) == x.dim() - 1:
         refuse("a product over all vertices: aggregate over edges, or take means over vertices")
     inputs = [t.whole(x), t.whole(weight)] + ([] if bias is None else [t.whole(bias)])
     return t.emit("linear", inputs, t.behind(out.shape))
@@ -237,6 +251,7 @@ def addmm(t: Tracer, out: Tensor, x: Tensor, a: Tensor, b: Tensor, *, beta: floa
 
 def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str) -> Node:
     """Returns the einsum of two tensors. In a node the letter n is that of rows and comes first."""
+    left, right, result = (letters.translate({ord("n"): "N"}) for letters in (left, right, result))  # n is that of rows
     sizes = dict(zip(left + right, (*a.shape, *b.shape)))
     sizes.update((k, s) for k, s in zip(right, b.shape) if s != 1)
     sizes.update((k, s) for k, s in zip(left, a.shape) if s != 1)
@@ -250,15 +265,20 @@ def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str)
         node, behind = t.whole(x), [k for k in letters if k not in rows]
         kept = [k for k, size in zip(behind, node.shape) if size == sizes[k]]
         node = t.reshape(node, [sizes[k] for k in kept])  # without axes that only broadcast
-        if node.op == "permute":  # of a weight, mostly
+        if node.op == "permute":
             kept, node = [kept[node.attributes["axes"].index(i)] for i in range(len(kept))], t.named(node.inputs[0])
-        terms.append(("n" if node.space else "") + "".join(kept))
+        terms.append(("n" if node.space != "G" else "") + "".join(kept))
         nodes.append(node)
-    result = "".join(["n"] * bool(rows and rows[0] in result) + [k for k in result if k not in rows])
+    summed = bool(rows) and rows[0] not in result
+    if summed and "G" in (nodes[0].space, nodes[1].space):
+        refuse("a product over all vertices with a tensor that has no rows")
+    result = "n" * (bool(rows) and not summed) + "".join(k for k in result if k not in rows)
+    names = {"n": "n", **dict(zip(dict.fromkeys("".join(terms).replace("n", "")), "ijklmopqrstuvw"))}
     shape = [sizes[k] for k in result if k != "n"]
-    if terms[0] == "nk" and len(terms[1]) == 2 and terms[1][1] == "k" and result == "n" + terms[1][0] and not nodes[1].space:
+    left, right, result = ("".join(names[k] for k in term) for term in (*terms, result))
+    if (left, right, result) == ("ni", "ji", "nj") and nodes[1].space == "G":
         return t.emit("linear", nodes, shape)
-    return t.emit("product", nodes, shape, nodes[0].space or nodes[1].space if "n" in result else "", eq=f"{terms[0]},{terms[1]}->{result}")
+    return t.emit("product", nodes, shape, "G" if "n" not in result else None, spec=f"{left},{right}->{result}")
 
 
 # -- sums and norms --------------------------------------------------------------------------------------------------------
@@ -274,12 +294,12 @@ def reduced(t: Tracer, how: str, x: Tensor, dim: Axes, keepdim: bool) -> Node:
     if rows in axes and node.space != "V":
         refuse(f"{how} over all edges is no operation of capgnn: aggregate over the in-edges of each vertex")
     node = t.scale(node, -1) if how == "min" else node
-    for axis in axes:
+    for axis in reversed(axes):
         if axis != rows:
             node = t.fold("max" if how == "min" else how, node, axis - (rows is not None and axis > rows))
     node = t.scale(node, -1) if how == "min" else node
     if rows in axes:
-        node = t.emit("sum_all", [node], node.shape, "")
+        node = t.emit("sum_all", [node], node.shape, "G")
         node = t.div(node, t.number(t.vertices)) if how == "mean" else node
     shape = [1 if i in axes else size for i, size in enumerate(x.shape) if keepdim or i not in axes]
     return t.reshape(node, t.behind(shape))
@@ -361,7 +381,7 @@ def norm(t: Tracer, out: Tensor, x: Tensor, p: Any = 2, dim: Axes = None, keepdi
 def normalize(t: Tracer, out: Tensor, x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, **_: Any) -> Node:
     shape = list(x.shape)
     shape[dim] = 1
-    length = t.bind(t.empty(shape), t.function("clamp", normed(t, x, p, dim, True), min=float(eps)))
+    length = t.bind(t.empty(shape), t.function("clamp", normed(t, x, p, dim, True), low=float(eps)))
     return div(t, out, x, length)
 
 
@@ -378,8 +398,10 @@ def batch_norm(t: Tracer, out: Tensor, x: Tensor, running_mean: Optional[Tensor]
     node = t.whole(x)
     if node.space != "V" or len(node.shape) != 1:
         refuse("BatchNorm of edges is no operation of capgnn: use LayerNorm, or BatchNorm of vertices")
-    running = {} if running_mean is None else {"mean": t.node(running_mean).name, "var": t.node(running_var).name}
-    return t.emit("batch_norm", [node, *(t.node(p) for p in (weight, bias) if p is not None)], node.shape, eps=float(eps), momentum=float(momentum), **running)
+    given = (weight, bias, running_mean, running_var)
+    if any((p is None) != (q is None) for p, q in zip(given[::2], given[1::2])) or weight is None and running_mean is not None:
+        refuse("BatchNorm with running statistics but without weight and bias is no operation of capgnn: use affine=True or track_running_stats=False")
+    return t.emit("batch_norm", [node, *(t.node(p) for p in given if p is not None)], node.shape, eps=float(eps), momentum=float(momentum))
 
 
 @calls("gru_cell")
@@ -388,7 +410,7 @@ def gru_cell(t: Tracer, out: Tensor, x: Tensor, hidden: Tensor, w_x: Tensor, w_h
     wide = t.empty((*out.shape[:-1], 3 * width))
     gates: List[Tuple[Node, ...]] = []
     for node in (linear(t, wide, x, w_x, b_x), linear(t, wide, hidden, w_h, b_h)):
-        gates.append(tuple(t.emit("slice", [node], h.shape, axis=0, **{"from": i * width, "to": (i + 1) * width}) for i in range(3)))
+        gates.append(tuple(t.emit("slice", [node], h.shape, axis=0, lo=i * width, hi=(i + 1) * width) for i in range(3)))
     (reset_x, update_x, new_x), (reset_h, update_h, new_h) = gates
     reset, update = (t.function("sigmoid", t.add(pair, [1, 1])) for pair in ((reset_x, reset_h), (update_x, update_h)))
     new = t.function("tanh", t.add([new_x, t.mul([reset, new_h])], [1, 1]))

@@ -29,7 +29,7 @@ def moved(t: Tracer, x: Tensor, graph: str, side: int) -> Tensor:
     """Returns a row for each edge: that of its source (0) or target (1)."""
     out = t.empty(t.rows("E:" + graph, x.shape[1:]))
     node = t.node(x)
-    if node.space == "":  # the same for all
+    if node.space == "G":  # the same for all
         return t.bind(out, node)
     if node.space != "V" or t.axis(x.shape) != 0:
         refuse("rows of edges are looked up by vertex")
@@ -45,15 +45,14 @@ def gathered(t: Tracer, x: Tensor, graph: str, how: str, side: int = 1) -> Tenso
         refuse(f"{how} over neighbours is no operation of capgnn: sum, mean, max and min are")
     space, out, number = "E:" + graph, t.empty(t.rows("V", x.shape[1:])), t.number_of(t.node(x))
     behind = x.shape[1:]
-    count = t.reshape(t.constant("in_degree", "V", graph=graph), (1,) * len(behind))
     if number is not None and how in ("sum", "add"):
-        return t.bind(out, t.scale(count, number))
+        return t.bind(out, t.scale(t.reshape(t.constant("in_degree", "V", graph), (1,) * len(behind)), number))
     node = t.whole(x, space)
     if how in ("max", "min"):
         sign = 1 if how == "max" else -1
         return t.bind(out, t.scale(t.emit("max_in", [t.scale(node, sign)], behind, "V", graph=graph), sign))
     node = t.emit("sum_in", [node], behind, "V", graph=graph)
-    return t.bind(out, t.div(node, t.function("clamp", count, min=1.0)) if how == "mean" else node)
+    return t.bind(out, t.div(node, t.constant("in_count", "V", graph)) if how == "mean" else node)
 
 
 def weighted_sum(t: Tracer, graph: str, x: Tensor, weight: Optional[Tensor], how: str = "sum") -> Tensor:
@@ -61,32 +60,27 @@ def weighted_sum(t: Tracer, graph: str, x: Tensor, weight: Optional[Tensor], how
     row = moved(t, x, graph, 0)
     if weight is None:
         return gathered(t, row, graph, how)
-    column = t.reshape(t.whole(weight, "E:" + graph), (1,) * (x.dim() - 1))
-    return gathered(t, t.bind(t.empty(row.shape), t.mul([column, t.node(row)])), graph, how)
+    node = t.mul([t.whole(weight, "E:" + graph), t.node(row)])
+    return gathered(t, t.bind(t.empty(row.shape), node), graph, how)
 
 
-def data_weight(t: Tracer, graph: str, fill: Optional[float] = None) -> Tensor:
-    """Returns the weights of the data set as edges of a graph; loops that the graph has added weigh fill."""
-    more = {} if fill in (None, 1) else {"fill": float(fill)}
-    node = t.constant("edge_weight", "E:" + graph, **more)
-    return t.bind(t.empty(t.rows("E:" + graph, ())), t.reshape(node, ()))
+def data_weight(t: Tracer, graph: str) -> Tensor:
+    """Returns the weights of the data set as edges of a graph."""
+    t.weighted.add(True)
+    return t.bind(t.empty(t.rows("E:" + graph, ())), t.constant("edge_weight", "E:" + graph, graph))
 
 
-def column_of(t: Tracer, weight: Tensor) -> Node:
-    """Returns the node below reshapes."""
-    node = t.node(weight)
-    return t.named(node.inputs[0]) if node.op == "reshape" else node
-
-
-def followed(t: Tracer, weight: Optional[Tensor], graph: str, fill: Any) -> Optional[Tensor]:
+def followed(t: Tracer, weight: Optional[Tensor], graph: str) -> Optional[Tensor]:
     """Returns weights of edges as those of a graph that was made of theirs."""
     if weight is None:
         return None
-    node = column_of(t, weight)
-    if t.number_of(node) is not None and (fill is None or t.number_of(node) == fill):
+    node = t.node(weight)
+    if node.op == "reshape":
+        node = t.named(node.inputs[0])
+    if t.number_of(node) is not None and t.number_of(node) == t.graphs[graph].get("weight", 1):
         return t.bind(t.empty(t.rows("E:" + graph, weight.shape[1:])), node)
-    if node.attributes.get("what") == "edge_weight" and node.attributes.get("fill", fill) in (fill, None) and not isinstance(fill, (str, Tensor)):
-        return data_weight(t, graph, fill)
+    if node.attributes.get("what") == "edge_weight":
+        return t.bind(t.empty(t.rows("E:" + graph, weight.shape[1:])), t.reshape(t.node(data_weight(t, graph)), weight.shape[1:]))
     refuse("loops are added to edges that have values: add or remove loops first, then compute values of edges")
 
 
@@ -158,10 +152,17 @@ class Helpers:
             refuse("rows are grouped by numbers that are not those of edge_index")
         return value
 
-    def with_loops(self, do: str, edge_index: Tensor, weight: Optional[Tensor], fill: Any) -> Tuple[Tensor, Optional[Tensor]]:
-        graph = self.graph(edge_index)
-        made = self.t.edge_index(graph, do)
-        return made, followed(self.t, weight, f"{graph}.{do}", 1.0 if fill is None else fill)
+    def with_loops(self, do: str, edge_index: Tensor, weight: Optional[Tensor], fill: Any = None) -> Tuple[Tensor, Optional[Tensor]]:
+        t, graph = self.t, self.graph(edge_index)
+        if weight is None:
+            of = t.graphs[graph]
+            if (do, of.get("do")) == ("loops", "no_loops"):  # as GATConv does
+                graph, do = of["of"], "full_loops"
+            return t.edge_index(graph, do), None
+        if not isinstance(fill, (int, float, type(None))):
+            refuse("weights of loops that are no number are no operation of capgnn: use fill_value=1.0")
+        made = t.edge_index(graph, do, 1 if fill is None else fill)
+        return made, followed(self.t, weight, self.graph(made))
 
     def add_self_loops(self, edge_index: Tensor, edge_attr: Any = None, fill_value: Any = None, num_nodes: Any = None) -> Any:
         return self.with_loops("loops", edge_index, edge_attr, fill_value)
@@ -170,33 +171,29 @@ class Helpers:
         return self.with_loops("full_loops", edge_index, edge_attr, fill_value)
 
     def remove_self_loops(self, edge_index: Tensor, edge_attr: Any = None) -> Any:
-        graph = self.graph(edge_index)
-        return self.t.edge_index(graph, "no_loops"), followed(self.t, edge_attr, graph + ".no_loops", None)
+        return self.with_loops("no_loops", edge_index, edge_attr)
 
     def gcn_norm(self, edge_index: Tensor, edge_weight: Any = None, num_nodes: Any = None, improved: bool = False, add_self_loops: bool = True,
                  flow: str = "source_to_target", dtype: Any = None) -> Any:
-        t, graph = self.t, self.graph(edge_index)
+        t = self.t
         if flow != "source_to_target":
             refuse("gcn_norm with flow='target_to_source' is no operation of capgnn: reverse the edges with flip(0)")
-        if add_self_loops:
-            edge_index, edge_weight = self.with_loops("full_loops", edge_index, edge_weight, 2.0 if improved else 1.0)
-            graph += ".full_loops"
-        more: Dict[str, Any] = {"fill": 2.0} if add_self_loops and improved else {}
-        if edge_weight is not None and t.number_of(column_of(t, edge_weight)) is None:
-            node = column_of(t, edge_weight)
-            if node.attributes.get("what") != "edge_weight":
-                refuse("gcn_norm of weights that the model computes is no operation of capgnn: pass edge_weight of the data set")
-            more = {**{k: v for k, v in node.attributes.items() if k == "fill"}, "weighted": True}
-        node = t.constant("gcn_norm", "E:" + graph, **more)
-        return edge_index, t.bind(t.empty(t.rows("E:" + graph, ())), t.reshape(node, ()))
+        if add_self_loops and edge_weight is None and improved:
+            edge_index = t.edge_index(self.graph(edge_index), "full_loops", 2)
+        elif add_self_loops:
+            edge_index, edge_weight = self.with_loops("full_loops", edge_index, edge_weight, 2 if improved else 1)
+        graph, node = self.graph(edge_index), None if edge_weight is None else t.node(edge_weight)
+        if node is not None and t.number_of(node) is None and node.attributes.get("what") != "edge_weight":
+            refuse("gcn_norm of weights that the model computes is no operation of capgnn: pass edge_weight of the data set")
+        t.weighted.add(node is not None and t.number_of(node) is None)
+        return edge_index, t.bind(t.empty(t.rows("E:" + graph, ())), t.constant("gcn_norm", "E:" + graph, graph))
 
     def get_laplacian(self, edge_index: Tensor, edge_weight: Any = None, normalization: Any = None, dtype: Any = None, num_nodes: Any = None) -> Any:
         refuse("get_laplacian is an operation of capgnn in ChebConv alone")
 
     def degree(self, index: Tensor, num_nodes: Any = None, dtype: Any = None) -> Tensor:
         ends = self.ends(index)
-        node = self.t.constant(("out_degree", "in_degree")[ends.side], "V", graph=ends.graph)
-        return self.t.bind(self.t.empty(self.t.rows("V", ())), self.t.reshape(node, ()))
+        return self.t.bind(self.t.empty(self.t.rows("V", ())), self.t.constant(("out_degree", "in_degree")[ends.side], "V", ends.graph))
 
     def softmax(self, src: Tensor, index: Any = None, ptr: Any = None, num_nodes: Any = None, dim: int = 0) -> Tensor:
         ends = self.ends(index)
@@ -290,14 +287,14 @@ class replaced:
 
     def __enter__(self) -> replaced:
         h = self.helpers
-        functions = {getattr(utils, name): getattr(h, name) for name in ("add_self_loops", "add_remaining_self_loops", "remove_self_loops", "degree", "softmax",
+        functions = {id(getattr(utils, name)): getattr(h, name) for name in ("add_self_loops", "add_remaining_self_loops", "remove_self_loops", "degree", "softmax",
                                                                          "scatter", "spmm", "get_laplacian", "dropout_edge")}
-        functions.update({utils.dropout_adj: h.dropout_edge, gcn_norm: h.gcn_norm, utils.num_nodes.maybe_num_nodes: h.maybe_num_nodes})
+        functions.update({id(utils.dropout_adj): h.dropout_edge, id(gcn_norm): h.gcn_norm, id(utils.num_nodes.maybe_num_nodes): h.maybe_num_nodes})
         for module in list(sys.modules.values()):
             if isinstance(module, ModuleType) and not module.__name__.startswith(("torch.", "numpy", __package__)):
                 for name, value in list(vars(module).items()):
-                    if callable(value) and getattr(value, "__hash__", None) and value in functions:
-                        self._set(module, name, functions[value])
+                    if id(value) in functions:
+                        self._set(module, name, functions[id(value)])
         for kind in {kind for m in self.module.modules() for kind in type(m).__mro__ if issubclass(kind, MessagePassing)}:
             for name in ("propagate", "edge_updater"):
                 if name in vars(kind):

@@ -1,7 +1,7 @@
-"""What the nodes of a program compute, in torch, on one device and all vertices: the meaning of a file, against which a module is proved."""
+"""What the nodes of a program compute, in torch and on one device: the meaning of docs/formats/model.md, against which a module is proved."""
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
@@ -9,11 +9,33 @@ from torch import Tensor
 
 from .nodes import Node, Program
 
-FUNCTIONS = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "silu": F.silu, "gelu": F.gelu, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt,
-             "square": torch.square, "abs": torch.abs, "softplus": F.softplus, "stop": Tensor.detach,
-             "leaky_relu": lambda x, slope: F.leaky_relu(x, slope), "elu": lambda x, alpha: F.elu(x, alpha),
-             "power": lambda x, exponent: x ** exponent, "clamp": lambda x, min=None, max=None: x.clamp(min, max),
-             "finite": lambda x: torch.where(x.isfinite(), x, torch.zeros_like(x))}
+FUNCTIONS = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "silu": F.silu, "gelu": F.gelu, "exp": torch.exp, "log": torch.log,
+             "sqrt": torch.sqrt, "square": torch.square, "softplus": F.softplus, "stop": Tensor.detach, "dropout": lambda x, p: x,
+             "leaky_relu": lambda x, slope=0.01: F.leaky_relu(x, slope), "elu": lambda x, alpha=1.0: F.elu(x, alpha),
+             "power": lambda x, exponent: x ** exponent, "clamp": lambda x, low=None, high=None: x.clamp(low, high)}
+
+
+class Graph(NamedTuple):
+    """Edges [m]: their ends, weights, and which of them are loops that were added."""
+
+    source: Tensor
+    target: Tensor
+    weight: Tensor
+    added: Tensor
+
+    def made(self, n: int, do: str, weight: float = 1) -> Graph:
+        """Returns the graph that is made of this one, of n vertices."""
+        if do == "reverse":
+            return Graph(self.target, self.source, self.weight, self.added)
+        keep = self.source != self.target if do in ("no_loops", "full_loops") else torch.ones_like(self.added)
+        kept = Graph(*(x[keep] for x in self))
+        if do == "no_loops":
+            return kept
+        loops = Graph(torch.arange(n), torch.arange(n), self.weight.new_full((n,), weight), torch.ones(n, dtype=torch.bool))
+        if do == "full_loops":  # loops that are there keep their weights
+            there = self.source[~keep]
+            loops.weight[there], loops.added[there] = self.weight[~keep], self.added[~keep]
+        return Graph(*(torch.cat(pair) for pair in zip(kept, loops)))
 
 
 class Interpreter:
@@ -26,58 +48,67 @@ class Interpreter:
     def __init__(self, program: Program, x: Tensor, edge_index: Tensor, edge_weight: Optional[Tensor] = None, training: bool = True):
         self.program, self.x, self.n, self.training = program, x, len(x), training
         weight = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight
-        self.edges: Dict[str, Tuple[Tensor, Tensor, Tensor, Tensor]] = {"g": (edge_index[0], edge_index[1], weight, torch.zeros_like(weight, dtype=torch.bool))}
-        for name, made in program.graphs.items():
-            if made:
-                self.edges[name] = made_of(*self.edges[made["of"]], self.n, made["do"])
+        self.graphs = {"g": Graph(edge_index[0], edge_index[1], weight, torch.zeros(len(weight), dtype=torch.bool))}
+        for name, how in program.graphs.items():
+            if how:
+                self.graphs[name] = self.graphs[how["of"]].made(self.n, how["do"], how.get("weight", 1))
 
     def run(self, tensors: Mapping[str, Tensor]) -> Tensor:
         """Returns the logits with tensors of the state_dict."""
         values: Dict[str, Tensor] = dict(tensors)
         for node in self.program.nodes:
-            values[node.name] = self.compute(node, [values[i] for i in node.inputs], values)
+            values[node.name] = self.compute(node, [values[i] for i in node.inputs])
         return values[self.program.logits]
 
-    def compute(self, node: Node, x: Any, values: Mapping[str, Tensor]) -> Tensor:
-        op, of = node.op, node.attributes
-        if op in FUNCTIONS:
-            return FUNCTIONS[op](x[0], **of)
-        return getattr(self, op)(node, *x, **({"values": values} if op == "batch_norm" else {}))
+    def compute(self, node: Node, x: List[Tensor]) -> Tensor:
+        """Returns the value of a node that reads x."""
+        if node.op in FUNCTIONS:
+            return FUNCTIONS[node.op](x[0], **node.attributes)
+        if node.op in ("add", "mul", "div"):
+            x = self.aligned(node, x)
+        return getattr(self, node.op)(node, *x)
 
-    def first(self, node: Node) -> int:
-        """Returns the axis that is the first behind the rows."""
-        return 1 if node.space else 0
+    def aligned(self, node: Node, xs: List[Tensor]) -> List[Tensor]:
+        """Returns values with as many axes behind the row as their result has."""
+        named = {n.name: n for n in self.program.nodes}
+        out = []
+        for name, x in zip(node.inputs, xs):
+            rows = name in named and named[name].space != "G"
+            missing = len(node.shape) + rows - x.dim()
+            out.append(x.reshape((*x.shape[:1], *[1] * missing, *x.shape[1:])) if rows else x)
+        return out
+
+    def axis(self, node: Node) -> int:
+        return node.attributes["axis"] + (node.space != "G")
 
     def input(self, node: Node) -> Tensor:
         return self.x
 
     def const(self, node: Node) -> Tensor:
-        of = node.attributes
-        if of["what"] in ("number", "vertices"):
-            return self.x.new_tensor(of.get("value", self.n))
-        if of["what"] == "ones":
-            return self.x.new_ones(len(self.edges[of["graph"]][0]) if "graph" in of else self.n, 1)
-        source, target, weight, added = self.edges[of["graph"]]
-        if "degree" in of["what"]:
-            return torch.bincount(target if of["what"] == "in_degree" else source, minlength=self.n)[:, None].to(self.x)
-        if of["what"] == "gcn_norm" and not of.get("weighted"):
-            weight = torch.ones_like(weight)
-        weight = torch.where(added, torch.full_like(weight, of.get("fill", 1.0)), weight)
-        if of["what"] == "gcn_norm":
+        what = node.attributes["what"]
+        if what in ("number", "vertices"):
+            return self.x.new_tensor(node.attributes.get("value", self.n))
+        source, target, weight, _ = self.graphs[node.attributes["graph"]]
+        if node.space == "V":
+            degree = torch.bincount(source if what == "out_degree" else target, minlength=self.n).to(self.x)
+            return degree.clamp(1) if what == "in_count" else degree
+        if what == "gcn_norm":
             degree = self.x.new_zeros(self.n).index_add(0, target, weight)
             root = torch.where(degree > 0, degree, torch.ones_like(degree)) ** -0.5 * (degree > 0)
-            weight = root[source] * weight * root[target]
-        return weight[:, None]
+            return root[source] * weight * root[target]
+        return weight
 
     def linear(self, node: Node, x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
         return F.linear(x, weight, bias)
 
     def product(self, node: Node, a: Tensor, b: Tensor) -> Tensor:
-        return torch.einsum(node.attributes["eq"], a, b)
+        return torch.einsum(node.attributes["spec"], a, b)
 
-    def add(self, node: Node, *x: Tensor) -> Tensor:
-        out = sum(c * v for c, v in zip(node.attributes.get("c", [1.0] * len(x)), x))
-        return out  # type: ignore[return-value]
+    def add(self, node: Node, *xs: Tensor) -> Tensor:
+        out = torch.zeros((), dtype=self.x.dtype)
+        for c, x in zip(node.attributes.get("coef", [1.0] * len(xs)), xs):
+            out = out + c * x
+        return out
 
     def mul(self, node: Node, a: Tensor, b: Tensor) -> Tensor:
         return a * b
@@ -85,68 +116,43 @@ class Interpreter:
     def div(self, node: Node, a: Tensor, b: Tensor) -> Tensor:
         return a / b
 
-    def dropout(self, node: Node, x: Tensor) -> Tensor:
-        return x
-
     def layer_norm(self, node: Node, x: Tensor, *affine: Tensor) -> Tensor:
         return F.layer_norm(x, x.shape[-1:], *affine, eps=node.attributes["eps"])
 
-    def batch_norm(self, node: Node, x: Tensor, *affine: Tensor, values: Mapping[str, Tensor]) -> Tensor:
-        of = node.attributes
-        running = [values[of[k]] for k in ("mean", "var")] if "mean" in of and not self.training else [None, None]
-        return F.batch_norm(x, *running, *affine, training=running[0] is None, eps=of["eps"])
+    def batch_norm(self, node: Node, x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, *running: Tensor) -> Tensor:
+        mean, var = running if running and not self.training else (None, None)
+        return F.batch_norm(x, mean, var, weight, bias, training=mean is None, eps=node.attributes["eps"])
 
-    def concat(self, node: Node, *x: Tensor) -> Tensor:
-        return torch.cat(x, node.attributes["axis"] + self.first(node))
+    def concat(self, node: Node, *xs: Tensor) -> Tensor:
+        return torch.cat(xs, self.axis(node))
 
     def slice(self, node: Node, x: Tensor) -> Tensor:
         of = node.attributes
-        return x.narrow(of["axis"] + self.first(node), of["from"], of["to"] - of["from"])
+        return x.narrow(self.axis(node), of["lo"], of["hi"] - of["lo"])
 
     def reshape(self, node: Node, x: Tensor) -> Tensor:
-        return x.reshape((*x.shape[:self.first(node)], *node.attributes["shape"]))
-
-    def permute(self, node: Node, x: Tensor) -> Tensor:
-        return x.permute(*range(self.first(node)), *(a + self.first(node) for a in node.attributes["axes"]))
+        return x.reshape((*x.shape[:node.space != "G"], *node.shape))
 
     def fold(self, node: Node, x: Tensor) -> Tensor:
-        axis = node.attributes["axis"] + self.first(node)
-        return {"sum": lambda: x.sum(axis, True), "mean": lambda: x.mean(axis, True), "max": lambda: x.amax(axis, True), "softmax": lambda: x.softmax(axis)}[node.attributes["do"]]()
+        return getattr(torch, {"max": "amax"}.get(node.attributes["how"], node.attributes["how"]))(x, self.axis(node))
 
     def sum_all(self, node: Node, x: Tensor) -> Tensor:
         return x.sum(0)
 
     def src(self, node: Node, x: Tensor) -> Tensor:
-        return x[self.edges[node.attributes["graph"]][0]]
+        return x[self.graphs[node.attributes["graph"]].source]
 
     def dst(self, node: Node, x: Tensor) -> Tensor:
-        return x[self.edges[node.attributes["graph"]][1]]
+        return x[self.graphs[node.attributes["graph"]].target]
 
     def sum_in(self, node: Node, x: Tensor) -> Tensor:
-        return x.new_zeros((self.n, *x.shape[1:])).index_add(0, self.edges[node.attributes["graph"]][1], x)
+        return x.new_zeros((self.n, *x.shape[1:])).index_add(0, self.graphs[node.attributes["graph"]].target, x)
 
     def max_in(self, node: Node, x: Tensor) -> Tensor:
-        target = self.edges[node.attributes["graph"]][1].view(-1, *[1] * (x.dim() - 1)).expand_as(x)
+        target = self.graphs[node.attributes["graph"]].target.view(-1, *[1] * (x.dim() - 1)).expand_as(x)
         return x.new_zeros((self.n, *x.shape[1:])).scatter_reduce(0, target, x, "amax", include_self=False)
 
     def softmax_in(self, node: Node, x: Tensor) -> Tensor:
-        target = self.edges[node.attributes["graph"]][1]
+        target = self.graphs[node.attributes["graph"]].target
         e = (x - self.max_in(node, x.detach())[target]).exp()
         return e / self.sum_in(node, e)[target]
-
-
-def made_of(source: Tensor, target: Tensor, weight: Tensor, added: Tensor, n: int, do: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns ends, weights and whether it is an added loop, of the edges of a graph that is made of another."""
-    if do == "reverse":
-        return target, source, weight, added
-    keep = source != target if do in ("no_loops", "full_loops") else torch.ones_like(source, dtype=torch.bool)
-    kept = (source[keep], target[keep], weight[keep], added[keep])
-    if do == "no_loops":
-        return kept
-    loops = torch.arange(n)
-    of, new = weight.new_ones(n), torch.ones(n, dtype=torch.bool)
-    if do == "full_loops":  # loops that are there keep their weights
-        of[source[~keep]], new[source[~keep]] = weight[~keep], added[~keep]
-    more = (loops, loops, of, new)
-    a, b, c, d = (torch.cat(pair) for pair in zip(kept, more))
-    return a, b, c, d

@@ -1,6 +1,6 @@
 """Programs of models: lists of nodes without loops, and the files that hold them. Needs no torch.
 
-A node has a space and a shape. Space "V" has a row for each vertex, "E:g" one for each edge of graph g; "" has one value for all. The
+A node has a space and a shape. Space "V" has a row for each vertex, "E:g" one for each edge of graph g; "G" is one value for all. The
 shape is that behind the row.
 """
 from __future__ import annotations
@@ -9,15 +9,13 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..program import Process, find_program
 from ..store import Path
 from ..tensors import write_weights
 
 VERSION = 1
-# REACHES_ALL are nodes whose result at one vertex depends on all vertices.
-REACHES_ALL = ("sum_all", "batch_norm")
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Node:
     op: str
     inputs: Tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    space: str = ""
+    space: str = "G"
     shape: Tuple[int, ...] = ()
     line: str = ""  # "net.py:31"
 
@@ -47,10 +45,10 @@ class Program:
     weights: their values, by name
     """
 
-    def __init__(self, name: str, features: int, graphs: Dict[str, Dict[str, str]], nodes: Sequence[Node], tensors: Mapping[str, Sequence[int]], logits: str):
+    def __init__(self, name: str, features: int, graphs: Dict[str, Dict[str, Any]], nodes: Sequence[Node], tensors: Mapping[str, Sequence[int]], logits: str):
         self.name, self.features, self.logits = name, features, logits
         self.nodes = _needed(nodes, logits)
-        read = {i for n in self.nodes for i in n.inputs} | {n.attributes[k] for n in self.nodes for k in ("mean", "var") if k in n.attributes}
+        read = {i for n in self.nodes for i in n.inputs}
         self.tensors = {k: list(shape) for k, shape in tensors.items() if k in read}
         self.graphs = _made(graphs, {n.attributes["graph"] for n in self.nodes if "graph" in n.attributes})
         self.outputs = next(n for n in self.nodes if n.name == logits).shape[-1]
@@ -64,12 +62,10 @@ class Program:
 
     def text(self) -> str:
         """Returns the file: JSON with a node on each line."""
-        head = {"capgnn_model": VERSION, "features": self.features, "outputs": self.outputs, "graphs": self.graphs}
-        parts = [f'"{k}": {json.dumps(v)}' for k, v in head.items()]
-        parts.append(_block("tensors", "{}", [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in self.tensors.items()]))
-        parts.append(_block("nodes", "[]", [json.dumps(_row(n)) for n in self.nodes]))
-        parts += [f'"logits": {json.dumps(self.logits)}', f'"line": {json.dumps({n.name: n.line for n in self.nodes if n.line})}']
-        return "{" + ",\n ".join(parts) + "}\n"
+        lines = {n.name: n.line for n in self.nodes if n.line}
+        parts = [f'{{"capgnn_model": {VERSION}, "features": {self.features}, "outputs": {self.outputs}', _block("graphs", self.graphs), _block("tensors", self.tensors),
+                 _block("nodes", [_row(n) for n in self.nodes]), f'"logits": {json.dumps(self.logits)}'] + [_block("line", lines)] * bool(lines)
+        return ",\n ".join(parts) + "}\n"
 
     def save(self, path: Path, init: Optional[Path] = None) -> None:
         """Writes the file, and with init= the weights of the module as .safetensors, which `train --init` starts from."""
@@ -95,8 +91,10 @@ def _row(n: Node) -> List[Any]:
     return [n.name, n.op, list(n.inputs)] if n.inputs else [n.name, n.op]
 
 
-def _block(key: str, brackets: str, rows: Sequence[str]) -> str:
-    return f'"{key}": {brackets[0]}' + ",".join("\n  " + row for row in rows) + brackets[1]
+def _block(key: str, of: Any) -> str:
+    if isinstance(of, dict):
+        return f'"{key}": {{' + ",".join(f"\n  {json.dumps(k)}: {json.dumps(v)}" for k, v in of.items()) + "}"
+    return f'"{key}": [' + ",".join("\n  " + json.dumps(v) for v in of) + "]"
 
 
 def _needed(nodes: Sequence[Node], logits: str) -> List[Node]:
@@ -109,7 +107,7 @@ def _needed(nodes: Sequence[Node], logits: str) -> List[Node]:
     return out[::-1]
 
 
-def _made(graphs: Dict[str, Dict[str, str]], used: Sequence[str]) -> Dict[str, Dict[str, str]]:
+def _made(graphs: Dict[str, Dict[str, Any]], used: Sequence[str]) -> Dict[str, Dict[str, str]]:
     """Returns the graphs that are used, and those that they are made of."""
     keep = {"g"}
     for name in used:

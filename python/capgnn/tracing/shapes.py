@@ -130,7 +130,7 @@ def getitem(t: Tracer, out: Tensor, x: Tensor, index: Any) -> Node:
 
 
 def sliced(t: Tracer, node: Node, axis: int, begin: int, end: int) -> Node:
-    return t.emit("slice", [node], (*node.shape[:axis], end - begin, *node.shape[axis + 1:]), axis=axis, **{"from": begin, "to": end})
+    return t.emit("slice", [node], (*node.shape[:axis], end - begin, *node.shape[axis + 1:]), axis=axis, lo=begin, hi=end)
 
 
 def looked_up(t: Tracer, out: Tensor, x: Tensor, index: Any, alone: bool) -> Node:

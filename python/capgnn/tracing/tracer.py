@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 import torch
 import torch_geometric
@@ -51,7 +51,7 @@ def _frames() -> List[Tuple[str, int]]:
     while frame is not None and frame.f_code is not Tracer.run.__code__:
         out.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return out
+    return out if frame is not None else []
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ class Tracer(TorchFunctionMode):
         super().__init__()
         self.vertices, self.edges = vertices, edges
         self.nodes: Dict[str, Node] = {}  # in the order of calls
-        self.graphs: Dict[str, Dict[str, str]] = {"g": {}}
+        self.graphs: Dict[str, Dict[str, Any]] = {"g": {}}
         self.tensors: Dict[str, Node] = {}
+        self.weighted: Set[bool] = set()  # whether edges have the weights of the data set, of all places where they may
         self._sizes = {vertices: "V"}
         self._values: Dict[int, Value] = {}
         self._kept: List[Any] = []  # tensors whose id has a value
@@ -137,12 +138,12 @@ class Tracer(TorchFunctionMode):
     def knows(self, t: Any) -> bool:
         return isinstance(t, Tensor) and (id(t) in self._values or id(t) in self._names)
 
-    def edge_index(self, graph: str, do: str = "") -> Tensor:
-        """Returns the edge_index of a graph, or of one that is made of it."""
-        name = f"{graph}.{do}" if do else graph
+    def edge_index(self, graph: str, do: str = "", weight: float = 1) -> Tensor:
+        """Returns the edge_index of a graph, or of one that is made of it. weight is that of loops which are added."""
+        name = (f"{graph}.{do}" if do else graph) + (f"_{weight:g}" if weight != 1 else "")
         if name not in self._indices:
             if do:
-                self.graphs[name] = {"of": graph, "do": do}
+                self.graphs[name] = {"of": graph, "do": do, **({"weight": weight} if weight != 1 else {})}
             size = self.edges + 1000 * len(self._indices)
             self._sizes[size] = "E:" + name
             self._indices[name] = self.bind(self.empty((2, size), torch.int64), Edges(name))
@@ -160,7 +161,7 @@ class Tracer(TorchFunctionMode):
 
     def space(self, shape: Sequence[int]) -> str:
         axis = self.axis(shape)
-        return "" if axis is None else self._sizes[shape[axis]]
+        return "G" if axis is None else self._sizes[shape[axis]]
 
     def behind(self, shape: Sequence[int]) -> Tuple[int, ...]:
         """Returns a shape without its rows."""
@@ -198,19 +199,19 @@ class Tracer(TorchFunctionMode):
             if node.shape[axis] != size:
                 node = self.concat([node] * size, axis)
         if node.space != space:
-            ones = self.constant("ones", space)
-            node = self.reshape(self.mul([ones if node.shape else self.reshape(ones, ()), node]), shape)
+            ones = self.constant("in_count", "V", "g") if space == "V" else self.constant("edge_weight", space, space[2:])
+            node = self.mul([self.function("clamp", ones, low=1.0, high=1.0), node])
         return node
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def emit(self, op: str, inputs: Sequence[Node], shape: Sequence[int], space: Optional[str] = None, **attributes: Any) -> Node:
+    def emit(self, op: str, inputs: Sequence[Node], shape: Sequence[int], space: Optional[str] = None, /, **attributes: Any) -> Node:
         """Appends a node, unless there is an equal one."""
         if space is None:
-            spaces = {n.space for n in inputs} - {""}
+            spaces = {n.space for n in inputs} - {"G"}
             if len(spaces) > 1:
                 refuse("values of vertices and of edges, or of edges of two graphs, meet in one operation")
-            space = spaces.pop() if spaces else ""
+            space = spaces.pop() if spaces else "G"
         names = tuple(n.name for n in inputs)
         key = json.dumps([op, names, attributes, space])
         if op == "dropout" or key not in self._made:
@@ -237,11 +238,9 @@ class Tracer(TorchFunctionMode):
         """Returns the value of a node that is a number."""
         return node.attributes["value"] if node.attributes.get("what") == "number" else None
 
-    def constant(self, what: str, space: str, **attributes: Any) -> Node:
-        """Returns a column that the graph determines."""
-        if space != "V" or "degree" in what:
-            attributes["graph"] = attributes.get("graph", space[2:])
-        return self.emit("const", [], (1,), space, what=what, **attributes)
+    def constant(self, what: str, space: str, graph: str) -> Node:
+        """Returns a number for each vertex or edge that the graph determines."""
+        return self.emit("const", [], (), space, graph=graph, what=what)
 
     def reshape(self, node: Node, shape: Sequence[int]) -> Node:
         if node.op == "reshape":
@@ -253,23 +252,33 @@ class Tracer(TorchFunctionMode):
 
     def add(self, nodes: Sequence[Node], c: Sequence[float]) -> Node:
         """Returns the sum of c·node. Terms that only scale a node are joined."""
-        terms = [(self.named(n.inputs[0]), k * n.attributes["c"][0]) if n.op == "add" and len(n.inputs) == 1 else (n, k) for n, k in zip(nodes, c)]
+        terms = [(self.named(n.inputs[0]), k * n.attributes["coef"][0]) if n.op == "add" and len(n.inputs) == 1 else (n, k) for n, k in zip(nodes, c)]
         nodes, c = [n for n, _ in terms], [float(k) for _, k in terms]
         if c == [1.0]:
             return nodes[0]
-        return self.emit("add", nodes, torch.broadcast_shapes(*(n.shape for n in nodes)), **({} if set(c) == {1.0} else {"c": c}))
+        return self.joined("add", nodes, **({} if set(c) == {1.0} else {"coef": c}))
 
     def mul(self, nodes: Sequence[Node]) -> Node:
-        a, b = nodes
-        for x, y in ((a, b), (b, a)):
+        for x, y in (nodes, reversed(nodes)):
             number = self.number_of(x)
             if number is not None:
                 return self.scale(y, number)
-        return self.emit("mul", nodes, torch.broadcast_shapes(a.shape, b.shape))
+        return self.joined("mul", nodes)
 
     def div(self, a: Node, b: Node) -> Node:
         number = self.number_of(b)
-        return self.scale(a, 1 / number) if number else self.emit("div", [a, b], torch.broadcast_shapes(a.shape, b.shape))
+        return self.scale(a, 1 / number) if number else self.joined("div", [a, b])
+
+    def joined(self, op: str, nodes: Sequence[Node], **attributes: Any) -> Node:
+        """Returns a node whose inputs are broadcast, without reshapes that only put ones before a shape."""
+        shape = torch.broadcast_shapes(*(n.shape for n in nodes))
+        inputs = list(nodes)
+        for i, n in enumerate(nodes):
+            below = self.named(n.inputs[0]) if n.op == "reshape" else n
+            ones = len(n.shape) - len(below.shape)
+            if ones > 0 and n.shape == (1,) * ones + below.shape and torch.broadcast_shapes(*(m.shape for m in [*inputs[:i], below, *inputs[i + 1:]])) == shape:
+                inputs[i] = below
+        return self.emit(op, inputs, shape, **attributes)
 
     def function(self, name: str, node: Node, **attributes: Any) -> Node:
         return self.emit(name, [node], node.shape, **attributes)
@@ -279,10 +288,10 @@ class Tracer(TorchFunctionMode):
         shape[axis] = sum(n.shape[axis] for n in nodes)
         return nodes[0] if len(nodes) == 1 else self.emit("concat", nodes, shape, axis=axis)
 
-    def fold(self, do: str, node: Node, axis: int) -> Node:
-        """Returns sum, mean, max or softmax along an axis behind the row, which is kept."""
-        shape = node.shape if do == "softmax" else (*node.shape[:axis], 1, *node.shape[axis + 1:])
-        return self.emit("fold", [node], shape, do=do, axis=axis)
+    def fold(self, how: str, node: Node, axis: int) -> Node:
+        """Returns sum, mean, max or softmax along an axis behind the row, which all but softmax remove."""
+        shape = node.shape if how == "softmax" else node.shape[:axis] + node.shape[axis + 1:]
+        return self.emit("fold", [node], shape, how=how, axis=axis)
 
     def named(self, name: str) -> Node:
         return self.tensors[name] if name in self.tensors else self.nodes[name]
