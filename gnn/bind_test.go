@@ -65,32 +65,15 @@ func sizes(rows ...int) []LayerGraph {
 	return g
 }
 
-// viewsOf returns the type, size and place of every buffer that a pass looks at, in the order of its fields.
+// viewsOf returns the size and place of every buffer that a pass looks at.
 func viewsOf(p *Pass) []any {
 	var out []any
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Pointer, reflect.Interface:
-			if !v.IsNil() {
-				walk(v.Elem())
-			}
-		case reflect.Struct:
-			if v.Type() == reflect.TypeFor[gpu.Matrix]() || v.Type() == reflect.TypeFor[gpu.Vec]() {
-				n := v.FieldByName("Rows")
-				if !n.IsValid() {
-					n = v.FieldByName("Len")
-				}
-				out = append(out, [3]any{v.Type(), n.Int(), v.FieldByName("Off").Int()})
-				return
-			}
-			for i := range v.NumField() {
-				walk(v.Field(i))
-			}
+	for _, v := range p.views {
+		if v.m != nil {
+			out = append(out, [4]int{v.m.Rows, v.m.Cols, v.m.LD, v.m.Off})
+		} else {
+			out = append(out, v.v.Len)
 		}
-	}
-	for i := range p.stages {
-		walk(reflect.ValueOf(p.stages[i]))
 	}
 	return out
 }
@@ -100,7 +83,7 @@ func TestBindFitsEveryView(t *testing.T) {
 	large, small, none := sizes(90, 60, 30, 9), sizes(50, 31, 17, 9), sizes(0, 0, 0, 0)
 	boundModels(t, func(c Config, plan Plan, in Input) {
 		w := NewWeights(c)
-		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 		p := NewPass(c, plan, large, in, params, params, NewWorkspace(gpu.Info{}))
 		for _, layers := range [][]LayerGraph{small, none, large} {
 			if err := p.Bind(layers, in); err != nil {
@@ -119,7 +102,7 @@ func TestBindFitsEveryView(t *testing.T) {
 func TestGrow(t *testing.T) {
 	boundModels(t, func(c Config, plan Plan, in Input) {
 		w := NewWeights(c)
-		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 		ws := NewWorkspace(gpu.Info{})
 		planned := sizes(900, 600, 300, 90)
 		p := NewPass(c, plan, planned, in, params, params, ws)
@@ -141,14 +124,13 @@ func TestGrow(t *testing.T) {
 		if err := p.Grow(dev, larger); err != nil {
 			t.Fatal(err)
 		}
-		want := NewWorkspace(gpu.Info{})
-		NewPass(c, plan, larger, in, params, params, want)
+		needs := map[int]gpu.Bytes{}
+		for _, v := range p.views {
+			needs[v.slab] = max(needs[v.slab], v.row*gpu.Bytes(v.count.in(larger)))
+		}
 		grown := 0
 		for i, s := range ws.Slabs() {
-			need := slabs[i].Size
-			if at, ok := want.index[s.Name]; ok {
-				need = want.slabs[at].Size
-			}
+			need := needs[i]
 			switch {
 			case need <= slabs[i].Size && s != slabs[i]:
 				t.Errorf("%s: %v became %v, %d bytes are needed", c.Kind, slabs[i], s, need)
@@ -184,7 +166,7 @@ func TestGrowOutOfMemory(t *testing.T) {
 	c := Config{Kind: GCN, Layers: 1, In: 4, Out: 16}
 	plan := Plan{Input: Exchanged, Layers: []LayerPlan{{}}}
 	w := NewWeights(c)
-	params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+	params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 	for _, x := range []struct {
 		rows int
 		fits bool
@@ -218,7 +200,7 @@ func TestStepAllocations(t *testing.T) {
 		}
 		in.X.Dense, in.AX, in.IDs = gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Ints{Len: 90}
 		w := NewWeights(c)
-		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 		planned, other := sizes(90, 60, 30, 9), sizes(60, 41, 12, 3)
 		p := NewPass(c, plan, planned, in, params, params, NewWorkspace(gpu.Info{}))
 		q := ledger.New(gpu.Info{}).NewQueue("compute")

@@ -2,9 +2,6 @@ package gnn
 
 import "capgnn/gpu"
 
-// featureDropout is the layer number in the counters of the dropout of features.
-const featureDropout = 65
-
 // Features are input rows on a device: dense, or sparse with the transpose for the weight gradient.
 type Features struct {
 	Dense   gpu.Matrix
@@ -52,37 +49,24 @@ func EntryNumber(vertex, column int32, cols int) int32 {
 // featureDrop makes what dropout leaves of features: a copy of dense rows, or the values of sparse ones. Backward, the values of the transpose take the place
 // of those that the forward pass read.
 type featureDrop struct {
-	kept *gpu.Matrix // dense: Src × in; sparse: Stored × 1
-	left Features    // what forward or backward left
+	then *then
+	kept *value   // dense: Src × in; sparse: Stored × 1
+	left Features // what forward or backward left
 }
 
-func (p *Pass) newFeatureDrop(ws *Workspace) *featureDrop {
-	if !p.training() || !p.cfg.DropsFeatures() {
-		return nil
-	}
-	if p.in.X.sparse() {
-		stored := count{rows: func(g *LayerGraph) int { return g.Stored }}
-		return &featureDrop{kept: ws.matrix("kept features", stored, 1)}
-	}
-	return &featureDrop{kept: ws.matrix("kept features", p.srcOf(0), p.cfg.In)}
-}
-
-// forward makes what the first product reads. Nothing is dropped for nil.
+// forward makes what the first product reads.
 func (d *featureDrop) forward(x *exec) {
-	if d == nil {
-		return
-	}
 	if d.left = x.in.X.head(x.graph(0).Src); d.left.sparse() {
 		d.left.Sparse = d.sparse(x, d.left.Sparse, d.left.Numbers)
 		return
 	}
-	x.q.Epilogue(gpu.Epilogue{Z: d.left.Dense, H: *d.kept, Dropout: x.dropping(featureDropout, d.left.Dense.Rows)})
-	d.left.Dense = *d.kept
+	x.q.Epilogue(gpu.Epilogue{Z: d.left.Dense, H: *d.kept.m, Dropout: x.dropped(d.then, d.left.Dense.Rows)})
+	d.left.Dense = *d.kept.m
 }
 
-// backward makes what the gradient of the first weight reads: what forward left, of sparse features in the order of the transpose.
+// backward makes what the gradient of the first weight reads: of sparse features what forward left, in the order of the transpose.
 func (d *featureDrop) backward(x *exec) {
-	if d != nil && d.left.sparse() {
+	if d.left.sparse() {
 		d.left.SparseT = d.sparse(x, d.left.SparseT, d.left.NumbersT)
 	}
 }
@@ -108,9 +92,8 @@ func (x *exec) rootT() gpu.CSR {
 func (d *featureDrop) sparse(x *exec, a gpu.CSR, numbers gpu.Ints) gpu.CSR {
 	n := int(a.Entries)
 	column := func(v gpu.Vec) gpu.Matrix { return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: n, Cols: 1, LD: 1} }
-	kept := gpu.Vec{Buf: d.kept.Buf, Off: d.kept.Off, Len: n}
-	drop := gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: featureDropout, Epoch: x.epoch, IDs: numbers.Slice(0, n)}
-	x.q.Epilogue(gpu.Epilogue{Z: column(a.Val), H: column(kept), Dropout: drop})
+	kept := gpu.Vec{Buf: d.kept.m.Buf, Off: d.kept.m.Off, Len: n}
+	x.q.Epilogue(gpu.Epilogue{Z: column(a.Val), H: column(kept), Dropout: x.dropout(d.then, numbers.Slice(0, n))})
 	a.Indices, a.Val = a.Indices.Slice(0, n), kept
 	return a
 }

@@ -73,7 +73,7 @@ func attOf(conv string) string {
 //	x[k]    = float32(bound · (r − 2³¹ + ½) / 2³¹)
 //
 // in float64 until the last rounding. The distribution is symmetric, has no zero, and |x[k]| ≤ float32(bound). The third
-// word of a dropout counter is a layer number (at most featureDropout); no name of a model has a hash whose low word is that small (a
+// word of a dropout counter is a layer number (at most model.FeatureCounter); no name of a model has a hash whose low word is that small (a
 // test looks), so weights and dropout never use the same counter.
 func uniform(x []float32, seed uint64, name string, bound float64) {
 	f := fnv.New64a()

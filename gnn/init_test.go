@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"capgnn/gpu"
+	"capgnn/model"
 )
 
 // TestInitRules: every tensor of every model has the distribution that docs/mathematics.md says.
@@ -141,7 +142,7 @@ func TestInitCountersAreNotDropouts(t *testing.T) {
 			f := fnv.New64a()
 			f.Write([]byte(x.Name))
 			h := f.Sum64()
-			if uint32(h) <= featureDropout {
+			if uint32(h) <= model.FeatureCounter {
 				t.Errorf("%s: hash %x collides with dropout of layer %d", x.Name, h, uint32(h))
 			}
 			if other, ok := seen[h]; ok && other != x.Name {

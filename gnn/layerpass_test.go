@@ -49,7 +49,7 @@ func evaluated(d *desk, c Config, p Plan, w *Weights, u *task) []float32 {
 	}
 	s := d.step(c, p, u, u.stack(everyVertex(u), hops, everyone))
 	ws := NewWorkspace(gpu.Info{})
-	pass := NewPass(c, p, s.layers, s.in, Bind(c, w, d.vec(w.Flat)), nil, ws)
+	pass := NewPass(c, p, s.layers, s.in, Bind(w, d.vec(w.Flat)), nil, ws)
 	if err := ws.Alloc(d.dev); err != nil {
 		panic(err)
 	}
@@ -72,7 +72,7 @@ func (d *desk) values(m gpu.Matrix) []float32 {
 func layered(t *testing.T, d *desk, c Config, p Plan, w *Weights, u *task, chunk int) []float32 {
 	t.Helper()
 	scale := ScalingOf(c.Kind, u.g.InDegree(), u.g.OutDegree())
-	ws, params := NewWorkspace(gpu.Info{}), Bind(c, w, d.vec(w.Flat))
+	ws, params := NewWorkspace(gpu.Info{}), Bind(w, d.vec(w.Flat))
 	var passes []*Pass
 	for l := range c.Layers {
 		passes = append(passes, NewLayerPass(c, p, l, LayerGraph{Rows: 1, Src: 1}, Input{}, params, ws))

@@ -381,7 +381,7 @@ func (d *desk) train(c Config, p Plan, w *Weights, largest *step) *trainer {
 // passes is train without the memory.
 func (d *desk) passes(c Config, p Plan, w *Weights, largest *step) *trainer {
 	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(gpu.Info{})}
-	t.params, t.grads = Bind(c, w, d.vec(w.Flat)), Bind(c, w, d.vec(make([]float32, len(w.Flat))))
+	t.params, t.grads = Bind(w, d.vec(w.Flat)), Bind(w, d.vec(make([]float32, len(w.Flat))))
 	t.pass = NewPass(c, p, largest.layers, largest.in, t.params, t.grads, t.ws)
 	return t
 }
@@ -417,8 +417,12 @@ func (t *trainer) poison() {
 // run goes forward and backward through what the pass is bound to. The mean loss is over the roots, which are the first rows, or
 // those of whole where the pass goes through whole.
 func (t *trainer) run(u *task, s *step, whole []int32, epoch int) result {
+	return t.runWith(u, s, whole, epoch, nil)
+}
+
+func (t *trainer) runWith(u *task, s *step, whole []int32, epoch int, halo Halo) result {
 	t.q.Fill(gpu.Matrix{Buf: t.grads.Flat.Buf, Rows: 1, Cols: len(t.w.Flat), LD: len(t.w.Flat)}, 0)
-	logits := t.pass.Forward(t.q, nil, epoch)
+	logits := t.pass.Forward(t.q, halo, epoch)
 	r := result{logits: make([]float32, logits.Rows*t.c.Out), grad: make([]float32, len(t.w.Flat))}
 	t.q.Download(hostmem.Bytes(r.logits), logits.Buf, 4*gpu.Bytes(logits.Off))
 	a := gpu.LossArgs{Logits: logits, Grad: t.pass.LossGrad(), Loss: gpu.Array[float64]{Buf: t.loss, Len: 1}}
@@ -454,7 +458,7 @@ func (t *trainer) run(u *task, s *step, whole []int32, epoch int) result {
 		a.Labels, a.Scale = t.ints(labels), 1/float64(len(u.roots))
 		t.q.SoftmaxLoss(a)
 	}
-	t.pass.Backward(t.q, nil, epoch, nil)
+	t.pass.Backward(t.q, halo, epoch, nil)
 	loss := []float64{0}
 	t.q.Download(hostmem.Bytes(loss), t.loss, 0)
 	t.q.Download(hostmem.Bytes(r.grad), t.grads.Flat.Buf, 0)

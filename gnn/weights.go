@@ -124,6 +124,35 @@ func layout(cfg Config) []Tensor {
 	return ts
 }
 
+// exampleLayout lists the tensors of a layer of SGC, APPNP and GCNII, as SGConv and PyG's examples of the other two have them. Those of H⁰ belong to layer 0.
+func (c Config) exampleLayout(l int) (ts []Tensor) {
+	linear := func(name string, out, in int) {
+		ts = append(ts, Tensor{Name: name + ".weight", Shape: []int{out, in}}, Tensor{Name: name + ".bias", Shape: []int{out}})
+	}
+	first, last := l == 0, l == c.Layers-1
+	switch {
+	case c.Kind == SGC:
+		if first {
+			ts = append(ts, Tensor{Name: "lin.weight", Shape: []int{c.Out, c.In}})
+		}
+		if last {
+			ts = append(ts, Tensor{Name: "lin.bias", Shape: []int{c.Out}})
+		}
+	case c.Kind == APPNP && first:
+		linear("lin1", c.Hidden, c.In)
+		linear("lin2", c.Out, c.Hidden)
+	case c.Kind == GCNII:
+		if first {
+			linear("lins.0", c.Hidden, c.In)
+		}
+		ts = append(ts, Tensor{Name: fmt.Sprintf("convs.%d.weight1", l), Shape: []int{c.Hidden, c.Hidden}})
+		if last {
+			linear("lins.1", c.Out, c.Hidden)
+		}
+	}
+	return ts
+}
+
 // saturatingMul returns a·b, or math.MaxInt where that overflows; a, b ≥ 0.
 func saturatingMul(a, b int) int {
 	if a != 0 && b > math.MaxInt/a {

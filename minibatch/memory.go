@@ -262,7 +262,7 @@ func (x *sizing) layout(part int) (ample, seen layout) {
 // activations returns what a pass over blocks of an extent takes.
 func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 	ws := gnn.NewWorkspace(gpu.Info{})
-	none := gnn.Bind(x.o.Model, x.weights, gpu.Vec{Len: len(x.weights.Flat)})
+	none := gnn.Bind(x.weights, gpu.Vec{Len: len(x.weights.Flat)})
 	gnn.NewPass(x.o.Model, x.d.plan, e.layers(x.d.blockUses), x.d.input(), none, none, ws)
 	for _, s := range ws.Slabs() {
 		n += blockOf(s.Size)

@@ -93,7 +93,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	}
 	w.lossHost = make([]byte, 8*stretch)
 	w.upload(params, t.weights.Flat)
-	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
+	w.params, w.grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
 	w.ws = gnn.NewWorkspace(gpu.Info{})
 	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.blockUses), d.input(), w.params, w.grads, w.ws)
 	if w.dev.Info().Kind != gpu.CPU { // rows that are kept have what is left

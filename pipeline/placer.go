@@ -184,7 +184,7 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
+	w.params, w.grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
 	w.ws = gnn.NewWorkspace(w.dev.Info())
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
 	if eval != nil {

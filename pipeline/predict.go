@@ -197,7 +197,7 @@ func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error 
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.params = gnn.Bind(t.o.Model, t.weights, params)
+	w.params = gnn.Bind(t.weights, params)
 	w.ws = gnn.NewWorkspace(w.dev.Info())
 	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {

@@ -46,7 +46,7 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	e.need = neededOf(p, &o)
 	e.plan, e.tasks = planTasks(p, &e.o, e.need, least)
 	weights := gnn.NewWeights(o.Model)
-	params := gnn.Bind(o.Model, weights, gpu.Vec{Len: len(weights.Flat)})
+	params := gnn.Bind(weights, gpu.Vec{Len: len(weights.Flat)})
 	inner := members(o.Part, len(o.Devices), p.Vertices())
 	parts := make([]partition, len(o.Devices))
 	for i, dev := range o.Devices {

@@ -90,7 +90,7 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 	if w.weights, err = w.dev.Alloc(4*gpu.Bytes(len(weights.Flat)), "weights"); err != nil {
 		return w, err
 	}
-	params := gnn.Bind(e.o.Model, weights, gpu.Vec{Buf: w.weights, Len: len(weights.Flat)})
+	params := gnn.Bind(weights, gpu.Vec{Buf: w.weights, Len: len(weights.Flat)})
 	w.ws = gnn.NewWorkspace(gpu.Info{})
 	for i := range e.tasks {
 		var pass *gnn.Pass

@@ -1,0 +1,253 @@
+package gnn
+
+import (
+	"capgnn/gpu"
+	"capgnn/model"
+)
+
+// attention is Σ α·T over in-edges by head with T = x·Wᵀ + b, α a softmax of scores: of GAT leaky(⟨aSrc, T_u⟩ + ⟨aDst, T_v⟩), of GATv2
+// ⟨att, leaky(T_u + R_v)⟩ with R = x·W2ᵀ + b2. Heads lie side by side, or their mean is taken. The formulas across parts are in docs/mathematics.md.
+type attention struct {
+	x            *node
+	w, b, w2, b2 string
+	aSrc, aDst   string
+	att          string // of GATv2, else ""
+	heads, width int    // width of all heads together
+	mean         bool
+	slope        float32
+	made         *attended // in a pass
+}
+
+// attention makes n what attention makes of value i, if it is that.
+func (f *fusion) attention(n *node, i int) bool {
+	ok := true
+	in := func(i, k int, op model.Op) int {
+		if !ok || f.op(i) != op || k >= len(f.Nodes[i].In) {
+			ok = false
+			return i
+		}
+		return f.in(i, k)
+	}
+	name := func(i int) string {
+		if f.op(i) == model.Reshape {
+			i = f.in(i, 0)
+		}
+		ok = ok && f.op(i) == model.Param
+		return f.Nodes[i].Name
+	}
+	a := &attention{}
+	y := in(i, 0, model.Add)
+	if !ok || len(f.Nodes[i].In) != 2 || !f.plain(i) {
+		return false
+	}
+	bias := name(f.in(i, 1))
+	if f.op(y) == model.Fold {
+		ok, a.mean = ok && f.Nodes[y].How == model.FoldMean, true
+		y = in(y, 0, model.Fold)
+	} else {
+		y = in(y, 0, model.Reshape)
+	}
+	weighted := in(y, 0, model.SumIn)
+	scores := in(in(in(weighted, 0, model.Mul), 0, model.Reshape), 0, model.SoftmaxIn)
+	far := in(weighted, 1, model.Mul)
+	t := in(far, 0, model.Src)
+	product := in(t, 0, model.Reshape)
+	x := in(product, 0, model.Linear)
+	if !ok {
+		return false
+	}
+	a.w = f.Nodes[f.in(product, 1)].Name
+	if len(f.Nodes[product].In) == 3 {
+		a.b = f.Nodes[f.in(product, 2)].Name
+	}
+	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
+	if f.op(scores) == model.Fold {
+		m := in(scores, 0, model.Fold)
+		leaky := in(m, 0, model.Mul)
+		sum := in(leaky, 0, model.LeakyReLU)
+		r := in(in(in(sum, 1, model.Add), 0, model.Dst), 0, model.Reshape)
+		if ok = ok && f.in(sum, 0) == far && in(r, 0, model.Linear) == x && len(f.Nodes[r].In) == 3; !ok {
+			return false
+		}
+		a.att, a.w2, a.b2, a.slope = name(f.in(m, 1)), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name, float32(f.Nodes[leaky].Slope)
+	} else {
+		sum := in(scores, 0, model.LeakyReLU)
+		score := func(e int) string {
+			m := in(e, 0, model.Fold)
+			ok = ok && in(m, 0, model.Mul) == t
+			return name(in(m, 1, model.Mul))
+		}
+		a.aSrc, a.aDst = score(in(in(sum, 0, model.Add), 0, model.Src)), score(in(in(sum, 1, model.Add), 0, model.Dst))
+		a.slope = float32(f.Nodes[scores].Slope)
+	}
+	if !ok {
+		return false
+	}
+	a.x = f.value(x)
+	n.bias, n.attend = bias, a
+	return true
+}
+
+// attended is what attention makes forward, for the backward pass.
+type attended struct {
+	t, tHalo *value // T, and T of halo rows that are transformed here: replicated, or of a layer that returns their gradients
+	o, lse   *value // Σ α·T without bias, and the log-sum-exp by head
+	s, d     *value // GAT: scores of sources and destinations
+	sHalo    *value
+	r        *value // GATv2: R
+
+	halo  gpu.Matrix // T of halo rows of this epoch: exchanged, or made here
+	hHalo gpu.Matrix // the rows that they were made of, where these are exchanged
+}
+
+// attend appends what makes the sum of a node of attention, and what follows it.
+func (d *derivation) attend(n *node) {
+	a, rows, src, halo := n.attend, d.rowsAt(n.level), d.rowsAt(n.layer), d.haloOf(n.layer)
+	c := &attended{t: d.value(src, a.width, gpu.FP32), lse: d.value(rows, a.heads, gpu.FP32), o: d.value(rows, a.width, gpu.FP32)}
+	a.made = c
+	if d.replicated(n.layer) || d.plan.Layers[n.layer].Raw {
+		c.tHalo = d.value(halo, a.width, gpu.FP32)
+	}
+	if a.att == "" {
+		c.s, c.d, c.sHalo = d.value(src, a.heads, gpu.FP32), d.value(rows, a.heads, gpu.FP32), d.value(halo, a.heads, gpu.FP32)
+		d.gat(n, c)
+	} else {
+		c.r = d.value(rows, a.width, gpu.FP32)
+		d.gatv2(n, c)
+	}
+	e := d.ending(n)
+	d.op(list(c.o), list(n.z), func(x *exec) { x.q.HeadMean(*n.z.m, *c.o.m, e.bias) })
+	if e.then != nil {
+		d.op(list(n.z), e.writes, func(x *exec) { x.q.Epilogue(e.then(x)) })
+	}
+}
+
+// affine appends y = x·wᵀ + bias.
+func (d *derivation) affine(y *value, x operand, w gpu.Matrix, bias gpu.Vec, sparse bool) {
+	d.project(y, x, w, bias, false, sparse)
+	if sparse && bias.Len > 0 {
+		d.op(list(y), list(y), func(x *exec) { x.q.HeadMean(*y.m, *y.m, bias) }) // of one head: it adds the bias
+	}
+}
+
+// central calls f for the rows of a layer without halo columns, if it has an exchange.
+func (g *LayerGraph) central(exchange bool, f func(lo, hi int)) {
+	if exchange {
+		for _, r := range g.Central {
+			f(r.Lo, r.Hi)
+		}
+	}
+}
+
+// others calls f for the rows that central leaves.
+func (g *LayerGraph) others(exchange bool, f func(lo, hi int)) {
+	next := 0
+	g.central(exchange, func(lo, hi int) {
+		if next < lo {
+			f(next, lo)
+		}
+		next = hi
+	})
+	if next < g.Rows {
+		f(next, g.Rows)
+	}
+}
+
+// transformed appends T = x·wᵀ + b, of halo rows too where they are replicated.
+func (d *derivation) transformed(n *node, c *attended, in operand, w gpu.Matrix, bias gpu.Vec) {
+	sparse := d.sparse(n.attend.x)
+	d.affine(c.t, in, w, bias, sparse)
+	if d.replicated(n.layer) {
+		d.affine(c.tHalo, inputHalo, w, bias, sparse)
+	}
+}
+
+// haloRows leaves the halo rows of T: those that come, or made of those of x that come or are here.
+func (c *attended) haloRows(x *exec, l int, w gpu.Matrix, bias gpu.Vec, raw bool) {
+	c.halo = gpu.Matrix{}
+	switch {
+	case x.exchanges(l) && raw:
+		c.hHalo = x.halo.Wait(x.q, l, Forward)
+		if c.halo = c.tHalo.m.RowRange(0, c.hHalo.Rows); c.halo.Rows > 0 {
+			x.linear(gpu.LinearArgs{Z: c.halo, X: c.hHalo, W: w, Bias: bias})
+		}
+	case x.exchanges(l):
+		c.halo = x.halo.Wait(x.q, l, Forward)
+	case x.replicated(l):
+		c.halo = *c.tHalo.m
+	}
+}
+
+// returnRaw appends what sends the gradients of halo rows of x to their owners. Those of the weights are added before the rows may be replaced.
+func (d *derivation) returnRaw(n *node, c *attended, dtHalo *value) {
+	a, l := n.attend, n.layer
+	dh := d.value(d.haloOf(l), d.width(a.x), gpu.FP32)
+	w, dw := d.params.mat(d.touch(a.w)), d.Pass.grads.mat(a.w)
+	var db gpu.Vec
+	if a.b != "" {
+		db = d.vec(d.Pass.grads, a.b)
+	}
+	d.op(list(dtHalo), list(dh), func(x *exec) {
+		if !x.exchanges(l) {
+			return
+		}
+		if dtHalo.m.Rows > 0 {
+			x.gemm(gpu.GemmArgs{C: dw, A: *dtHalo.m, B: c.hHalo, TransA: true, Beta: 1})
+			if db.Len > 0 {
+				x.q.ColSum(db, *dtHalo.m, 1)
+			}
+			x.gemm(gpu.GemmArgs{C: *dh.m, A: *dtHalo.m, B: w})
+		}
+		x.halo.Begin(x.q, l, Backward, *dh.m)
+	})
+}
+
+// addReturned adds to y what other parts return. One whose y has no row exchanges like the others.
+func (x *exec) addReturned(l int, y gpu.Matrix) {
+	if !x.exchanges(l) {
+		return
+	}
+	if rows := x.halo.Wait(x.q, l, Backward); rows.Rows > 0 && y.Rows > 0 {
+		x.q.Aggregate(gpu.AggregateArgs{Y: y, A: x.graph(l).Backward.Halo, X: rows, Accumulate: true})
+	}
+}
+
+// attendBack appends the gradient of what attention makes.
+func (d *derivation) attendBack(n *node, dz *value) {
+	a, l, c := n.attend, n.layer, n.attend.made
+	var dt, dr, dtHalo *value
+	if a.att == "" {
+		dt, dtHalo = d.gatBack(n, c, dz)
+	} else {
+		dt, dr, dtHalo = d.gatv2Back(n, c, dz)
+	}
+	if a.x != nil {
+		d.productTo(a.x, l, dt, weight{m: d.params.mat(d.touch(a.w))})
+		if dr != nil {
+			d.productTo(a.x, n.level, dr, weight{m: d.params.mat(d.touch(a.w2))})
+		}
+	}
+	if d.plan.Layers[l].Raw {
+		reads, dh := list(), (*value)(nil)
+		if a.x != nil {
+			dh = a.x.grad.v
+			reads = list(dh)
+		}
+		d.op(reads, list(dh), func(x *exec) {
+			var y gpu.Matrix
+			if dh != nil {
+				y = *dh.m
+			}
+			x.addReturned(l, y)
+		})
+	}
+	if !d.replicated(l) {
+		dtHalo = nil
+	}
+	d.wait(n, a.x, func() {
+		d.weightGrad(&term{x: a.x, w: a.w}, dt, d.back(a.x, l), dtHalo)
+		if dr != nil {
+			d.weightGrad(&term{x: a.x, w: a.w2}, dr, d.back(a.x, n.level), nil)
+		}
+	})
+}

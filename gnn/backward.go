@@ -1,0 +1,376 @@
+package gnn
+
+import (
+	"math"
+	"slices"
+
+	"capgnn/gpu"
+)
+
+// gradient is that of what a node makes: v times a factor that operations without weights have left out, times·base^power.
+type gradient struct {
+	v           *value
+	times, base float64
+	power       int
+}
+
+func (g *gradient) factor() float64 { return g.times * math.Pow(g.base, float64(g.power)) }
+
+// backward appends the gradient of a node's terms. That of what it makes is complete: nodes go from the last to the first, so that shares of it
+// come from its readers in this order, of each first the one summed over neighbours, then products, and what is added behind.
+func (d *derivation) backward(n *node) {
+	dz := d.behind(n)
+	for _, f := range n.late {
+		f()
+	}
+	d.settle()
+	if d.kept != nil && !d.again && n.readsFeatures() {
+		d.again = true
+		d.op(list(d.kept), list(d.kept), func(e *exec) { e.drop.backward(e) })
+	}
+	if n.from != nil {
+		d.addTo(n.from, n.level, 1, dz)
+		return
+	}
+	if n.attend != nil {
+		d.attendBack(n, dz)
+	}
+	for i := range n.terms {
+		if t := &n.terms[i]; t.graph {
+			d.spreadBack(n, t, dz)
+		}
+	}
+	for i := range n.terms {
+		t := &n.terms[i]
+		if t.graph {
+			continue
+		}
+		d.wait(n, t.x, func() { d.weightGrad(t, dz, d.back(t.x, n.level), nil) })
+		if t.x != nil {
+			d.productTo(t.x, n.level, dz, d.factor(t, 1))
+		}
+	}
+	if n.add != nil { // behind all shares of this layer
+		r := n.add.readers[slices.IndexFunc(n.add.readers, func(r *node) bool { return r.layer == n.layer && !r.joins })]
+		r.copies = append(r.copies, func() { d.addTo(n.add, n.level, 1, n.grad.v) })
+	}
+	for _, f := range n.copies {
+		f()
+	}
+	if n.before != nil {
+		n.before.grad = n.grad
+	}
+	for _, w := range slices.Backward(d.waits) {
+		if w.x != nil {
+			w.x.late = slices.Insert(w.x.late, 0, w.f)
+		}
+	}
+	for _, w := range d.waits {
+		if w.x == nil {
+			w.f()
+		}
+	}
+	d.waits = d.waits[:0]
+	d.settle()
+}
+
+// waiting is a gradient of weights that read what x makes.
+type waiting struct {
+	x *node
+	f func()
+}
+
+// wait has f append the gradients of n's weights that read what x makes: behind the gradient of what follows x's sum, with which its rows are made again,
+// of features at the end of n, else now.
+func (d *derivation) wait(n, x *node, f func()) {
+	if x == nil || x.then != nil && x.from == nil && (x.layer < n.layer || n.joins) {
+		d.waits = append(d.waits, waiting{x, f})
+		return
+	}
+	f()
+}
+
+// remade reports whether what a node makes is not kept for the backward pass.
+func (d *derivation) remade(n *node) bool {
+	return n.then != nil && n.add == nil && n.from == nil && n.h != n.z
+}
+
+// back returns what a node made, as the backward pass has it.
+func (d *derivation) back(n *node, level int) operand {
+	if n != nil && d.remade(n) {
+		return operand{v: n.again, rows: d.rowsAt(level)}
+	}
+	return d.read(n, level)
+}
+
+// behind appends the gradient of what comes behind a sum, and returns that of the sum.
+func (d *derivation) behind(n *node) *value {
+	g, rows := n.grad, d.rowsAt(n.level)
+	if n.then == nil {
+		dz := g.v
+		if g.power > 0 && (len(n.terms) != 1 || n.terms[0].w != "" || !n.terms[0].graph) {
+			dz = d.value(rows, n.cols, gpu.FP32)
+			d.op(list(g.v), list(dz), func(x *exec) { x.q.Axpby(*dz.m, float32(g.factor()), *g.v.m, 0) })
+		}
+		if n.bias != "" {
+			b := d.vec(d.Pass.grads, n.bias)
+			d.op(list(dz), nil, func(x *exec) { x.q.ColSum(b, *dz.m, 1) })
+		}
+		return dz
+	}
+	t := n.then
+	if n.from != nil {
+		dz := d.value(rows, n.cols, gpu.FP32, g.v)
+		d.op(list(g.v), list(dz), func(x *exec) {
+			x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *g.v.m, DZ: *dz.m, Dropout: x.dropped(t, dz.m.Rows)})
+		})
+		return dz
+	}
+	dz := d.value(rows, n.cols, d.gradType(n), g.v, n.z)
+	if dz.t != gpu.FP32 {
+		dz.over = nil
+	}
+	if d.remade(n) {
+		n.again = d.value(rows, n.cols, gpu.FP32, n.z)
+		if n.rstd == nil {
+			n.shows = n.again
+		}
+	}
+	var gamma, beta, dgamma, dbeta, bias gpu.Vec
+	if t.gamma != "" {
+		gamma, beta = d.vec(d.params, t.gamma), d.vec(d.params, t.beta)
+		dgamma, dbeta = d.vec(d.Pass.grads, t.gamma), d.vec(d.Pass.grads, t.beta)
+	}
+	if n.bias != "" {
+		bias = d.vec(d.Pass.grads, n.bias)
+	}
+	curved := n.add != nil && t.gamma == "" && t.act.Curved() // its gradient is made of the output
+	d.op(list(g.v, n.z, n.rstd), list(dz, n.again), func(x *exec) {
+		e := gpu.EpilogueGrad{DH: *g.v.m, X: *n.z.m, DZ: *dz.m, Act: t.act, Dropout: x.dropped(t, dz.m.Rows), DBias: bias}
+		if curved {
+			x.q.Epilogue(gpu.Epilogue{Z: e.X, H: e.X, Act: e.Act, Dropout: e.Dropout})
+		}
+		if t.gamma != "" {
+			e.Norm, e.Gamma, e.Beta, e.Rstd, e.DGamma, e.DBeta = true, gamma, beta, *n.rstd.v, dgamma, dbeta
+		}
+		if n.again != nil {
+			e.H = *n.again.m
+		}
+		x.q.EpilogueBackward(e)
+	})
+	return dz
+}
+
+func (d *derivation) grads_() *Params { return d.Pass.grads }
+
+// gradType returns the element type of the gradient of a node's sum: that of gathered rows where it is what sums over neighbours read.
+func (d *derivation) gradType(n *node) gpu.DType {
+	for i := range n.terms {
+		if t := &n.terms[i]; t.graph && !d.fixed(t) && (t.w == "" || !d.order(n, t).BackwardIn) {
+			return d.cfg.GatherType(d.plan, n.layer, Backward)
+		}
+	}
+	return gpu.FP32
+}
+
+// share is where an operation puts a share of a gradient: the first rows of v, written by the first one, and then all of them, else added.
+type share struct {
+	v    *value
+	rows count
+	add  bool
+}
+
+func (s share) at(x *exec) gpu.Matrix { return s.v.m.RowRange(0, s.rows.in(x.layers)) }
+
+// share returns where that of the rows of a level of what a node makes goes.
+func (d *derivation) share(n *node, level int) share {
+	s := share{rows: d.rowsAt(level), add: true}
+	g := n.grad
+	if g == nil {
+		g = &gradient{v: d.value(d.rowsAt(n.level), n.cols, gpu.FP32), times: 1, base: 1}
+		n.grad = g
+		if s.add = level > n.level; s.add {
+			d.op(nil, list(g.v), func(x *exec) { x.q.Fill(*g.v.m, 0) })
+		}
+	}
+	s.v = g.v
+	return s
+}
+
+// addTo appends factor·v as a share of the gradient of what a node makes.
+func (d *derivation) addTo(n *node, level int, factor float64, v *value) {
+	s := d.share(n, level)
+	d.op(reading(s.v, s.add, v), list(s.v), func(x *exec) { x.q.Axpby(s.at(x), float32(factor), *v.m, beta(s.add)) })
+}
+
+// productTo appends v·w as a share of the gradient of what a node makes.
+func (d *derivation) productTo(n *node, level int, v *value, w weight) {
+	s := d.share(n, level)
+	d.op(reading(s.v, s.add, v, w.v), list(s.v), func(x *exec) {
+		if c := s.at(x); c.Rows > 0 {
+			x.gemm(gpu.GemmArgs{C: c, A: *v.m, B: w.at(), Beta: beta(s.add)})
+		}
+	})
+}
+
+// spreadBack appends the gradient of a term that is summed over neighbours.
+func (d *derivation) spreadBack(n *node, t *term, dz *value) {
+	if t.w == "" {
+		d.propagateBack(n, t, dz)
+		return
+	}
+	lp := d.order(n, t)
+	keeps := d.fixed(t) || lp.KeepAggregate
+	if keeps {
+		d.weightGrad(t, dz, t.s, nil)
+	}
+	if d.fixed(t) || lp.BackwardIn {
+		d.gatherBack(n, t, dz)
+		return
+	}
+	w := d.weight(d.params, t)
+	back := d.value(d.rowsAt(n.layer), w.Rows, gpu.FP32)
+	d.scatter(n, back, dz, false)
+	var halo *value
+	if t.tHalo != nil {
+		halo = d.value(d.haloOf(n.layer), w.Rows, gpu.FP32)
+		d.op(list(dz), list(halo), func(x *exec) {
+			if lg := x.graph(n.layer); halo.m.Rows > 0 {
+				x.q.Aggregate(gpu.AggregateArgs{Y: *halo.m, A: lg.HaloBack, X: *dz.m, RowScale: lg.Forward.HaloScale, ColScale: lg.Forward.RowScale})
+			}
+		})
+	}
+	switch {
+	case t.own == nil:
+	case t.own.eps != "":
+		eps := d.vec(d.params, t.own.eps)
+		d.op(list(back, dz), list(back), func(x *exec) { x.q.AddScaled(back.m.RowRange(0, dz.m.Rows), *dz.m, eps) })
+		d.epsGrad(t, dz, operand{v: t.t, rows: dz.rows})
+	default:
+		d.productTo(t.own.x, n.level, dz, d.factor(t, t.own.coef))
+	}
+	if t.x != nil {
+		d.productTo(t.x, n.layer, back, d.factor(t, t.coef))
+	}
+	if !keeps {
+		d.wait(n, t.x, func() { d.weightGrad(t, back, d.back(t.x, n.layer), halo) })
+	}
+}
+
+// gatherBack appends the gradient of a term whose product comes first in the backward pass.
+func (d *derivation) gatherBack(n *node, t *term, dz *value) {
+	scaled := t.own != nil
+	if t.x == nil && !scaled {
+		return
+	}
+	typ := gpu.FP32
+	if !d.fixed(t) {
+		typ = d.cfg.GatherType(d.plan, n.layer, Backward)
+	}
+	ds, w := d.value(dz.rows, d.width(t.x), typ), d.weight(d.params, t)
+	d.op(list(dz), list(ds), func(x *exec) { x.gemm(gpu.GemmArgs{C: *ds.m, A: *dz.m, B: w}) })
+	if t.x != nil {
+		s := d.share(t.x, n.layer)
+		d.scatter(n, s.v, ds, s.add)
+		if scaled {
+			eps, s := d.vec(d.params, t.own.eps), d.share(t.x, n.level)
+			d.op(list(ds, s.v), list(s.v), func(x *exec) { x.q.AddScaled(s.at(x), *ds.m, eps) })
+		}
+	}
+	if scaled {
+		d.wait(n, t.own.x, func() { d.epsGrad(t, ds, d.back(t.own.x, n.level)) })
+	}
+}
+
+// epsGrad appends the gradient of ε: ⟨g, x⟩.
+func (d *derivation) epsGrad(t *term, g *value, x operand) {
+	deps := d.vec(d.Pass.grads, t.own.eps)
+	d.op(list(g, x.v), nil, func(e *exec) { e.q.Dot(deps, *g.m, x.dense(e), 1) })
+}
+
+// propagateBack appends the gradient of c₀·Âx + c₁·y. The factor c₀ is left out, and counted.
+func (d *derivation) propagateBack(n *node, t *term, dz *value) {
+	g := n.grad
+	if t.own != nil {
+		d.addTo(t.own.x, n.level, t.own.coef*g.factor(), dz)
+	}
+	next := *g
+	switch {
+	case t.coef == 1:
+	case next.power == 0 || next.base == t.coef:
+		next.base = t.coef
+		next.power++
+	default:
+		next.times *= t.coef
+	}
+	if t.x == nil {
+		return
+	}
+	if t.x.grad != nil {
+		v := d.value(d.rowsAt(n.layer), n.cols, gpu.FP32)
+		d.scatter(n, v, dz, false)
+		d.addTo(t.x, n.layer, next.factor(), v)
+		return
+	}
+	next.v = d.value(d.rowsAt(t.x.level), n.cols, gpu.FP32)
+	d.scatter(n, next.v, dz, false)
+	t.x.grad = &next
+}
+
+// scatter appends y (+)= Aᵀ·dy.
+func (d *derivation) scatter(n *node, y, dy *value, add bool) {
+	d.offer(n.layer, Backward, dy.all())
+	d.op(reading(y, add, dy), list(y), func(x *exec) {
+		x.spread(n.layer, Backward, &x.graph(n.layer).Backward, gpu.AggregateArgs{Y: *y.m, X: *dy.m, Accumulate: add}, nil)
+	})
+}
+
+// weightGrad appends the gradient of a term's weight: gᵀ·x, and that of halo rows.
+func (d *derivation) weightGrad(t *term, g *value, x operand, halo *value) {
+	if t.mix {
+		w := d.value(number(g.cols), g.cols, gpu.FP32)
+		dw := d.weight(d.Pass.grads, t)
+		d.op(list(g, x.v), list(w), func(e *exec) {
+			e.gemm(gpu.GemmArgs{C: *w.m, A: x.dense(e), B: *g.m, TransA: true})
+			e.q.Axpby(dw, float32(t.beta), *w.m, 1)
+		})
+		return
+	}
+	dw := d.weight(d.Pass.grads, t)
+	if !d.sparse(t.x) || t.graph && d.fixed(t) {
+		d.op(list(g, x.v, halo), nil, func(e *exec) {
+			e.gemm(gpu.GemmArgs{C: dw, A: *g.m, B: x.dense(e), TransA: true, Beta: 1})
+			if halo != nil && halo.m.Rows > 0 {
+				e.gemm(gpu.GemmArgs{C: dw, A: *halo.m, B: e.in.Halo.Dense, TransA: true, Beta: 1})
+			}
+		})
+		return
+	}
+	turned := d.value(number(dw.Cols), dw.Rows, gpu.FP32)
+	d.op(list(g, x.v, halo), list(turned), func(e *exec) {
+		e.q.SpMM(*turned.m, x.get(e).SparseT, *g.m, 0)
+		if halo != nil && halo.m.Rows > 0 {
+			e.q.SpMM(*turned.m, e.in.Halo.SparseT, *halo.m, 1)
+		}
+		e.q.Transpose(dw, *turned.m)
+	})
+}
+
+// mixture appends factor·((1−β)I + βWᵀ).
+func (d *derivation) mixture(t *term, factor float64) *value {
+	w := d.weight(d.params, t)
+	turned := t.turned
+	if turned == nil {
+		turned = d.value(number(w.Cols), w.Rows, gpu.FP32)
+		t.turned = turned
+		d.op(nil, list(turned), func(x *exec) { x.q.Transpose(*turned.m, w) })
+	}
+	mix := d.value(number(w.Cols), w.Rows, gpu.FP32)
+	d.op(list(turned), list(mix), func(x *exec) {
+		m := *mix.m
+		x.q.Fill(m, 0)
+		x.q.Fill(gpu.Matrix{Buf: m.Buf, Off: m.Off, Rows: m.Rows, Cols: 1, LD: m.LD + 1}, float32(factor*(1-t.beta)))
+		x.q.Axpby(m, float32(factor*t.beta), *turned.m, 1)
+	})
+	return mix
+}

@@ -1,0 +1,175 @@
+package gnn
+
+import "capgnn/gpu"
+
+// op is an operation of a pass, or a few with nothing between them.
+type op struct {
+	run           func(x *exec)
+	reads, writes []*value
+}
+
+// value is a matrix, or without columns a vector, that operations of a pass write and read.
+type value struct {
+	rows count
+	cols int
+	t    gpu.DType
+	of   *value // the value whose columns it is, from lo on
+	lo   int
+	over []*value // it may lie where one of these does, which the operation that first writes it reads last
+	m    *gpu.Matrix
+	v    *gpu.Vec
+}
+
+// operand is rows that an operation reads: the first ones of a value, or given ones.
+type operand struct {
+	v     *value
+	rows  count
+	given func(x *exec) Features // of which v, if there is one, holds a part
+}
+
+func (o operand) get(x *exec) Features {
+	if o.given != nil {
+		return o.given(x)
+	}
+	return Features{Dense: o.v.m.RowRange(0, o.rows.in(x.layers))}
+}
+
+func (o operand) dense(x *exec) gpu.Matrix { return o.get(x).Dense }
+
+// all returns all rows of a value.
+func (v *value) all() operand { return operand{v: v, rows: v.rows} }
+
+// inputHalo is the replicated features of halo vertices.
+var inputHalo = operand{given: func(x *exec) Features { return x.in.Halo }}
+
+// rowsAt counts the rows of a level: those that layer level reads.
+func (p *Pass) rowsAt(level int) count {
+	if level <= p.first {
+		return p.srcOf(p.first)
+	}
+	return p.rowsOf(min(level, p.first+len(p.layers)) - 1)
+}
+
+func (d *derivation) value(rows count, cols int, t gpu.DType, over ...*value) *value {
+	v := &value{rows: rows, cols: cols, t: t, over: over}
+	d.values = append(d.values, v)
+	return v
+}
+
+// op appends an operation. Values that are nil are none.
+func (d *derivation) op(reads, writes []*value, run func(x *exec)) {
+	d.ops = append(d.ops, op{run, present(reads), present(writes)})
+}
+
+func present(list []*value) (out []*value) {
+	for _, v := range list {
+		if v != nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func list(v ...*value) []*value { return v }
+
+// reading lists what an operation reads that adds to y, if it adds.
+func reading(y *value, add bool, others ...*value) []*value {
+	if add {
+		return append(others, y)
+	}
+	return others
+}
+
+func beta(add bool) float32 {
+	if add {
+		return 1
+	}
+	return 0
+}
+
+// touch notes that the next operations read or write a tensor, and returns its name.
+func (d *derivation) touch(name string) string {
+	d.touched[d.params.of.Tensor(name).Layer] = true
+	return name
+}
+
+// settle notes that all operations with the tensors touched so far are there.
+func (d *derivation) settle() {
+	for l := range d.touched {
+		d.derived.done[l] = len(d.ops)
+	}
+	clear(d.touched)
+}
+
+func (d *derivation) vec(p *Params, name string) gpu.Vec { return p.vec(d.touch(name)) }
+
+// weight returns the matrix of a term.
+func (d *derivation) weight(p *Params, t *term) gpu.Matrix {
+	w := p.mat(d.touch(t.w))
+	if t.x != nil && !t.mix {
+		w = w.ColRange(t.lo, t.lo+t.x.cols)
+	}
+	return w
+}
+
+// weight is what a product multiplies with: a tensor, or a value.
+type weight struct {
+	m gpu.Matrix
+	v *value
+}
+
+func (w weight) at() gpu.Matrix {
+	if w.v != nil {
+		return *w.v.m
+	}
+	return w.m
+}
+
+// factor returns what a term multiplies with, times f if that is a mixture.
+func (d *derivation) factor(t *term, f float64) weight {
+	if t.mix {
+		return weight{v: d.mixture(t, f)}
+	}
+	return weight{m: d.weight(d.params, t)}
+}
+
+// order is that of a term's sum over neighbours. One matrix made of a weight and the identity comes behind it, forward and backward.
+func (d *derivation) order(n *node, t *term) LayerPlan {
+	if t.mix {
+		return LayerPlan{AggregateFirst: true, KeepAggregate: true}
+	}
+	return d.plan.Layers[n.layer]
+}
+
+// fixed reports whether a term's sum over neighbours was made before the first epoch.
+func (d *derivation) fixed(t *term) bool {
+	return t.graph && t.x == nil && d.plan.Input == Precomputed
+}
+
+// read returns the rows of a level of what a node makes.
+func (d *derivation) read(n *node, level int) operand {
+	rows := d.rowsAt(level)
+	if n == nil {
+		if level > 0 {
+			return operand{v: d.kept, given: func(x *exec) Features { return x.own(rows.in(x.layers)) }}
+		}
+		return operand{v: d.kept, given: func(x *exec) Features { return x.features() }}
+	}
+	if n.begin >= 0 {
+		return operand{given: func(x *exec) Features {
+			return Features{Dense: x.in.X.Dense.RowRange(0, rows.in(x.layers)).ColRange(n.begin, n.begin+n.cols)}
+		}}
+	}
+	return operand{v: n.h, rows: rows}
+}
+
+// sparse reports whether what a node makes is sparse: the features may be.
+func (d *derivation) sparse(n *node) bool { return n == nil && d.in.X.sparse() }
+
+// width returns the columns of what a node makes.
+func (d *derivation) width(n *node) int {
+	if n == nil {
+		return d.cfg.In
+	}
+	return n.cols
+}
