@@ -85,6 +85,23 @@ func (n *node) reads() (list []*node) {
 	return slices.DeleteFunc(list, func(x *node) bool { return x == nil })
 }
 
+// tensors returns the names of those that a node reads.
+func (n *node) tensors() (names []string) {
+	names = append(names, n.bias)
+	if t := n.then; t != nil {
+		names = append(names, t.gamma, t.beta)
+	}
+	for i := range n.terms {
+		if names = append(names, n.terms[i].w); n.terms[i].own != nil {
+			names = append(names, n.terms[i].own.eps)
+		}
+	}
+	if a := n.attend; a != nil {
+		names = append(names, a.w, a.b, a.w2, a.b2, a.aSrc, a.aDst, a.att)
+	}
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+}
+
 // sums reports whether a node reads x, nil for the features, to sum it up over neighbours.
 func (n *node) sums(x *node) bool {
 	return n.attend != nil && n.attend.x == x || slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == x })

@@ -4,16 +4,21 @@ import "capgnn/model"
 
 // Program returns the model as a program. c is valid.
 func (c Config) Program() *model.Program {
+	p, err := c.program()
+	if err != nil {
+		panic("gnn: " + err.Error())
+	}
+	return p
+}
+
+// program is Program of settings that may make none.
+func (c Config) program() (*model.Program, error) {
 	a := model.Arguments{In: c.In, Out: c.Out, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Alpha: c.Alpha, Theta: c.Theta,
 		NoNorm: c.NoNorm, Residual: c.Residual, Jumping: c.Jumping, Activation: model.Op(c.Activation), Dropout: c.Dropout,
 		DropFeatures: c.DropFeatures}
 	for _, b := range model.Builders {
 		if b.Name == string(c.Kind) {
-			p, err := b.Build(a)
-			if err != nil {
-				panic("gnn: " + err.Error())
-			}
-			return p
+			return b.Build(a)
 		}
 	}
 	panic("gnn: no model " + string(c.Kind))

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -48,135 +47,47 @@ func NewWeights(cfg Config) *Weights {
 }
 
 // FlatLen returns the number of elements of NewWeights(cfg).Flat, padding included, without allocating it;
-// math.MaxInt64 if that is more than an int64 holds.
-func FlatLen(cfg Config) int64 {
-	var n int64
+// math.MaxInt64 if no program has so many.
+func FlatLen(cfg Config) (n int64) {
+	if _, err := cfg.program(); err != nil {
+		return math.MaxInt64
+	}
 	for _, t := range layout(cfg) {
-		k := padded(product(t.Shape))
-		if k > math.MaxInt64-n {
-			return math.MaxInt64
-		}
-		n += k
+		n += padded(product(t.Shape))
 	}
 	return n
 }
 
-// layout lists the names and shapes of a model's tensors, as a PyTorch Geometric BasicGNN has them, or for models that it does not have PyG's
-// own examples (exampleLayout).
-func layout(cfg Config) []Tensor {
-	var ts []Tensor
-	for l := range cfg.Layers {
-		add := func(name string, shape ...int) { ts = append(ts, Tensor{Name: name, Shape: shape, Layer: l}) }
-		in, out := cfg.Width(l)
-		last := l == cfg.HiddenLayers() // it makes the logits
-		conv := fmt.Sprintf("convs.%d.", l)
-		switch cfg.Kind {
-		case GCN:
-			add(conv+"lin.weight", out, in)
-			add(conv+"bias", out)
-		case SAGE:
-			add(conv+"lin_l.weight", out, in)
-			add(conv+"lin_l.bias", out)
-			add(conv+"lin_r.weight", out, in)
-		case GIN:
-			add(conv+"eps", 1)
-			add(conv+"nn.lins.0.weight", out, in)
-			add(conv+"nn.lins.0.bias", out)
-			add(conv+"nn.lins.1.weight", out, out)
-			add(conv+"nn.lins.1.bias", out)
-		case GAT:
-			head := out // a layer that makes logits averages its heads, each of the output width
-			if !last {
-				head = out / cfg.Heads
-			}
-			add(conv+"lin.weight", saturatingMul(cfg.Heads, head), in)
-			add(conv+"att_src", 1, cfg.Heads, head)
-			add(conv+"att_dst", 1, cfg.Heads, head)
-			add(conv+"bias", out)
-		case SGC, APPNP, GCNII:
-			for _, t := range cfg.exampleLayout(l) {
-				add(t.Name, t.Shape...)
-			}
-		case GATv2:
-			head := out
-			if !last {
-				head = out / cfg.Heads
-			}
-			width := saturatingMul(cfg.Heads, head)
-			add(conv+"att", 1, cfg.Heads, head)
-			add(conv+"bias", out)
-			add(conv+"lin_l.weight", width, in)
-			add(conv+"lin_l.bias", width)
-			add(conv+"lin_r.weight", width, in)
-			add(conv+"lin_r.bias", width)
-		default:
-			panic(fmt.Sprintf("gnn: model %q", cfg.Kind))
-		}
-		if !last && cfg.normed() {
-			add(fmt.Sprintf("norms.%d.weight", l), out)
-			add(fmt.Sprintf("norms.%d.bias", l), out)
-		}
-		if cfg.Jumping && l == 0 {
-			add("lin.weight", cfg.Out, saturatingMul(cfg.Layers, cfg.Hidden))
-			add("lin.bias", cfg.Out)
+// layout lists the tensors of a model's program. One belongs to the first layer that reads it.
+func layout(cfg Config) (tensors []Tensor) {
+	p := cfg.Program()
+	nodes, _, err := fuse(p)
+	if err != nil {
+		panic("gnn: " + err.Error())
+	}
+	layers := map[string]int{}
+	for _, n := range slices.Backward(nodes) {
+		for _, name := range n.tensors() {
+			layers[name] = n.layer
 		}
 	}
-	return ts
+	for _, t := range p.Params() {
+		tensors = append(tensors, Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Layer: layers[t.Name]})
+	}
+	return tensors
 }
 
-// exampleLayout lists the tensors of a layer of SGC, APPNP and GCNII, as SGConv and PyG's examples of the other two have them. Those of H⁰ belong to layer 0.
-func (c Config) exampleLayout(l int) (ts []Tensor) {
-	linear := func(name string, out, in int) {
-		ts = append(ts, Tensor{Name: name + ".weight", Shape: []int{out, in}}, Tensor{Name: name + ".bias", Shape: []int{out}})
-	}
-	first, last := l == 0, l == c.Layers-1
-	switch {
-	case c.Kind == SGC:
-		if first {
-			ts = append(ts, Tensor{Name: "lin.weight", Shape: []int{c.Out, c.In}})
-		}
-		if last {
-			ts = append(ts, Tensor{Name: "lin.bias", Shape: []int{c.Out}})
-		}
-	case c.Kind == APPNP && first:
-		linear("lin1", c.Hidden, c.In)
-		linear("lin2", c.Out, c.Hidden)
-	case c.Kind == GCNII:
-		if first {
-			linear("lins.0", c.Hidden, c.In)
-		}
-		ts = append(ts, Tensor{Name: fmt.Sprintf("convs.%d.weight1", l), Shape: []int{c.Hidden, c.Hidden}})
-		if last {
-			linear("lins.1", c.Out, c.Hidden)
-		}
-	}
-	return ts
-}
-
-// saturatingMul returns a·b, or math.MaxInt where that overflows; a, b ≥ 0.
-func saturatingMul(a, b int) int {
-	if a != 0 && b > math.MaxInt/a {
-		return math.MaxInt
-	}
-	return a * b
-}
-
-// product returns the number of elements of a shape, math.MaxInt where that overflows.
+// product returns the number of elements of a shape.
 func product(shape []int) int {
 	n := 1
 	for _, d := range shape {
-		n = saturatingMul(n, d)
+		n *= d
 	}
 	return n
 }
 
 // padded rounds n up to a multiple of tensorAlign.
-func padded(n int) int64 {
-	if n > math.MaxInt-tensorAlign {
-		return math.MaxInt64
-	}
-	return int64(n+tensorAlign-1) / tensorAlign * tensorAlign
-}
+func padded(n int) int64 { return int64(n+tensorAlign-1) / tensorAlign * tensorAlign }
 
 // alias points the tensors at their places in Flat.
 func (w *Weights) alias() {
