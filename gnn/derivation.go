@@ -81,10 +81,7 @@ func crossing(nodes []*node, l int) (list []*node) {
 
 // operations makes those of the pass, with the epilogue of a node apart from its aggregation, if there is one of that number.
 func (p *Pass) operations(apart int) *derivation {
-	nodes, drop, err := fuse(p.cfg.Program())
-	if err != nil {
-		panic("gnn: " + err.Error())
-	}
+	nodes, drop := p.cfg.nodes()
 	d := &derivation{Pass: p, touched: map[int]bool{}}
 	d.derived.done = make([]int, p.cfg.Layers)
 	if apart >= 0 {

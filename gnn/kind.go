@@ -58,38 +58,20 @@ func (c Config) HiddenLayers() int {
 	return c.Layers - 1
 }
 
-// originWidth returns the columns of H⁰, 0 of models without.
-func (c Config) originWidth() int {
-	switch c.Kind {
-	case APPNP:
-		return c.Out
-	case GCNII:
-		return c.Hidden
-	}
-	return 0
-}
-
-// besideWidth returns the columns that travel beside what layers make, where a pass has one layer alone: H⁰, or with jumping knowledge what the layers so far
-// have added to the logits.
-func (c Config) besideWidth() int {
-	if c.Jumping {
-		return c.Out
-	}
-	return c.originWidth()
-}
-
-// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): H⁰ travels beside what layers make, or what there is of the
-// logits, which are all that the last layer makes.
+// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): all that further layers read.
 func (c Config) RowWidth(l int) (in, out int) {
-	in, out = c.Width(l)
-	if l > 0 {
-		in += c.besideWidth()
+	nodes, _ := c.nodes()
+	width := func(l int) (cols int) {
+		for _, n := range crossing(nodes, l) {
+			cols += n.cols
+		}
+		return cols
 	}
-	switch {
-	case l < c.Layers-1:
-		out += c.besideWidth()
-	case c.Jumping:
-		out = c.Out
+	if in, out = c.In, c.Out; l > 0 {
+		in = width(l - 1)
+	}
+	if l < c.Layers-1 {
+		out = width(l)
 	}
 	return in, out
 }

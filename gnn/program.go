@@ -23,3 +23,18 @@ func (c Config) program() (*model.Program, error) {
 	}
 	panic("gnn: no model " + string(c.Kind))
 }
+
+// nodes returns the steps of the model's program, and the dropout of features, nil if there is none.
+func (c Config) nodes() ([]*node, *then) {
+	nodes, drop, err := fuse(c.Program())
+	if err != nil {
+		panic("gnn: " + err.Error())
+	}
+	return nodes, drop
+}
+
+// Recognise reports why a program is none that devices have operations for, in a line that names its node.
+func Recognise(p *model.Program) error {
+	_, _, err := fuse(p)
+	return err
+}

@@ -60,18 +60,14 @@ func FlatLen(cfg Config) (n int64) {
 
 // layout lists the tensors of a model's program. One belongs to the first layer that reads it.
 func layout(cfg Config) (tensors []Tensor) {
-	p := cfg.Program()
-	nodes, _, err := fuse(p)
-	if err != nil {
-		panic("gnn: " + err.Error())
-	}
+	nodes, _ := cfg.nodes()
 	layers := map[string]int{}
 	for _, n := range slices.Backward(nodes) {
 		for _, name := range n.tensors() {
 			layers[name] = n.layer
 		}
 	}
-	for _, t := range p.Params() {
+	for _, t := range cfg.Program().Params() {
 		tensors = append(tensors, Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Layer: layers[t.Name]})
 	}
 	return tensors
