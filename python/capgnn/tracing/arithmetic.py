@@ -30,6 +30,13 @@ def aligned(t: Tracer, out: Tensor, x: Any) -> Node:
     return t.reshape(t.whole(x), behind)
 
 
+def moved(t: Tracer, x: Tensor, order: List[int]) -> Node:
+    """Returns x with its axes in another order."""
+    node, rows = t.whole(x), t.axis(x.shape)
+    behind = [i - (rows is not None and i > rows) for i in order if i != rows]
+    return t.permute(node, behind)
+
+
 @calls("add", "iadd")
 def add(t: Tracer, out: Tensor, a: Any, b: Any, *, alpha: float = 1, **_: Any) -> Node:
     return t.add([aligned(t, out, a), aligned(t, out, b)], [1, alpha])
@@ -69,7 +76,9 @@ def div(t: Tracer, out: Tensor, a: Any, b: Any, *, rounding_mode: Any = None, **
 
 @calls("rtruediv", "rdiv")
 def rdiv(t: Tracer, out: Tensor, a: Any, b: Any) -> Node:
-    return div(t, out, b, a)
+    if isinstance(b, Tensor):
+        return div(t, out, b, a)
+    return t.scale(t.function("power", t.node(a), exponent=-1.0), b)
 
 
 @calls("addcmul")
@@ -180,34 +189,51 @@ def dropout(t: Tracer, out: Tensor, x: Tensor, p: float = 0.5, training: bool = 
     return t.emit("dropout", [t.whole(x)], t.behind(x.shape), p=float(p))
 
 
-@calls("eq", "isinf", "isnan")
-def compare(t: Tracer, out: Tensor, x: Tensor, other: Any = math.inf) -> Mask:
-    if isinstance(other, float) and math.isinf(other):
-        return Mask(t.node(x), COMPARISON)
-    return Mask(None, COMPARISON)
+def _comparison(op: str) -> Any:
+    def handler(t: Tracer, out: Tensor, x: Tensor, other: Any = math.inf) -> Mask:
+        return Mask(t.node(x) if isinstance(other, (int, float)) and isinstance(t.value(x), Node) else None, COMPARISON, op, other)
+    return handler
 
 
-@calls("gt", "lt", "ge", "le", "ne", "logical_and", "logical_or", "logical_not", "and", "or", "invert", "any", "all", "isfinite", "argmax", "argmin", "argsort")
+for _name in ("eq", "isinf", "le", "lt", "ge", "gt"):
+    calls(_name)(_comparison(_name))
+
+
+@calls("ne", "logical_and", "logical_or", "logical_not", "and", "or", "invert", "any", "all", "isfinite", "isnan", "argmax", "argmin", "argsort")
 def decide(t: Tracer, out: Tensor, *_: Any, **__: Any) -> Mask:
     return Mask(None, COMPARISON)
 
 
 @calls("masked_fill", "setitem")
 def masked_fill(t: Tracer, out: Any, x: Tensor, mask: Any, value: Any) -> Optional[Node]:
-    """Zeroes in place of infinite values of a negative power: of x >= 0 it is x^e where x > 0."""
+    """Zeroes where the mask is."""
     of = t.value(mask)
     if not (isinstance(of, Mask) and of.node is not None and of.node == t.node(x) and t.number_of(t.node(value)) == 0):
         refuse(of.what if isinstance(of, Mask) else "values are written into some places of a tensor: make it of whole tensors, as with torch.cat")
-    if of.node.op != "power" or of.node.attributes["exponent"] >= 0:
-        refuse("zeroes in place of infinite values are an operation of capgnn where these are a negative power, as in degree.pow(-0.5)")
-    base = t.named(of.node.inputs[0])
-    least = 1.0 if "degree" in base.attributes.get("what", "") else LEAST
-    power, there = t.function("clamp", base, low=least), t.function("clamp", t.scale(base, 1 / least), high=1.0)
-    node = t.mul([t.function("power", power, exponent=of.node.attributes["exponent"]), there])
+    node = finite(t, of.node) if of.number == math.inf else kept(t, of)
     if out is None:  # x[mask] = value
         t.bind(x, node)
         return None
     return node
+
+
+def finite(t: Tracer, node: Node) -> Node:
+    """Returns a negative power of x >= 0 with zeroes in place of infinite values: x^e where x > 0."""
+    if node.op != "power" or node.attributes["exponent"] >= 0:
+        refuse("zeroes in place of infinite values are an operation of capgnn where these are a negative power, as in degree.pow(-0.5)")
+    base = t.named(node.inputs[0])
+    least = 1.0 if "degree" in base.attributes.get("what", "") else LEAST
+    power, there = t.function("clamp", base, low=least), t.function("clamp", t.scale(base, 1 / least), high=1.0)
+    return t.mul([t.function("power", power, exponent=node.attributes["exponent"]), there])
+
+
+def kept(t: Tracer, of: Mask) -> Node:
+    """Returns values of a node with zeroes where they are at most, or at least, a number: a product with 0 or 1."""
+    if of.op not in ("le", "lt", "ge", "gt"):
+        refuse(of.what)
+    sign = 1.0 if of.op in ("le", "lt") else -1.0
+    above = t.add([of.node, t.number(of.number)], [sign / LEAST, -sign / LEAST])
+    return t.mul([of.node, t.function("stop", t.function("clamp", above, low=0.0, high=1.0))])
 
 
 # -- products ------------------------------------------------------------------------------------------------------------
@@ -224,11 +250,22 @@ def linear(t: Tracer, out: Tensor, x: Tensor, weight: Tensor, bias: Optional[Ten
 @calls("einsum")
 def einsum(t: Tracer, out: Tensor, equation: str, *operands: Any) -> Node:
     xs = list(operands[0]) if isinstance(operands[0], (list, tuple)) else list(operands)
-    terms, arrow, result = equation.replace(" ", "").partition("->")
-    if not arrow or len(xs) != 2 or "." in equation:
-        refuse("einsum of two tensors, with letters and ->, is an operation of capgnn; others are not")
-    a, b = terms.split(",")
-    return product(t, a, xs[0], b, xs[1], result)
+    left, arrow, result = equation.replace(" ", "").partition("->")
+    if not arrow or "." in equation:
+        refuse("einsum without -> is no operation of capgnn: name the letters of the result")
+    terms = left.split(",")
+    while len(xs) > 2:
+        kept = "".join(dict.fromkeys(k for k in terms[0] + terms[1] if k in result + "".join(terms[2:])))
+        sizes = dict(zip(terms[0] + terms[1], (*xs[0].shape, *xs[1].shape)))
+        xs[:2] = [t.bind(t.empty([sizes[k] for k in kept]), product(t, terms[0], xs[0], terms[1], xs[1], kept))]
+        terms[:2] = [kept]
+    if len(xs) == 2:
+        return product(t, terms[0], xs[0], terms[1], xs[1], result)
+    x, summed = xs[0], [i for i, k in enumerate(terms[0]) if k not in result]
+    if summed:
+        x = t.bind(t.empty([s for i, s in enumerate(x.shape) if i not in summed]), reduced(t, "sum", x, summed, False))
+    letters = [k for k in terms[0] if k in result]
+    return moved(t, x, [letters.index(k) for k in result])
 
 
 @calls("matmul", "mm", "bmm", "mv", "dot", "imatmul")
@@ -265,8 +302,9 @@ def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str)
         node, behind = t.whole(x), [k for k in letters if k not in rows]
         kept = [k for k, size in zip(behind, node.shape) if size == sizes[k]]
         node = t.reshape(node, [sizes[k] for k in kept])  # without axes that only broadcast
-        if node.op == "permute":
-            kept, node = [kept[node.attributes["axes"].index(i)] for i in range(len(kept))], t.named(node.inputs[0])
+        if node.name in t.permuted:
+            node, axes = t.permuted[node.name]
+            kept = [kept[axes.index(i)] for i in range(len(kept))]
         terms.append(("n" if node.space != "G" else "") + "".join(kept))
         nodes.append(node)
     summed = bool(rows) and rows[0] not in result
@@ -383,6 +421,15 @@ def normalize(t: Tracer, out: Tensor, x: Tensor, p: float = 2.0, dim: int = 1, e
     shape[dim] = 1
     length = t.bind(t.empty(shape), t.function("clamp", normed(t, x, p, dim, True), low=float(eps)))
     return div(t, out, x, length)
+
+
+@calls("instance_norm")
+def instance_norm(t: Tracer, out: Tensor, x: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Node:
+    if x.dim() != 3 or x.shape[0] != 1 or t.axis(x.shape) != 2 or running_mean is not None:
+        refuse("instance_norm with running statistics, or of several graphs, is no operation of capgnn")
+    columns = t.bind(t.empty((t.vertices, x.shape[1])), t.reshape(t.whole(x), x.shape[1:2]))
+    return t.reshape(batch_norm(t, out, columns, None, None, weight, bias, True, momentum, eps), t.behind(x.shape))
 
 
 @calls("layer_norm")

@@ -25,16 +25,20 @@ BY_HAND = "an edge_index is put together by hand: make the graph before, or use 
 PRODUCTS = ("matmul", "mm", "spmm", "smm", "sparse_mm", "rmatmul", "_spmm")
 
 
+def shaped(t: Tracer, x: Tensor, space: str) -> Tensor:
+    """Returns an empty tensor like x, but with the rows of another space."""
+    (size,), axis = t.rows(space, ()), t.axis(x.shape)
+    return t.empty([size if i == axis else s for i, s in enumerate(x.shape)])
+
+
 def moved(t: Tracer, x: Tensor, graph: str, side: int) -> Tensor:
     """Returns a row for each edge: that of its source (0) or target (1)."""
-    out = t.empty(t.rows("E:" + graph, x.shape[1:]))
-    node = t.node(x)
+    if t.space(x.shape) != "V":
+        refuse("rows are looked up by vertex in a tensor that has no row for each vertex")
+    out, node = shaped(t, x, "E:" + graph), t.node(x)
     if node.space == "G":  # the same for all
         return t.bind(out, node)
-    if node.space != "V" or t.axis(x.shape) != 0:
-        refuse("rows of edges are looked up by vertex")
-    node = t.whole(x)
-    return t.bind(out, t.emit(("src", "dst")[side], [node], node.shape, "E:" + graph, graph=graph))
+    return t.bind(out, t.emit(("src", "dst")[side], [t.whole(x)], t.behind(x.shape), "E:" + graph, graph=graph))
 
 
 def gathered(t: Tracer, x: Tensor, graph: str, how: str, side: int = 1) -> Tensor:
@@ -43,11 +47,10 @@ def gathered(t: Tracer, x: Tensor, graph: str, how: str, side: int = 1) -> Tenso
         refuse("values are summed over out-edges: use MessagePassing(flow='target_to_source')")
     if how not in ("sum", "add", "mean", "max", "min"):
         refuse(f"{how} over neighbours is no operation of capgnn: sum, mean, max and min are")
-    space, out, number = "E:" + graph, t.empty(t.rows("V", x.shape[1:])), t.number_of(t.node(x))
-    behind = x.shape[1:]
+    out, number, behind = shaped(t, x, "V"), t.number_of(t.node(x)), t.behind(x.shape)
     if number is not None and how in ("sum", "add"):
         return t.bind(out, t.scale(t.reshape(t.constant("in_degree", "V", graph), (1,) * len(behind)), number))
-    node = t.whole(x, space)
+    node = t.whole(x, "E:" + graph)
     if how in ("max", "min"):
         sign = 1 if how == "max" else -1
         return t.bind(out, t.scale(t.emit("max_in", [t.scale(node, sign)], behind, "V", graph=graph), sign))
@@ -99,6 +102,7 @@ def on_graph(t: Tracer, func: Any, base: str, args: Tuple[Any, ...], kwargs: Dic
         if base in ("to", "contiguous", "clone", "long", "detach", "coalesce", "cpu", "cuda", "t_"):
             return first
         if base in PRODUCTS:  # the matrix was made outside, so its values are weights of edges
+            t.matrix = True
             return weighted_sum(t, graph, args[1], data_weight(t, graph))
         refuse(BY_HAND if base in ("stack", "cat", "eq", "ne") else f"torch's {base} of an edge_index is no operation of capgnn: pass it to a convolution or to propagate")
     if base in ("stack", "vstack") and all(isinstance(t.value(x), Ends) for x in first):
@@ -206,7 +210,7 @@ class Helpers:
         if self.t.value(index) is not None and isinstance(self.t.value(index), Node) and self.t.number_of(self.t.node(index)) == 0:  # a batch of one graph
             return {"mean": src.mean, "sum": src.sum, "add": src.sum}.get(reduce, lambda *_, **__: refuse(f"{reduce} over all vertices is no operation of capgnn"))(0, keepdim=True)
         ends = self.ends(index)
-        if dim % src.dim():
+        if dim % src.dim() != self.t.axis(src.shape):
             refuse("scatter along another axis than rows")
         return gathered(self.t, src, ends.graph, reduce, ends.side)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .nodes import Node
-from .arithmetic import aligned
+from .arithmetic import aligned, moved
 from .tracer import Mask, Tracer, calls, refuse
 
 CHOSEN = "rows are chosen inside the model: return all rows; the store's train_mask chooses"
@@ -44,7 +44,7 @@ def inserted(t: Tracer, x: Tensor, dim: int) -> Node:
 def reshape(t: Tracer, out: Tensor, x: Tensor, *_: Any, **__: Any) -> Node:
     node, a, b = t.node(x), t.axis(x.shape), t.axis(out.shape)
     if a is not None and (b is None or math.prod(x.shape[:a]) != math.prod(out.shape[:b])):
-        refuse(f"rows are mixed: {list(t.behind(x.shape))} for each becomes {list(out.shape)}" if b is None else "rows are mixed by a reshape: keep the axis of vertices")
+        refuse("rows of vertices are mixed by a reshape: keep their axis apart from columns")
     if t.number_of(node) is not None:
         return node
     return t.reshape(t.whole(x), t.behind(out.shape))
@@ -74,17 +74,6 @@ def matrices_transposed(t: Tracer, out: Tensor, x: Tensor) -> Node:
 
 
 Tracer.getters.update({torch.Tensor.T.__get__: transposed, torch.Tensor.mT.__get__: matrices_transposed})  # type: ignore[attr-defined]
-
-
-def moved(t: Tracer, x: Tensor, order: List[int]) -> Node:
-    """Returns x with its axes in another order."""
-    node, rows = t.whole(x), t.axis(x.shape)
-    behind = [i - (rows is not None and i > rows) for i in order if i != rows]
-    if node.op == "permute":
-        behind, node = [node.attributes["axes"][i] for i in behind], t.named(node.inputs[0])
-    if behind == sorted(behind):
-        return node
-    return t.emit("permute", [node], [node.shape[i] for i in behind], axes=behind)
 
 
 @calls("expand", "expand_as", "broadcast_to")

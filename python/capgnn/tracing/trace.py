@@ -60,20 +60,19 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
     raises: TraceError, which names the line of forward that capgnn has no operation for
     """
     features, weighted = width_of(data)
-    programs = []
-    for training in (True, False):
-        programs += [forward_of(module, features, weighted, training, *sizes) for sizes in SIZES]
-        first, second = programs[-2:]
-        for a, b in zip(first.nodes, second.nodes):
-            if (str(a), a.shape) != (str(b), b.shape):
-                raise TraceError(f"model: {a}: the number of vertices or edges is within a number: use mean() or sum() over vertices  ({a.line})")
-    program, evaluated = programs[0], programs[2]
-    for a, b in zip(undropped(program), undropped(evaluated)):
-        if a != b:
-            raise TraceError(f"model: forward computes something else in eval mode than in train mode: only dropout and BatchNorm may differ  ({a.split('@')[1]})")
+    program, other = (forward_of(module, features, weighted, True, *sizes) for sizes in SIZES)
+    for a, b in zip(program.nodes, other.nodes):
+        if (str(a), a.shape) != (str(b), b.shape):
+            raise TraceError(f"model: {a}: the number of vertices or edges is within a number: use mean() or sum() over vertices  ({a.line})")
     program.weights = {name: t.detach() for name, t in module.state_dict(keep_vars=True).items() if name in program.tensors}
     program.weights.update({name: t.detach() for name, t in module.named_buffers() if name in program.tensors})
-    prove(program, module)
+    prove(program, module, True)
+    try:
+        prove(program, module, False)
+    except TraceError as e:
+        evaluated = forward_of(module, features, weighted, False, *SIZES[0])
+        line = next((a[1] for a, b in zip(undropped(program), undropped(evaluated)) if a[0] != b[0]), "")
+        raise TraceError(f"model: forward computes something else in eval mode than in train mode: only dropout and BatchNorm may differ  ({line})") from e
     return program
 
 
@@ -93,8 +92,8 @@ def width_of(data: Any) -> Tuple[int, bool]:
     return int(shape[1]), weighted
 
 
-def undropped(program: Program) -> List[str]:
-    """Returns what nodes compute without dropout, whatever they are called."""
+def undropped(program: Program) -> List[Tuple[str, str]]:
+    """Returns what nodes compute without dropout, whatever they are called, and their lines."""
     known: Dict[str, str] = {}
     out = []
     for n in program.nodes:
@@ -103,7 +102,7 @@ def undropped(program: Program) -> List[str]:
             known[n.name] = inputs[0]
             continue
         known[n.name] = f"%{len(out)}"
-        out.append(f"{n.op} {inputs} {n.attributes} {n.shape} @{n.line}")
+        out.append((f"{n.op} {inputs} {n.attributes} {n.shape}", n.line))
     return out
 
 
@@ -118,9 +117,9 @@ def forward_of(module: torch.nn.Module, features: int, weighted: bool, training:
     t.weighted.clear()
     chosen = {name: t.bind(t.empty((vertices,), torch.bool), Mask(None, CHOSEN)) for name in CHOICES}
     labels = t.bind(t.empty((vertices,), torch.int64), Mask(None, "forward reads the labels: capgnn has the loss"))
-    edge_index = t.edge_index("g")
+    batch = t.bind(t.empty((vertices,), torch.int64), t.number(0))  # of one graph
     try:
-        arguments = arguments_of(module, x, edge_index, edge_index, weight, {**chosen, "y": labels})
+        arguments = arguments_of(module, x, t.edge_index("g"), weight, {**chosen, "y": labels, "batch": batch})
         with replaced(t, module):
             out = t.run(module, arguments)
         return finished(t, module, out, features)
@@ -134,16 +133,16 @@ def forward_of(module: torch.nn.Module, features: int, weighted: bool, training:
         refuse(f"forward does not run: {type(e).__name__}: {text}", frames)
 
 
-def arguments_of(module: torch.nn.Module, x: Any, edge_index: Any, matrix: Any, weight: Any, more: Mapping[str, Any]) -> Dict[str, Any]:
+def arguments_of(module: torch.nn.Module, x: Any, graph: Any, weight: Any, more: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns what forward takes, by the names of its parameters: features, the graph, weights, or an object that has all."""
-    held = {"x": x, "node_feat": x, "edge_index": edge_index, "adj_t": matrix, "num_nodes": x.shape[0], "edge_weight": weight, "edge_attr": None, "batch": None, **more}
+    held = {"x": x, "node_feat": x, "edge_index": graph, "adj_t": graph, "num_nodes": x.shape[0], "edge_weight": weight, "edge_attr": None, **more}
     out: Dict[str, Any] = {}
     parameters = [p for p in inspect.signature(module.forward).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     for i, p in enumerate(parameters):
         if p.name in FEATURES:
             out[p.name] = x
         elif p.name in GRAPHS:
-            out[p.name] = edge_index if p.name.startswith("edge") else matrix
+            out[p.name] = graph
         elif p.name in WEIGHTS:
             out[p.name] = weight
         elif p.name in HOLDERS:
@@ -177,7 +176,7 @@ def finished(t: Tracer, module: torch.nn.Module, out: Any, features: int) -> Pro
     order = [name for name, _ in [*module.named_parameters(), *module.named_buffers()]]
     tensors = {name: t.tensors[name].shape for name in [*module.state_dict(), *order] if name in t.tensors}
     program = Program(type(module).__name__, features, t.graphs, list(t.nodes.values()), tensors, logits.name)
-    program.weighted, program.ends = True in t.weighted, ends
+    program.weighted, program.matrix, program.ends = True in t.weighted, t.matrix, ends
     return program
 
 
@@ -204,27 +203,34 @@ def random_graph(features: int, n: int = 40, edges: int = 150) -> Tuple[Tensor, 
             torch.from_numpy(r.uniform(0.5, 2, len(source))))
 
 
-def prove(program: Program, module: torch.nn.Module) -> None:
-    """Compares logits and gradients of a program with those of its module, in float64, in train and in eval mode. Raises TraceError where they differ."""
+def prove(program: Program, module: torch.nn.Module, training: bool) -> None:
+    """Compares logits and gradients of a program with those of its module, in float64. Raises TraceError where they differ."""
     x, edge_index, weight = random_graph(program.features)
-    matrix = torch.sparse_coo_tensor(edge_index.flip(0), weight if program.weighted else torch.ones_like(weight), (len(x), len(x))).coalesce()
     given = weight if program.weighted else None
-    for training in (True, False):
-        copied = spread(copy.deepcopy(module).double(), training)
-        tensors = {name: p for name, p in [*copied.named_parameters(), *copied.named_buffers()]}
-        leaves = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in tensors.items()}
+    graph = edge_index
+    if program.matrix:
+        graph = torch.sparse_coo_tensor(edge_index.flip(0), torch.ones_like(weight) if given is None else given, (len(x), len(x))).coalesce()
+    copied, default = spread(copy.deepcopy(module).double(), training), torch.get_default_dtype()
+    tensors = {name: p for name, p in [*copied.named_parameters(), *copied.named_buffers()]}
+    leaves = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in tensors.items()}
+    torch.set_default_dtype(torch.float64)
+    try:
         with Undropped():
-            out = copied(**arguments_of(copied, x, edge_index, matrix, given, {}))
-        out = next(v for v in out if isinstance(v, Tensor)) if isinstance(out, (tuple, list)) else out
-        ours = Interpreter(program, x, edge_index, given, training).run(leaves)
-        ours = ours.log_softmax(-1) if program.ends else ours
-        compare("logits", ours, out)
-        direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(7), dtype=out.dtype)
-        wanted = [name for name, p in tensors.items() if p.requires_grad]
-        want = torch.autograd.grad((out * direction).sum(), [tensors[name] for name in wanted], allow_unused=True)
-        got = torch.autograd.grad((ours * direction).sum(), [leaves[name] for name in wanted], allow_unused=True)
-        for name, a, b in zip(wanted, got, want):
-            compare(f"the gradient of {name}", torch.zeros_like(leaves[name]) if a is None else a, torch.zeros_like(leaves[name]) if b is None else b)
+            out = copied(**arguments_of(copied, x, graph, given, {"batch": torch.zeros(len(x), dtype=torch.int64)}))
+    except Exception as e:
+        raise TraceError(f"model: forward does not run on a random graph of {len(x)} vertices: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
+    finally:
+        torch.set_default_dtype(default)
+    out = next(v for v in out if isinstance(v, Tensor)) if isinstance(out, (tuple, list)) else out
+    ours = Interpreter(program, x, edge_index, given, training).run(leaves)
+    ours = ours.log_softmax(-1) if program.ends else ours
+    compare("logits", ours, out)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(7), dtype=out.dtype)
+    wanted = [name for name, p in tensors.items() if p.requires_grad]
+    want = torch.autograd.grad((out * direction).sum(), [tensors[name] for name in wanted], allow_unused=True)
+    got = torch.autograd.grad((ours * direction).sum(), [leaves[name] for name in wanted], allow_unused=True)
+    for name, a, b in zip(wanted, got, want):
+        compare(f"the gradient of {name}", torch.zeros_like(leaves[name]) if a is None else a, torch.zeros_like(leaves[name]) if b is None else b)
 
 
 def spread(module: torch.nn.Module, training: bool) -> torch.nn.Module:

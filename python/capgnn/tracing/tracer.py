@@ -33,7 +33,7 @@ class TraceError(ValueError):
 
 def at_line(frames: Sequence[Tuple[str, int]]) -> Tuple[str, str]:
     """Returns the innermost line that is the user's ("net.py:31"), else torch_geometric's, and that line's text. Frames are innermost first."""
-    mine = [f for f in frames if not f[0].startswith(LIBRARIES)] or [f for f in frames if f[0].startswith(PYG)]
+    mine = [f for f in frames if not f[0].startswith(LIBRARIES) and "torch_geometric.nn." not in f[0]] or [f for f in frames if f[0].startswith(PYG)]
     if not mine:
         return "", ""
     return f"{os.path.basename(mine[0][0])}:{mine[0][1]}", linecache.getline(*mine[0]).strip()
@@ -71,10 +71,12 @@ class Ends:
 
 @dataclass(frozen=True)
 class Mask:
-    """Where values of a node are not finite; or, without a node, a tensor that must not be used, and the error that says so."""
+    """Where values of a node are so (infinite, or op number); or, without a node, a tensor that must not be used. what is the error that says so."""
 
     node: Optional[Node]
     what: str
+    op: str = ""
+    number: float = 0
 
 
 Value = Union[Node, Edges, Ends, Mask]
@@ -106,9 +108,11 @@ class Tracer(TorchFunctionMode):
         self.graphs: Dict[str, Dict[str, Any]] = {"g": {}}
         self.tensors: Dict[str, Node] = {}
         self.weighted: Set[bool] = set()  # whether edges have the weights of the data set, of all places where they may
+        self.matrix = False  # whether the graph is multiplied with as a matrix
         self._sizes = {vertices: "V"}
         self._values: Dict[int, Value] = {}
         self._kept: List[Any] = []  # tensors whose id has a value
+        self.permuted: Dict[str, Tuple[Node, List[int]]] = {}  # nodes that are others with their axes in this order
         self._made: Dict[str, Node] = {}
         self._count: Counter = Counter()
         self._names = {id(t): name for name, t in [*module.named_parameters(), *module.named_buffers()]}
@@ -293,6 +297,18 @@ class Tracer(TorchFunctionMode):
         shape = node.shape if how == "softmax" else node.shape[:axis] + node.shape[axis + 1:]
         return self.emit("fold", [node], shape, how=how, axis=axis)
 
+    def permute(self, node: Node, axes: Sequence[int]) -> Node:
+        """Returns a node with the axes behind the row in another order: a product with 1."""
+        if node.name in self.permuted:
+            node, before = self.permuted[node.name]
+            axes = [before[i] for i in axes]
+        if list(axes) == sorted(axes):
+            return node
+        letters, row = "ijklmopq"[:len(axes)], "n" * (node.space != "G")
+        out = self.emit("product", [node, self.number(1)], [node.shape[i] for i in axes], spec=f"{row}{letters},->{row}{''.join(letters[i] for i in axes)}")
+        self.permuted[out.name] = node, list(axes)
+        return out
+
     def named(self, name: str) -> Node:
         return self.tensors[name] if name in self.tensors else self.nodes[name]
 
@@ -317,7 +333,11 @@ class Tracer(TorchFunctionMode):
                 return self.on_graph(func, base, args, kwargs, self.value(t))
         if handler is None:
             refuse(f"torch's {base} is no operation of capgnn")
+        if base == "getitem" and isinstance(self.value(args[1]), Mask):
+            refuse(self.value(args[1]).what)  # type: ignore[union-attr]
         out = func(*args, **kwargs)
+        if kwargs.pop("out", None) is not None:
+            refuse(f"torch's {base} with out= is no operation of capgnn")
         made = handler(self, out, *args, **kwargs)
         if isinstance(made, (list, tuple)):
             for t, node in zip(out, made):
