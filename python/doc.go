@@ -10,5 +10,5 @@ import "embed"
 
 // Package is the Python package without its tests.
 //
-//go:embed capgnn/*.py
+//go:embed capgnn/*.py capgnn/tracing/*.py
 var Package embed.FS

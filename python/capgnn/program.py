@@ -38,6 +38,10 @@ class ProgramError(RuntimeError):
         return ProgramError, (self.line, self.code, self.command)
 
 
+class TraceError(ValueError):
+    """A module cannot be written as a program. Its text is one line: what, where in the user's code, and what to do."""
+
+
 def find_program(program: Optional[str] = None) -> str:
     """Returns the path of the program: the argument, else $CAPGNN, else the one that a wheel has installed, else capgnn on PATH.
 

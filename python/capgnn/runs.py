@@ -28,6 +28,7 @@ class Run:
 
     def __init__(self, path: Path):
         self.path = os.path.abspath(os.fspath(path))
+        self.module: Any = None  # that `fit` has trained
         if not os.path.exists(os.path.join(self.path, "config.yaml")):
             raise FileNotFoundError(f"{self.path}: no run there: the folder has no config.yaml")
 
@@ -81,8 +82,14 @@ class Run:
         name = {"best": "model.safetensors", "last": "last.safetensors"}.get(which)
         return os.path.join(self.path, name) if name else which
 
-    def model(self, weights: str = "best") -> Any:
-        """Returns the torch_geometric model with its weights: see `capgnn.models.from_run`."""
+    def model(self, weights: str = "best", module: Any = None) -> Any:
+        """Returns the torch_geometric model with its weights: see `capgnn.models.from_run`. Of a module that `fit` has trained, a copy
+        with its weights, in eval mode; a run that was opened by its path has to be given the module."""
+        module = self.module if module is None else module
+        if module is not None:
+            from .tracing import with_weights
+
+            return with_weights(module, self.weights(weights))
         from .models import from_run
 
         return from_run(self.path, weights)
@@ -331,7 +338,8 @@ def _new_folder(flags: Mapping[str, Any]) -> str:
     """Makes and returns ./runs/DATASET-MODEL-TIME, as the program does, with a number behind it until it is new."""
     dataset = os.path.basename(os.path.abspath(os.fspath(flags["dataset"]))) if flags.get("dataset") else "run"
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", dataset)[:80].lstrip(".")
-    base = os.path.abspath(os.path.join("runs", f"{safe}-{flags.get('model') or 'gcn'}-{time.strftime('%Y%m%d-%H%M%S')}"))
+    model = os.path.splitext(os.path.basename(flags.get("model") or "gcn"))[0]
+    base = os.path.abspath(os.path.join("runs", f"{safe}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"))
     os.makedirs(os.path.dirname(base), exist_ok=True)
     path, k = base, 2
     while True:

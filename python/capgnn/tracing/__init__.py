@@ -1,10 +1,12 @@
 """Modules of torch_geometric as programs of capgnn. Imports torch and torch_geometric.
 
-`trace` makes a `Program` (nodes.py). tracer.py runs the module once; arithmetic.py, shapes.py and edges.py say what torch's and
-torch_geometric's functions write; interpret.py computes what is written, and trace.py proves it against the module.
+`trace` makes a `Program` (nodes.py). tracer.py runs the module once; elementwise.py, products.py, reductions.py,
+shapes.py, edges.py and helpers.py say what functions of torch and torch_geometric write with builder.py; prove.py
+compares what interpret.py computes of it with the module.
 """
+
+from .fit import fit, with_weights
 from .nodes import Program
 from .trace import trace
-from .tracer import TraceError
 
-__all__ = ["Program", "TraceError", "trace"]
+__all__ = ["Program", "fit", "trace", "with_weights"]

@@ -1,7 +1,8 @@
-"""What the nodes of a program compute, in torch and on one device: the meaning of docs/formats/model.md, against which a module is proved."""
+"""What the nodes of a program compute, in torch on one device: docs/formats/model.md as code, for proofs."""
+
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
@@ -9,10 +10,24 @@ from torch import Tensor
 
 from .nodes import Node, Program
 
-FUNCTIONS = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "silu": F.silu, "gelu": F.gelu, "exp": torch.exp, "log": torch.log,
-             "sqrt": torch.sqrt, "square": torch.square, "softplus": F.softplus, "stop": Tensor.detach, "dropout": lambda x, p: x,
-             "leaky_relu": lambda x, slope=0.01: F.leaky_relu(x, slope), "elu": lambda x, alpha=1.0: F.elu(x, alpha),
-             "power": lambda x, exponent: x ** exponent, "clamp": lambda x, low=None, high=None: x.clamp(low, high)}
+FUNCTIONS: Dict[str, Callable[..., Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "exp": torch.exp,
+    "log": torch.log,
+    "sqrt": torch.sqrt,
+    "square": torch.square,
+    "softplus": F.softplus,
+    "stop": Tensor.detach,
+    "dropout": lambda x, p: x,
+    "leaky_relu": lambda x, slope=0.01: F.leaky_relu(x, slope),
+    "elu": lambda x, alpha=1.0: F.elu(x, alpha),
+    "power": lambda x, exponent: x**exponent,
+    "clamp": lambda x, low=None, high=None: x.clamp(low, high),
+}
 
 
 class Graph(NamedTuple):
@@ -31,7 +46,9 @@ class Graph(NamedTuple):
         kept = Graph(*(x[keep] for x in self))
         if do == "no_loops":
             return kept
-        loops = Graph(torch.arange(n), torch.arange(n), self.weight.new_full((n,), weight), torch.ones(n, dtype=torch.bool))
+        loops = Graph(
+            torch.arange(n), torch.arange(n), self.weight.new_full((n,), weight), torch.ones(n, dtype=torch.bool)
+        )
         if do == "full_loops":  # loops that are there keep their weights
             there = self.source[~keep]
             loops.weight[there], loops.added[there] = self.weight[~keep], self.added[~keep]
@@ -45,13 +62,20 @@ class Interpreter:
     training: batch_norm takes the moments of the rows and not the running ones; nothing is dropped
     """
 
-    def __init__(self, program: Program, x: Tensor, edge_index: Tensor, edge_weight: Optional[Tensor] = None, training: bool = True):
+    def __init__(
+        self,
+        program: Program,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Optional[Tensor] = None,
+        training: bool = True,
+    ):
         self.program, self.x, self.n, self.training = program, x, len(x), training
         weight = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight
         self.graphs = {"g": Graph(edge_index[0], edge_index[1], weight, torch.zeros(len(weight), dtype=torch.bool))}
         for name, how in program.graphs.items():
             if how:
-                self.graphs[name] = self.graphs[how["of"]].made(self.n, how["do"], how.get("weight", 1))
+                self.graphs[name] = self.graphs[how["of"]].made(self.n, how["do"], float(how.get("weight", 1)))
 
     def run(self, tensors: Mapping[str, Tensor]) -> Tensor:
         """Returns the logits with tensors of the state_dict."""
@@ -116,10 +140,14 @@ class Interpreter:
     def div(self, node: Node, a: Tensor, b: Tensor) -> Tensor:
         return a / b
 
-    def layer_norm(self, node: Node, x: Tensor, *affine: Tensor) -> Tensor:
-        return F.layer_norm(x, x.shape[-1:], *affine, eps=node.attributes["eps"])
+    def layer_norm(
+        self, node: Node, x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None
+    ) -> Tensor:
+        return F.layer_norm(x, list(x.shape[-1:]), weight, bias, node.attributes["eps"])
 
-    def batch_norm(self, node: Node, x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, *running: Tensor) -> Tensor:
+    def batch_norm(
+        self, node: Node, x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, *running: Tensor
+    ) -> Tensor:
         mean, var = running if running and not self.training else (None, None)
         return F.batch_norm(x, mean, var, weight, bias, training=mean is None, eps=node.attributes["eps"])
 
@@ -131,7 +159,7 @@ class Interpreter:
         return x.narrow(self.axis(node), of["lo"], of["hi"] - of["lo"])
 
     def reshape(self, node: Node, x: Tensor) -> Tensor:
-        return x.reshape((*x.shape[:node.space != "G"], *node.shape))
+        return x.reshape((*x.shape[: node.space != "G"], *node.shape))
 
     def fold(self, node: Node, x: Tensor) -> Tensor:
         return getattr(torch, {"max": "amax"}.get(node.attributes["how"], node.attributes["how"]))(x, self.axis(node))

@@ -1,8 +1,9 @@
-"""Programs of models: lists of nodes without loops, and the files that hold them. Needs no torch.
+"""Programs of models: lists of nodes without loops, and the files that hold them.
 
-A node has a space and a shape. Space "V" has a row for each vertex, "E:g" one for each edge of graph g; "G" is one value for all. The
-shape is that behind the row.
+A node has a space and a shape. Space "V" has a row for each vertex, "E:g" one for each edge of graph g; "G" is one
+value for all. The shape is that behind the row.
 """
+
 from __future__ import annotations
 
 import json
@@ -36,16 +37,27 @@ class Node:
 
 
 class Program:
-    """What the forward of a module computes: print it, `save` it for `capgnn train --model FILE`, or `check` it with the program.
+    """What the forward of a module computes: print it, `save` it for `capgnn train --model FILE`, or `check` it.
 
     name: the class of the module
     features, outputs: columns of x and of the logits
     nodes: in the order in which they can run
     tensors: shapes of those parameters and buffers that nodes read, by their names in the state_dict
     weights: their values, by name
+    weighted: whether edge weights of the data set are read; if not, train with ignore_weights=True
+    matrix: whether forward multiplies with the graph as a sparse matrix
+    ends: what forward does with the logits, which the loss has: "log_softmax" or nothing
     """
 
-    def __init__(self, name: str, features: int, graphs: Dict[str, Dict[str, Any]], nodes: Sequence[Node], tensors: Mapping[str, Sequence[int]], logits: str):
+    def __init__(
+        self,
+        name: str,
+        features: int,
+        graphs: Dict[str, Dict[str, Any]],
+        nodes: Sequence[Node],
+        tensors: Mapping[str, Sequence[int]],
+        logits: str,
+    ):
         self.name, self.features, self.logits = name, features, logits
         self.nodes = _needed(nodes, logits)
         read = {i for n in self.nodes for i in n.inputs}
@@ -53,9 +65,12 @@ class Program:
         self.graphs = _made(graphs, {n.attributes["graph"] for n in self.nodes if "graph" in n.attributes})
         self.outputs = next(n for n in self.nodes if n.name == logits).shape[-1]
         self.weights: Dict[str, Any] = {}
+        self.weighted, self.matrix, self.ends = False, False, ""
 
     def __str__(self) -> str:
-        counts = f"{len(self.nodes)} nodes, {sum(n.op == 'src' for n in self.nodes)} exchanges, {len(self.tensors)} tensors"
+        counts = (
+            f"{len(self.nodes)} nodes, {sum(n.op == 'src' for n in self.nodes)} exchanges, {len(self.tensors)} tensors"
+        )
         wide = max(len(str(n)) for n in self.nodes)
         lines = (f"{str(n):{min(wide, 90)}}  {n.space}{list(n.shape)}  {n.line}".rstrip() for n in self.nodes)
         return "\n".join([f"{self.name}: {counts}", *lines, f"logits: {self.logits}"])
@@ -63,12 +78,17 @@ class Program:
     def text(self) -> str:
         """Returns the file: JSON with a node on each line."""
         lines = {n.name: n.line for n in self.nodes if n.line}
-        parts = [f'{{"capgnn_model": {VERSION}, "features": {self.features}, "outputs": {self.outputs}', _block("graphs", self.graphs), _block("tensors", self.tensors),
-                 _block("nodes", [_row(n) for n in self.nodes]), f'"logits": {json.dumps(self.logits)}'] + [_block("line", lines)] * bool(lines)
+        parts = [
+            f'{{"capgnn_model": {VERSION}, "features": {self.features}, "outputs": {self.outputs}',
+            _block("graphs", self.graphs),
+            _block("tensors", self.tensors),
+            _block("nodes", [_row(n) for n in self.nodes]),
+            f'"logits": {json.dumps(self.logits)}',
+        ] + [_block("line", lines)] * bool(lines)
         return ",\n ".join(parts) + "}\n"
 
     def save(self, path: Path, init: Optional[Path] = None) -> None:
-        """Writes the file, and with init= the weights of the module as .safetensors, which `train --init` starts from."""
+        """Writes the file; init= writes the module's weights as .safetensors, which `train --init` starts from."""
         with open(path, "w", encoding="utf-8") as f:
             f.write(self.text())
         if init is not None:
@@ -107,7 +127,7 @@ def _needed(nodes: Sequence[Node], logits: str) -> List[Node]:
     return out[::-1]
 
 
-def _made(graphs: Dict[str, Dict[str, Any]], used: Sequence[str]) -> Dict[str, Dict[str, str]]:
+def _made(graphs: Dict[str, Dict[str, Any]], used: Set[str]) -> Dict[str, Dict[str, str]]:
     """Returns the graphs that are used, and those that they are made of."""
     keep = {"g"}
     for name in used:

@@ -1,15 +1,17 @@
-"""What torch's calls write that move values without arithmetic. Rows keep to themselves: whatever mixes them is refused."""
+"""What calls write that move values without arithmetic. Rows keep to themselves: whatever mixes them is refused."""
+
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence
 
 import torch
 from torch import Tensor
 
+from .errors import lacks, refuse
 from .nodes import Node
-from .arithmetic import aligned, moved
-from .tracer import Mask, Tracer, calls, refuse
+from .elementwise import aligned, moved
+from .tracer import Mask, Tracer, calls
 
 CHOSEN = "rows are chosen inside the model: return all rows; the store's train_mask chooses"
 
@@ -73,7 +75,8 @@ def matrices_transposed(t: Tracer, out: Tensor, x: Tensor) -> Node:
     return transpose(t, out, x, -2, -1)
 
 
-Tracer.getters.update({torch.Tensor.T.__get__: transposed, torch.Tensor.mT.__get__: matrices_transposed})  # type: ignore[attr-defined]
+Tracer.getters[torch.Tensor.T.__get__] = transposed  # type: ignore[attr-defined]
+Tracer.getters[torch.Tensor.mT.__get__] = matrices_transposed  # type: ignore[attr-defined]
 
 
 @calls("expand", "expand_as", "broadcast_to")
@@ -103,7 +106,7 @@ def getitem(t: Tracer, out: Tensor, x: Tensor, index: Any) -> Node:
         return looked_up(t, out, x, tensors[0], len(keys) == 1)
     if any(k is Ellipsis for k in keys):
         i = next(i for i, k in enumerate(keys) if k is Ellipsis)
-        keys[i:i + 1] = [slice(None)] * (x.dim() - sum(k is not None and k is not Ellipsis for k in keys))
+        keys[i : i + 1] = [slice(None)] * (x.dim() - sum(k is not None and k is not Ellipsis for k in keys))
     node, rows = t.whole(x), t.axis(x.shape)
     for axis, k in enumerate(k for k in keys if k is not None):
         size = x.shape[axis]
@@ -113,17 +116,19 @@ def getitem(t: Tracer, out: Tensor, x: Tensor, index: Any) -> Node:
         if axis == rows:
             refuse(CHOSEN)
         if step != 1:
-            refuse("a slice with a step is no operation of capgnn")
+            lacks("a slice with a step")
         node = sliced(t, node, axis - (rows is not None and axis > rows), begin, end)
     return t.reshape(node, t.behind(out.shape))
 
 
 def sliced(t: Tracer, node: Node, axis: int, begin: int, end: int) -> Node:
-    return t.emit("slice", [node], (*node.shape[:axis], end - begin, *node.shape[axis + 1:]), axis=axis, lo=begin, hi=end)
+    return t.emit(
+        "slice", [node], (*node.shape[:axis], end - begin, *node.shape[axis + 1 :]), axis=axis, lo=begin, hi=end
+    )
 
 
 def looked_up(t: Tracer, out: Tensor, x: Tensor, index: Any, alone: bool) -> Node:
-    """Returns the row of all vertices for each of a batch of one graph, whose numbers are 0; nothing else can be looked up."""
+    """Returns the one row of a batch for all vertices, whose numbers are 0. Nothing else can be looked up."""
     number = t.number_of(t.node(index)) if isinstance(t.value(index), Node) else None
     if alone and number == 0 and x.shape[0] == 1:
         return t.reshape(t.whole(x), x.shape[1:])
@@ -157,4 +162,6 @@ def unbind(t: Tracer, out: Sequence[Tensor], x: Tensor, dim: int = 0) -> List[No
 
 @calls("iter")
 def iterate(t: Tracer, out: Any, x: Tensor) -> None:
-    refuse("a loop over rows is no operation of capgnn" if t.axis(x.shape) == 0 else "a loop over a tensor: use unbind")
+    refuse(
+        "a loop over rows is no operation of capgnn" if t.axis(x.shape) == 0 else "a loop over a tensor: use unbind"
+    )
