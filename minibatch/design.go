@@ -203,13 +203,19 @@ func (d *design) share(part int) Share {
 	return Share{float64(work.Roots) / float64(max(1, all.Roots)), float64(work.Rows.Read) / float64(max(1, all.Rows.Read))}
 }
 
-// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is one each: a step takes about as
-// much memory as the graph in full batch, and while one is computed the next one is sampled all the same.
+// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is one each:
+// a step takes about as much memory as the graph in full batch.
 func (d *design) ring(o *Options, part int) (inputs, slots int) {
-	if o.Devices[part].Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) && 2*d.seen[part].ids > d.vertices {
+	if d.readsMost(o, part) {
 		return 1, 1
 	}
 	return 2, o.Sampling.Prefetch + 1
+}
+
+// readsMost reports whether a part on a CPU device reads most of the graph in a step.
+func (d *design) readsMost(o *Options, part int) bool {
+	dev := o.Devices[part]
+	return dev != nil && dev.Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) && 2*d.seen[part].ids > d.vertices
 }
 
 // sampler returns a new sampler.
@@ -242,8 +248,8 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if info.Kind == gpu.CPU {
 		lock = hostmem.LockOptions{Heap: o.Lock.Heap, Unlocked: true} // it copies from any memory
 	}
-	_, near := o.Devices[part].(gpu.Resident)
-	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0
+	_, reaches := o.Devices[part].(gpu.Resident)
+	near := reaches && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0
 	at := o.Part
 	if o.Isolated != nil { // whatever it draws is there
 		at = nil
@@ -253,7 +259,8 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 		kept = d.residents[part]
 	}
 	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
-		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots,
+		apart: o.Sampling.NoGather, shares: reaches && d.readsMost(o, part)}
 }
 
 // whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.

@@ -15,8 +15,8 @@
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
 // takes the samples of its steps in order. Samplers, which are other goroutines, fill a ring of slots ahead of it; each slot has memory of its own, and is filled
-// again only when the device has read it. The device has two inputs: one is filled while the other is computed from; a CPU that reads most of the graph in a step has
-// one of both. On a CPU evaluation has the room of inputs and activations in turn. Nothing is allocated between steps, unless
+// again only when the device has read it. The device has two inputs: one is filled while the other is computed from. A CPU that reads most of the graph in a step has
+// one input alone, and the step is written there. On a CPU evaluation has the room of inputs and activations in turn. Nothing is allocated between steps, unless
 // a step is larger than all before it: then its buffers grow, which is logged.
 //
 // Where links are emulated between parts, or rows are kept (package rowcache), rows of other parts are fetched: behind the samplers one goroutine of a part decides, in the order of

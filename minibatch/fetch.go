@@ -288,10 +288,11 @@ func (f *fetcher) collect(s *slot) error {
 func (f *fetcher) bring(x *fetching) error {
 	start, waited, sparse := time.Now(), time.Duration(0), f.g.sparse() != nil
 	for u := range x.units {
+		d := &x.units[u]
 		if sparse {
-			f.g.beginSparse(&x.units[u])
+			d.begins(d.layout.x.rows.begin.on(d.host)[:0], &f.g.p.Features)
 		}
-		switch d := &x.units[u]; {
+		switch {
 		case f.g.whole != nil:
 			d.kept = slices.Grow(d.kept[:0], len(d.ids()))[:len(d.ids())]
 		case !f.g.near:
@@ -338,7 +339,7 @@ func (f *fetcher) seat(x *fetching, row, slot int32, packed []byte) {
 		if f.g.whole != nil {
 			d.kept[p.at] = slot
 		} else {
-			f.g.seat(d, d.mem.Bytes(), int(p.at), packed)
+			f.g.seat(d, d.host, int(p.at), packed)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 )
 
 // input is a unit on the device.
@@ -23,17 +24,30 @@ type input struct {
 
 // upload enqueues a sampledUnit's way to the input, whose buffer is large enough.
 func (n *input) upload(q gpu.Queue, g *stage, d *sampledUnit) {
-	mem, l := d.mem.Bytes(), &d.layout
+	mem, l := d.host, &d.layout
 	if g.resident != nil {
 		q.Upload(n.buf, 0, mem[:l.blocks])
 		g.resident.upload(q, n, d)
 		return
 	}
-	if g.gathers && !g.near {
-		q.Upload(n.buf, 0, mem[:l.size])
+	size, whole := l.blocks, g.gathers && !g.near
+	if whole {
+		size = l.size
+	}
+	if g.shares {
+		q.(gpu.HostWriter).UploadBy(n.buf, 0, size, func(dst []byte) {
+			d.host = dst
+			g.put(d)
+			if whole && g.sparse() == nil {
+				g.seatOwn(d)
+			}
+		})
+	} else {
+		q.Upload(n.buf, 0, mem[:size])
+	}
+	if whole {
 		return
 	}
-	q.Upload(n.buf, 0, mem[:l.blocks])
 	for i := range g.tables {
 		t, at := &g.tables[i], l.tables[i]
 		switch {
@@ -41,7 +55,7 @@ func (n *input) upload(q gpu.Queue, g *stage, d *sampledUnit) {
 		case g.near:
 			q.(gpu.HostWriter).UploadBy(n.buf, at.at, 4*gpu.Bytes(at.n), func(dst []byte) { g.collect(of[float32](dst), d, i) })
 		default:
-			q.UploadRows(rowsIn(at, n.buf, t.cols), hostmem.Bytes(t.data), l.ids.on(mem))
+			q.UploadRows(rowsIn(at, n.buf, t.cols), hostmem.Bytes(t.data), d.ids())
 		}
 	}
 }
@@ -58,7 +72,7 @@ func (n *input) bind(g *stage, d *sampledUnit) {
 	n.in = gnn.Input{IDs: l.ids.in(n.buf)}
 	switch {
 	case g.sparse() != nil:
-		n.sparse(d)
+		n.sparse(d, &g.p.Features)
 	case g.sums && len(g.tables) == 2:
 		n.in.X.Dense = rowsIn(l.tables[1], n.buf, g.tables[1].cols)
 		fallthrough
@@ -81,9 +95,9 @@ func (n *input) layer(l *layout, s *layerSpans) gnn.LayerGraph {
 }
 
 // sparse makes sparse features what the first layer reads.
-func (n *input) sparse(d *sampledUnit) {
+func (n *input) sparse(d *sampledUnit, f *learn.Features) {
 	x := &d.layout.x
-	n.before = append(n.before[:0], x.rows.begin.on(d.mem.Bytes())[:x.rows.rows+1]...)
+	n.before = d.begins(n.before[:0], f)
 	n.in.X = gnn.Features{Sparse: x.rows.in(n.buf), SparseT: x.back.in(n.buf), Before: n.before,
 		Numbers: x.numbers.in(n.buf), NumbersT: x.numbersT.in(n.buf)}
 	n.layers[0].Stored = x.rows.indices.n

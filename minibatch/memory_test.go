@@ -3,6 +3,7 @@ package minibatch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,22 @@ func TestEvaluationOnTheHost(t *testing.T) {
 		}
 		if n := newSizing(p, &o, &design).chunk(r.steps); n < most[0] || n > most[1] {
 			t.Errorf("%v: %d bytes, want %d to %d", kind, n, most[0], most[1])
+		}
+	}
+}
+
+// A CPU device that reads most of the graph in a step has no copy of it beside the input.
+func TestLargeStepsAreNotStaged(t *testing.T) {
+	for fanout, want := range map[int]bool{1: true, sample.All: false} {
+		p, m := task{vertices: 2000, sparse: true}.make(t, gnn.GCN)
+		o := small(m, devices(t, 1, host.Spec{}), nil)
+		o.Sampling.Fanout = []int{fanout, fanout, fanout}
+		plan, err := Plan(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(plan.Host, func(u Use) bool { return u.Name == "staged steps" }); got != want {
+			t.Errorf("fan-out %d: staged %t, want %t: %+v", fanout, got, want, plan.Host)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		}
 		for _, w := range tr.workers {
 			if fill := w.feed.fill; mutate != nil {
-				w.stage.gathers = true // so that a sampledUnit has its rows
+				w.stage.gathers, w.stage.shares = true, false // so that a sampledUnit has its rows
 				w.feed.fill = func(s *sample.Sampler, d *sampledUnit, step int) error { return mutate(tr, w, s, d, step, fill) }
 			}
 		}

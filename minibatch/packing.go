@@ -74,7 +74,7 @@ func (g *stage) collect(dst []float32, d *sampledUnit, table int) {
 	if f := g.whole; f != nil {
 		cache, row = of[float32](f.cache.Bytes()), f.row/4
 	} else {
-		staged = d.layout.tables[table].on(d.mem.Bytes())
+		staged = d.layout.tables[table].on(d.host)
 	}
 	for i, v := range d.ids() {
 		to := dst[i*t.cols:][:t.cols]
@@ -111,7 +111,7 @@ func (g *stage) each(n int, f func(lo, hi int)) {
 
 // seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them; not those that are resident.
 func (g *stage) seatOwn(d *sampledUnit) {
-	mem, ids := d.mem.Bytes(), d.ids()
+	mem, ids := d.host, d.ids()
 	if g.sparse() != nil {
 		g.seatOwnSparse(d)
 		return
@@ -135,7 +135,7 @@ func (g *stage) seatOwn(d *sampledUnit) {
 
 // seatOwnSparse is seatOwn of sparse features, whose rows have their beginnings.
 func (g *stage) seatOwnSparse(d *sampledUnit) {
-	rows, mem := &d.layout.x.rows, d.mem.Bytes()
+	rows, mem := &d.layout.x.rows, d.host
 	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
 	for i, v := range d.ids() {
 		if g.fetches && g.away(v) {

@@ -160,6 +160,9 @@ func (t placer) evaluator(ctx context.Context) error {
 		for _, w := range t.workers {
 			w.stage.tables[0].data, w.stage.tables[0].place = sums, places
 		}
+		if t.p.Files != nil { // who reads sums may read no features
+			t.p.Files.Rest()
+		}
 	}
 	if err := t.takeAndLoad(); err != nil {
 		return err

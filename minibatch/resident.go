@@ -253,7 +253,7 @@ func (r *resident) number(rows []int32, ids []graph.NodeID) {
 
 // upload enqueues the way of a sampledUnit's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
 func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
-	mem, l := d.mem.Bytes(), &d.layout
+	mem, l := d.host, &d.layout
 	rows := l.ids.in(n.buf)
 	if r.row != nil {
 		rows = l.rows.in(n.buf)

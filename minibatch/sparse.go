@@ -26,26 +26,25 @@ func (g *stage) laySparse(l *layout, e *extent) {
 
 // putSparse writes the sparse features of a sampledUnit's vertices, all of which the part has at hand.
 func (g *stage) putSparse(d *sampledUnit) {
-	g.beginSparse(d)
+	d.begins(d.layout.x.rows.begin.on(d.host)[:0], &g.p.Features)
 	g.seatOwnSparse(d)
 	g.spreadSparse(d)
 }
 
-// beginSparse writes where the rows of a sampledUnit's sparse features begin.
-func (g *stage) beginSparse(d *sampledUnit) {
-	f, begin := &g.p.Features, d.layout.x.rows.begin.on(d.mem.Bytes())
+// begins appends where the rows of a sampledUnit's sparse features begin, and where the last one ends.
+func (d *sampledUnit) begins(dst []int64, f *learn.Features) []int64 {
 	at := int64(0)
-	for i, v := range d.stack.IDs {
-		begin[i] = at
+	for _, v := range d.stack.IDs {
+		dst = append(dst, at)
 		at += f.Indptr[v+1] - f.Indptr[v]
 	}
-	begin[len(d.stack.IDs)] = at
+	return append(dst, at)
 }
 
 // spreadSparse writes a sampledUnit's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
 // It numbers the entries of both, where features are dropped.
 func (g *stage) spreadSparse(d *sampledUnit) {
-	f, x, mem := &g.p.Features, &d.layout.x, d.mem.Bytes()
+	f, x, mem := &g.p.Features, &d.layout.x, d.host
 	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
 	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)
 	numbers, numbersT := x.numbers.on(mem), x.numbersT.on(mem)

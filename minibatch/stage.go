@@ -23,6 +23,7 @@ type sampledUnit struct {
 	extent  extent
 	layout  layout
 	mem     *hostmem.Pinned
+	host    []byte // where it is written: mem or, with stage.shares, the input itself
 	counts  Counts
 	linked  gpu.Bytes // of rows and ids: what crosses links that the host emulates
 	kept    []int32   // with stage.whole: by vertex of another part, the slot that keeps its row
@@ -52,6 +53,7 @@ type stage struct {
 	pair      *pair      // of an isolated part; nil: it is none
 	weighs    bool       // and its roots weigh differently
 	idle      bool       // rows are copied by all cores
+	shares    bool       // units have no memory but the device's input, where they are written when that is free
 	lock      hostmem.LockOptions
 	grown     func(what string, was, is gpu.Bytes)
 }
@@ -85,8 +87,11 @@ func (g *stage) fill(s *sample.Sampler, d *sampledUnit, step int) error {
 	if err := g.room(d, &d.layout); err != nil {
 		return err
 	}
-	mem := d.mem.Bytes()
-	g.put(d, mem)
+	if g.shares {
+		d.counts.Time.Sample = time.Since(start)
+		return nil
+	}
+	g.put(d)
 	put := time.Now()
 	d.counts.Time.Sample, d.counts.Time.Stage = drawn.Sub(start), put.Sub(drawn)
 	if g.gathers && !g.fetches && g.sparse() == nil {
@@ -194,6 +199,9 @@ func (g *stage) lay(l *layout, e *extent) {
 	default:
 		l.staged = l.blocks
 	}
+	if g.shares {
+		l.staged = 0
+	}
 }
 
 // layBlock gives a layer's block its places.
@@ -216,11 +224,8 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *blockUse, e *extent) {
 
 // room makes the sampledUnit's memory large enough for a layout.
 func (g *stage) room(d *sampledUnit, l *layout) error {
-	need, have := max(l.staged, align), gpu.Bytes(0) // a part without roots has steps without anything
-	if d.mem != nil {
-		have = gpu.Bytes(len(d.mem.Bytes()))
-	}
-	if need <= have {
+	need, have := max(l.staged, align), gpu.Bytes(len(d.host)) // a part without roots has steps without anything
+	if g.shares || need <= have {
 		return nil
 	}
 	if d.mem != nil {
@@ -230,13 +235,15 @@ func (g *stage) room(d *sampledUnit, l *layout) error {
 		g.grown("staging", have, need)
 	}
 	var err error
-	d.mem, err = hostmem.NewPinned(g.device, "blocks and rows of a step", int64(need), g.lock)
+	if d.mem, err = hostmem.NewPinned(g.device, "blocks and rows of a step", int64(need), g.lock); err == nil {
+		d.host = d.mem.Bytes()
+	}
 	return err
 }
 
 // put writes everything but rows that come later.
-func (g *stage) put(d *sampledUnit, mem []byte) {
-	l, st := &d.layout, &d.stack
+func (g *stage) put(d *sampledUnit) {
+	l, st, mem := &d.layout, &d.stack, d.host
 	copy(l.ids.on(mem), st.IDs)
 	if g.p.Labels != nil {
 		labels := l.labels.on(mem)

@@ -40,6 +40,7 @@ func TestWeightsOfBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		x, stage := sampledUnit{group: new(group)}, d.stageOf(p, &o, 0)
+		stage.shares = false
 		if err := stage.fill(d.sampler(p), &x, 0); err != nil {
 			t.Fatal(err)
 		}
