@@ -8,6 +8,13 @@ import (
 
 const flagSource = "flags"
 
+// What a user writes of a rank: --ranks N,rank=R,master=HOST.
+const (
+	flagRanks  = "--ranks"
+	flagRank   = "--ranks rank"
+	flagMaster = "--ranks master"
+)
+
 // source is one of the programs that start ranks, and how it tells a rank its place.
 type source struct {
 	name string
@@ -17,7 +24,7 @@ type source struct {
 
 // sources returns all, in the order in which they count.
 func sources(flags Flags, env Lookup) []source {
-	given := map[string]string{"--rank": flags.Rank, "--ranks": flags.Ranks, "--master": flags.Master}
+	given := map[string]string{flagRanks: flags.Ranks, flagRank: flags.Rank, flagMaster: flags.Master}
 	byFlag := func(name string) (string, bool) { return given[name], given[name] != "" }
 	return []source{
 		{flagSource, byFlag, readFlags},
@@ -32,8 +39,8 @@ func sources(flags Flags, env Lookup) []source {
 }
 
 func readFlags(r *reading) {
-	r.rank("--rank", r.need("--rank"), "--ranks", r.need("--ranks"))
-	r.master("--master", r.need("--master"), "")
+	r.rank(flagRank, r.need(flagRank), flagRanks, r.need(flagRanks))
+	r.master(flagMaster, r.need(flagMaster), "")
 }
 
 // readTorchrun reads the variables that PyTorch's launcher sets, and `capgnn launch`. Where torchrun listens at MASTER_PORT itself, as it says, rank 0 takes

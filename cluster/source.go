@@ -22,7 +22,7 @@ type Place struct {
 // Lookup returns the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// Flags are what --rank, --ranks and --master say; "" = not given.
+// Flags are what --ranks N,rank=R,master=HOST says; "" = not given.
 type Flags struct{ Rank, Ranks, Master string }
 
 // Find returns the place that the first complete source names, the zero Place if there is no source. The order is flags, torchrun's

@@ -72,7 +72,7 @@ func TestFindRefuses(t *testing.T) {
 		env   string
 		says  string
 	}{
-		{"half flags", Flags{Rank: "1"}, torch, "--rank is set, but not --ranks and --master: set all"},
+		{"half flags", Flags{Rank: "1"}, torch, "--ranks rank is set, but not --ranks and --ranks master: set all"},
 		{"half torchrun", Flags{}, without(torch, "MASTER_ADDR"), "RANK, WORLD_SIZE and MASTER_PORT are set, but not MASTER_ADDR: set all"},
 		{"address alone", Flags{}, "MASTER_ADDR=a", "MASTER_ADDR is set, but not RANK and WORLD_SIZE"},
 		{"half Open MPI", Flags{}, without(ompi, "OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_RANK is set, but not OMPI_COMM_WORLD_SIZE"},
@@ -85,9 +85,9 @@ func TestFindRefuses(t *testing.T) {
 		{"no number", Flags{}, "RANK=one WORLD_SIZE=4 MASTER_ADDR=a", `RANK="one" is no rank`},
 		{"no ranks", Flags{}, "RANK=0 WORLD_SIZE=0 MASTER_ADDR=a", `WORLD_SIZE="0" is no number of ranks from 1 to 4096`},
 		{"too many ranks", Flags{}, "RANK=0 WORLD_SIZE=4097 MASTER_ADDR=a", `WORLD_SIZE="4097" is no number of ranks`},
-		{"flag that is none", Flags{Rank: "x", Ranks: "2", Master: "a"}, "", `--rank="x" is no rank: with --ranks=2`},
+		{"flag that is none", Flags{Rank: "x", Ranks: "2", Master: "a"}, "", `--ranks rank="x" is no rank: with --ranks=2`},
 		{"port out of range", Flags{}, "RANK=0 WORLD_SIZE=1 MASTER_ADDR=a MASTER_PORT=65536", `MASTER_ADDR: port "65536" is no number from 1 to 65535`},
-		{"address that is none", Flags{Rank: "0", Ranks: "2", Master: "a b"}, "", `--master: "a b" is no address`},
+		{"address that is none", Flags{Rank: "0", Ranks: "2", Master: "a b"}, "", `--ranks master: "a b" is no address`},
 		{"two ports", Flags{}, "RANK=0 WORLD_SIZE=1 MASTER_ADDR=a:1 MASTER_PORT=2", `drop one`},
 		{"Open MPI on two hosts", Flags{}, ompi, "Open MPI gives rank 2 of 4, but not the machine of rank 0: set MASTER_ADDR"},
 		{"mpirun within Slurm", Flags{}, ompi + strings.ReplaceAll(slurm, "SLURM_PROCID=2", "SLURM_PROCID=1"), "Open MPI gives rank 2 of 4, but not"},

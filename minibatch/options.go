@@ -225,7 +225,7 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	case len(o.EvalFanout) != o.Model.Layers || slices.Min(o.EvalFanout) < 1:
 		bad("fan-outs %v of evaluation: want %d, each at least 1", o.EvalFanout, o.Model.Layers)
 	case o.EvalFanout[last] != sample.All && o.readsSums(p):
-		bad("--eval-fanout: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
+		bad("--fanout eval: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
 	}
 	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
 		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)

@@ -36,7 +36,7 @@ func (g *Group) host(ctx context.Context, trust *tls.Config) error {
 	d, err := newDoor(ctx, addr, trust, &g.o)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("listen for ranks: %w: another program, or another rank 0, listens there: end it, or give all ranks another port, as --master HOST:PORT", err)
+			return fmt.Errorf("listen for ranks: %w: another program, or another rank 0, listens there: end it, or give all ranks another port, as --ranks master=HOST:PORT", err)
 		}
 		return fmt.Errorf("listen for ranks: %w", err)
 	}
@@ -142,7 +142,7 @@ func (r *reception) gather(ctx context.Context) error {
 			if len(missing) > 1 {
 				it = "them"
 			}
-			return fmt.Errorf("%s of %d did not join at %s within %v: start %s, or raise --join-timeout%s", ranksText(missing), g.o.Ranks, g.o.Master, g.o.JoinTimeout, it, r.hint())
+			return fmt.Errorf("%s of %d did not join at %s within %v: start %s, or raise --transport join-timeout%s", ranksText(missing), g.o.Ranks, g.o.Master, g.o.JoinTimeout, it, r.hint())
 		case <-ctx.Done():
 			return errStopped
 		}

@@ -114,7 +114,7 @@ var errHungUp = errors.New("the connection was closed")
 func hindrance(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nobody listens there: is rank 0 running, and do all ranks have its --master?"
+		return "nobody listens there: is rank 0 running, and do all ranks have its --ranks master=?"
 	case errors.Is(err, errHungUp) || isClosed(err):
 		return "rank 0 closed the connection: do all ranks have the same secret and --transport?"
 	}

@@ -136,7 +136,7 @@ func TestMissingRanksAreNamed(t *testing.T) {
 	}
 	wait.Wait()
 	for r, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "ranks 1 and 3 of 4 did not join at "+master+" within 300ms: start them, or raise --join-timeout") {
+		if err == nil || !strings.Contains(err.Error(), "ranks 1 and 3 of 4 did not join at "+master+" within 300ms: start them, or raise --transport join-timeout") {
 			t.Errorf("rank %d: %v", 2*r, err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestActivation(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for i, line := range []string{
 		"--model gcn --parts 3 --halo-dtype int8 --staleness 8 --activation elu", "--model sage --parts 2 --storage bf16 --norm none --activation tanh", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2 --activation leaky_relu",
-		"--model gat --heads 2 --parts 2 --staleness 3 --pipeline off --activation elu", "--model gatv2 --heads 2 --parts 3 --activation tanh", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1 --activation tanh",
+		"--model gat --heads 2 --parts 2 --staleness 3,pipeline=off --activation elu", "--model gatv2 --heads 2 --parts 3 --activation tanh", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1 --activation tanh",
 		"--model sage --batch-size 30 --sampling hopgnn --parts 2 --activation elu", "--model appnp --parts 2 --activation leaky_relu", "--model gcnii --parts 2 --activation tanh",
 	} {
 		args := strings.Fields("--dataset ok.npz --layers 3 --hidden 4 --epochs 3 " + line)

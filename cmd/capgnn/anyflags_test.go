@@ -78,8 +78,8 @@ func (d *anyFlags) draw(path string) {
 	set("halo-dtype", drawn(d, "fp32", "bf16", "int8", "int2"))
 	policy := drawn(d, "jaca", "paper", "none")
 	if set("cache", policy); policy != "none" {
-		set("gpu-cache", drawn(d, "auto", "0", "2", "30%"))
-		set("cpu-cache", drawn(d, "auto", "0", "2", "30%"))
+		set("cache", "gpu="+drawn(d, "auto", "0", "2", "30%"))
+		set("cache", "cpu="+drawn(d, "auto", "0", "2", "30%"))
 	}
 	if kind != "gat" {
 		set("staleness", drawn(d, "0", "1", "4"))
@@ -105,9 +105,9 @@ func (d *anyFlags) drawSampled(layers int) {
 		set("fanout", strings.Join(fanout, ","))
 	}
 	if d.IntN(4) == 0 { // the last one is all, which every model takes
-		set("eval-fanout", strings.Repeat("2,", layers-1)+"all")
+		set("fanout", "eval="+strings.Repeat("2,", layers-1)+"all")
 	}
-	if wrong := drawn(d, "staleness=1", "cache=none", "order=community", "no-move=true", "halo-dtype=int8", "prune=0.5"); d.IntN(10) == 0 {
+	if wrong := drawn(d, "staleness=1", "cache=none", "order=community", "cost=move=off", "halo-dtype=int8", "prune=0.5"); d.IntN(10) == 0 {
 		d.args = append(d.args, "--"+wrong)
 		d.wrong = "of full-batch training"
 	}

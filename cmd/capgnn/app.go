@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -94,9 +95,11 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	}
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = usageProblem
-		if cmd.Name == "completion" || cmd.Name == "man" { // their output has a form of its own
-			cmd.Flags = append(cmd.Flags, quietFlag())
-		} else {
+		switch cmd.Name {
+		case "train": // has them
+		case "completion", "man": // their output has a form of its own
+			cmd.Flags = append(cmd.Flags, runfolder.FlagsOf("quiet")...)
+		default:
 			cmd.Flags = append(cmd.Flags, outputFlags()...)
 		}
 		if cmd.ArgsUsage == "" {
@@ -142,11 +145,7 @@ func nameFlags(cmd *cli.Command) {
 
 // outputFlags are the flags of commands that have a result.
 func outputFlags() []cli.Flag {
-	return []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object on the last line of standard output"}, quietFlag()}
-}
-
-func quietFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"}
+	return runfolder.FlagsOf("json", "quiet")
 }
 
 // usageProblem turns a flag that does not parse into one line and exit code 2.

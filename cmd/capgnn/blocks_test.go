@@ -18,7 +18,7 @@ func TestNoNorm(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for i, line := range []string{
-		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3 --pipeline off",
+		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3,pipeline=off",
 		"--model gatv2 --heads 2 --parts 3", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1", "--model sage --batch-size 30 --sampling hopgnn --parts 2", "--model sgc",
 	} {
 		args := strings.Fields("--dataset ok.npz --norm none --layers 3 --hidden 4 --epochs 3 " + line)
@@ -54,7 +54,7 @@ func TestResidual(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for i, line := range []string{
-		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3 --pipeline off",
+		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3,pipeline=off",
 		"--model gatv2 --heads 2 --parts 3 --norm none", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1", "--model sage --batch-size 30 --sampling hopgnn --parts 2", "--model gcn --isolated=chunks=4,layers=all",
 	} {
 		args := strings.Fields("--dataset ok.npz --layers 4 --hidden 4 --epochs 3 " + line)

@@ -29,7 +29,7 @@ func TestCachesAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := s.train(cached("--run-dir", "a", "--gpu-cache", "50%", "--cpu-cache", "30%")...)
+	first := s.train(cached("--run-dir", "a", "--cache", "gpu=50%,cpu=30%")...)
 	read("a")
 	slots := cfg.CacheSlots.Value
 	if len(slots) != 3 || slots[0] == 0 || slots[2] == 0 || cfg.CacheLinks.String() != runfolder.LinksEqual {
@@ -38,7 +38,7 @@ func TestCachesAreRecorded(t *testing.T) {
 	if r := s.train("--config", "a/config.yaml"); r.SHA256 != first.SHA256 {
 		t.Error("the config file gives other weights")
 	}
-	if r := s.train("--config", "a/config.yaml", "--gpu-cache", "0", "--cpu-cache", "0", "--run-dir", "b"); r.SHA256 == first.SHA256 {
+	if r := s.train("--config", "a/config.yaml", "--cache", "gpu=0,cpu=0", "--run-dir", "b"); r.SHA256 == first.SHA256 {
 		t.Error("without caches the weights are the same")
 	}
 	if read("b"); cfg.CacheSlots.String() != "0,0,0" {
@@ -65,7 +65,7 @@ func TestCachesChangeNothingAtStalenessZero(t *testing.T) {
 		return cached(append([]string{"--staleness", "0", "--parts", "3"}, more...)...)
 	}
 	want := s.train(args("--cache", "none")...).SHA256
-	for _, more := range [][]string{{}, {"--cache", "paper", "--gpu-cache", "20%"}, {"--pipeline", "off"}, {"--peer", "off"}, {"--peer", "off", "--cache", "paper", "--cpu-cache", "5"}} {
+	for _, more := range [][]string{{}, {"--cache", "paper,gpu=20%"}, {"--staleness", "pipeline=off"}, {"--peer", "off"}, {"--peer", "off", "--cache", "paper,cpu=5"}} {
 		if got := s.train(args(more...)...).SHA256; got != want {
 			t.Errorf("%v: weights %s, without caches %s", more, got, want)
 		}
@@ -76,8 +76,8 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	small := "cpu:0,mem=100KiB,cpu:1,mem=100KiB"
-	s.fails(term.ExitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
-	s.train(cached("--devices", small, "--reserve-gpu", "99KiB", "--run-dir", "auto")...)
+	s.fails(term.ExitDoesNotFit, []string{"local cache of part 0", "--cache gpu="}, append([]string{"train", "--quiet"}, cached("--devices", small, "--cache", "reserve-gpu=99KiB,gpu=100%")...)...)
+	s.train(cached("--devices", small, "--cache", "reserve-gpu=99KiB", "--run-dir", "auto")...)
 	cfg := runfolder.Default()
 	if err := runfolder.ReadConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots.String(), "0,0,") {
 		t.Errorf("slots %q, %v: want none on the devices, which leave no memory", cfg.CacheSlots, err)
@@ -122,7 +122,7 @@ func TestAutoTakesWhatIsLeft(t *testing.T) {
 func TestCacheStatistics(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	r := s.train(cached("--run-dir", "a", "--cpu-cache", "0", "--gpu-cache", "50%")...)
+	r := s.train(cached("--run-dir", "a", "--cache", "cpu=0,gpu=50%")...)
 	c := r.Cache
 	if c.Policy != "jaca" || c.Lookups == 0 || c.LocalHits == 0 || c.LocalHits+c.GlobalHits+c.Misses != c.Lookups || !(c.Coverage > 0 && c.Coverage < 1) {
 		t.Errorf("cache %+v", c)

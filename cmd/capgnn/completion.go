@@ -11,11 +11,8 @@ import (
 	"capgnn/cmd/capgnn/internal/prediction"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gpu"
-	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
-	"capgnn/rapa"
 )
 
 //go:embed completion/*.tmpl
@@ -119,17 +116,22 @@ func completed(cmd *cli.Command, words string) completedCommand {
 	default:
 		out.Files = out.Args != ""
 	}
-	choices := flagChoices()
 	for _, f := range cmd.Flags {
 		doc, name := f.(cli.DocGenerationFlag), f.Names()[0]
 		if name == "help" {
 			continue
 		}
-		_, rest, _ := strings.Cut(doc.GetUsage(), "`")
+		usage, _, _ := strings.Cut(doc.GetUsage(), "\n")
+		_, rest, _ := strings.Cut(usage, "`")
 		value, _, _ := strings.Cut(rest, "`")
 		flag := completedFlag{
-			Name: name, Usage: strings.ReplaceAll(doc.GetUsage(), "`", ""), Value: doc.TakesValue(), Choices: choices[name],
+			Name: name, Usage: strings.ReplaceAll(usage, "`", ""), Value: doc.TakesValue(), Choices: choicesOf(name),
 			Files: name == "dataset" || slices.Contains([]string{"FILE", "DIR", "RUN", "ROOT"}, value),
+		}
+		_, keys := flagMeaning(f)
+		for _, k := range keys {
+			key, _, _ := strings.Cut(k.word, "=")
+			flag.Choices = append(flag.Choices[:len(flag.Choices):len(flag.Choices)], key+"=")
 		}
 		if flag.Files {
 			flag.Choices = nil // data tables has a file of --features
@@ -139,26 +141,15 @@ func completed(cmd *cli.Command, words string) completedCommand {
 	return out
 }
 
-// flagChoices returns the values of the flags that take one of a few.
-func flagChoices() map[string][]string {
-	return map[string][]string{
-		"edges":       {dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed},
-		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows},
-		"features":    {dataset.FeaturesStored, dataset.FeaturesDegree, dataset.FeaturesOneHot, dataset.FeaturesRandom + ":64"},
-		"self-loops":  {"auto", "add", "keep", "remove"},
-		"model":       runfolder.Names(runfolder.Models),
-		"optimizer":   runfolder.Names(runfolder.Optimizers),
-		"partitioner": runfolder.Names(rapa.Methods),
-		"objective":   runfolder.Names(rapa.Objectives),
-		"prune-score": runfolder.Names(rapa.PruneScores),
-		"cost":        {runfolder.CostAuto, runfolder.CostTime, runfolder.CostLambda},
-		"order":       runfolder.Orders,
-		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
-		"sampling":    runfolder.SamplingNames(),
-		"only":        runfolder.SetNames[:],
-		"what":        {prediction.Logits, prediction.Probabilities, prediction.Labels, prediction.Embeddings, prediction.PCA},
-		"devices":     {"auto", "all"},
+// choicesOf returns the values of a flag that takes one of a few.
+func choicesOf(flag string) []string {
+	switch flag {
+	case "only":
+		return runfolder.SetNames[:]
+	case "what":
+		return prediction.Whats
 	}
+	return runfolder.Choices(flag)
 }
 
 // singleQuoted quotes for any of the shells.

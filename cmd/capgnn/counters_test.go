@@ -17,7 +17,7 @@ func TestCountersOfStoppedRuns(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{
 		{"--staleness", "4", "--peer", "off"},
-		{"--staleness", "8", "--halo-dtype", "int8", "--stale-layers", "1,2"},
+		{"--staleness", "8", "--halo-dtype", "int8", "--staleness", "layers=1,2"},
 	} {
 		name := func(what string) string { return fmt.Sprint(what, n) }
 		args := cached(append(more, "--epochs", "200", "--hidden", "32", "--checkpoint-every", "7")...)

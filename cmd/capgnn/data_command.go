@@ -117,7 +117,7 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
 func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name string) (*dataset.Dataset, error) {
 	for _, flag := range []string{"edges", "standardize", "features"} {
-		if choices := flagChoices()[flag]; c.String(flag) == "" {
+		if choices := runfolder.Choices(flag); c.String(flag) == "" {
 			return nil, term.Usagef("--%s %s is not one of %s", flag, term.Quoted("", choices), strings.Join(choices, ", "))
 		}
 	}

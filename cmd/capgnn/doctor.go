@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
-	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/clustercheck"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/ranks"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -26,8 +25,8 @@ func doctorCommand() *cli.Command {
 		Description: "It ends with 0 whenever it could report. A build with CUDA looks at the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
 			"CAPGNN_CUBLAS name, else at those of the system, the driver also below /usr/local/nvidia; CAPGNN_CUBLAS=none does without cuBLAS. With --cluster it ends with 2 on what keeps machines from training together.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "look at what several machines need: secret, names, ports, and between ranks (capgnn launch --hosts a,b -- doctor --cluster) rates, latency, MTU"},
-		}, ranks.Flags()...),
+			&cli.BoolFlag{Name: "cluster", Category: runfolder.GroupMachines, Usage: "look at what several machines need: secret, names, ports, and between ranks (capgnn launch --hosts a,b -- doctor --cluster) rates, latency, MTU"},
+		}, runfolder.FlagsOf(ranks.Flags...)...),
 		Action: func(c *cli.Context) error {
 			if c.Bool("cluster") {
 				return clusterAction(c)
@@ -47,8 +46,8 @@ func doctorCommand() *cli.Command {
 
 // refuseRanks refuses flags of several machines where these are not asked for.
 func refuseRanks(c *cli.Context) error {
-	for _, f := range ranks.Flags() {
-		if name := f.Names()[0]; c.IsSet(name) {
+	for _, name := range ranks.Flags {
+		if c.IsSet(name) {
 			return term.Usagef("--%s is of several machines: add --cluster", name)
 		}
 	}
@@ -69,14 +68,17 @@ func clusterAction(c *cli.Context) error {
 
 // checkOptions returns how several machines are looked at.
 func checkOptions(c *cli.Context) (clustercheck.Options, error) {
-	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master")}
-	place, err := cluster.Find(flags, os.LookupEnv)
+	place, err := ranks.Find(c)
 	if err != nil {
 		return clustercheck.Options{}, term.AsUsage(err)
 	}
-	return clustercheck.Options{Place: place, SecretFile: c.String("secret-file"), Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
+	how, err := runfolder.Said(c, "transport")
+	if err != nil {
+		return clustercheck.Options{}, err
+	}
+	return clustercheck.Options{Place: place, SecretFile: how["secret"], Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
 		s, err := ranks.FromContext(c)
-		if !c.IsSet("join-timeout") {
+		if !runfolder.Gives(c, "transport", "join-timeout") {
 			s.JoinTimeout = clustercheck.Patience
 		}
 		return s, err

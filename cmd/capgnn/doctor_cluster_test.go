@@ -42,7 +42,7 @@ func TestDoctorCluster(t *testing.T) {
 	var all sync.WaitGroup
 	for rank := range ranks {
 		all.Go(func() {
-			cmd := s.command("doctor", "--cluster", "--json", "--rank", fmt.Sprint(rank), "--ranks", fmt.Sprint(ranks), "--master", fmt.Sprint("127.0.0.1:", port))
+			cmd := s.command("doctor", "--cluster", "--json", "--ranks", fmt.Sprintf("%d,rank=%d,master=127.0.0.1:%d", ranks, rank, port))
 			cmd.Stdout, cmd.Stderr = &outs[rank], &errs[rank]
 			_ = cmd.Run()
 			codes[rank] = cmd.ProcessState.ExitCode()
@@ -67,12 +67,12 @@ func TestDoctorCluster(t *testing.T) {
 func TestDoctorClusterRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, args, says string }{
-		{"half set", "--rank 1", "--ranks"},
-		{"no name", "--rank 1 --ranks 2 --master nowhere.invalid", "write its address into /etc/hosts of this machine"},
-		{"no secret", "--rank 1 --ranks 2 --master 192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
-		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1:9 --join-timeout 500ms", "nobody listens there: is rank 0 running"},
-		{"a file open to others", "--secret-file open", "make it 0600"},
-		{"no transport", "--rank 1 --ranks 2 --master 127.0.0.1 --transport udp", "tcp-plain"},
+		{"half set", "--ranks rank=1", "--ranks"},
+		{"no name", "--ranks 2,rank=1,master=nowhere.invalid", "write its address into /etc/hosts of this machine"},
+		{"no secret", "--ranks 2,rank=1,master=192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
+		{"nobody there", "--ranks 2,rank=1,master=127.0.0.1:9 --transport join-timeout=500ms", "nobody listens there: is rank 0 running"},
+		{"a file open to others", "--transport secret=open", "make it 0600"},
+		{"no transport", "--ranks 2,rank=1,master=127.0.0.1 --transport udp", "tcp-plain"},
 	} {
 		s := newSandbox(t)
 		if err := os.WriteFile(s.path("open"), bytes.Repeat([]byte("x"), 40), 0o644); err != nil {

@@ -38,11 +38,21 @@ var (
 		ntasks-per-node open-mode output oversubscribe platform read-only requeue rm signal time unresolved-symbols user userns zone`)
 )
 
-// Documents name flags that some command has.
+// documentKey finds the first key behind a flag.
+var documentKey = regexp.MustCompile("[ `(]--([a-z-]+)[ =](?:[^ =`,]+,)?([a-z-]+)=")
+
+// Documents name flags that some command has, and keys of flags that have some.
 func TestDocumentsNameFlags(t *testing.T) {
-	flags := map[string]bool{"help": true, "version": true}
+	flags, keys := map[string]bool{"help": true, "version": true}, map[string][]string{}
 	everyCommand(func(_ string, cmd *cli.Command) {
 		for _, f := range cmd.Flags {
+			if _, has := flagMeaning(f); has != nil {
+				keys[f.Names()[0]] = nil
+				for _, k := range has {
+					key, _, _ := strings.Cut(k.word, "=")
+					keys[f.Names()[0]] = append(keys[f.Names()[0]], key)
+				}
+			}
 			for _, name := range f.Names() {
 				flags[name] = true
 			}
@@ -55,6 +65,20 @@ func TestDocumentsNameFlags(t *testing.T) {
 				t.Errorf("%s names --%s, which no command has", file, m[1])
 			}
 		}
+	}
+	keyed := 0
+	for file, text := range documents(t) {
+		for _, m := range documentKey.FindAllStringSubmatch(text, -1) {
+			if keys[m[1]] == nil {
+				continue
+			}
+			if keyed++; !slices.Contains(keys[m[1]], m[2]) {
+				t.Errorf("%s has %s=, which is no key of --%s", file, m[2], m[1])
+			}
+		}
+	}
+	if keyed < 20 {
+		t.Errorf("only %d keys were found", keyed)
 	}
 	if named < 200 {
 		t.Errorf("only %d flags were found", named)

@@ -21,7 +21,7 @@ import (
 // are old.
 func oldRows(c *runfolder.Config) {
 	c.Layers, c.Partitioner, c.Pipeline, c.Peer = 3, "random", runfolder.SwitchOn, runfolder.SwitchOff
-	for name, text := range map[string]string{"staleness": "3", "gpu-cache": "40%", "cpu-cache": "60%"} {
+	for name, text := range map[string]string{"staleness": "3", "cache.gpu": "40%", "cache.cpu": "60%"} {
 		c.Set(name, text)
 	}
 }
@@ -87,7 +87,7 @@ func leftovers(t *testing.T) (list []string) {
 func TestKillWithCaches(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	args := cached("--pipeline", "on", "--peer", "off", "--gpu-cache", "40%", "--cpu-cache", "60%", "--epochs", "300", "--hidden", "32", "--checkpoint-every", "7")
+	args := cached("--staleness", "pipeline=on", "--peer", "off", "--cache", "gpu=40%,cpu=60%", "--epochs", "300", "--hidden", "32", "--checkpoint-every", "7")
 	whole := s.train(append(args, "--run-dir", "whole")...)
 	before := len(leftovers(t))
 	stops := []int{40}
@@ -126,7 +126,7 @@ func TestCacheBeyondAddressSpace(t *testing.T) {
 	s := newSandbox(t)
 	s.must("data", "synth", "flickr-like", "--scale", "0.2", "--out", "g", "--quiet")
 	args := []string{"--dataset", "g", "--hidden", "512", "--layers", "3", "--epochs", "2", "--eval-every", "0", "--devices", "cpu:0,threads=1,cpu:1,threads=1",
-		"--partitioner", "random", "--staleness", "3", "--peer", "off", "--cpu-cache", "100%"}
+		"--partitioner", "random", "--staleness", "3", "--peer", "off", "--cache", "cpu=100%"}
 	refused := 0
 	for _, kib := range []int{1800 << 10, 2000 << 10, 2200 << 10} {
 		cmd := s.limitedTo("v", kib, append([]string{"train", "--quiet", "--json", "--run-dir", "run"}, args...)...)

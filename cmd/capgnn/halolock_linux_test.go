@@ -31,7 +31,7 @@ func TestLittleMemoryMayBeLocked(t *testing.T) {
 	mayNotLock(t)
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	args := cached("--pipeline", "on", "--peer", "off", "--gpu-cache", "40%", "--cpu-cache", "60%")
+	args := cached("--staleness", "pipeline=on", "--peer", "off", "--cache", "gpu=40%,cpu=60%")
 	want := s.train(args...).SHA256
 	cmd := s.limitedTo("l", 4, append([]string{"train", "--json", "--run-dir", "small"}, args...)...)
 	var out, errs bytes.Buffer

@@ -112,7 +112,7 @@ type helpText struct {
 // other commands those that are not train's.
 func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest string) {
 	trains, train := map[string]string{}, cmd.Name == "train"
-	for _, f := range runfolder.Flags() {
+	for _, f := range runfolder.FlagsOf(runfolder.FlagNames(runfolder.Option.Setting)...) {
 		trains[f.Names()[0]] = f.(cli.DocGenerationFlag).GetUsage()
 	}
 	for _, f := range cmd.Flags {
@@ -134,8 +134,7 @@ func (h helpText) shown(cmd *cli.Command, words string) (flags []cli.Flag, rest 
 
 // everyday reports whether most runs need a flag of train.
 func everyday(name string) bool {
-	return runfolder.Everyday(name) ||
-		slices.Contains([]string{"run-dir", "resume", "seeds", "config", "json", "quiet", "help"}, name)
+	return runfolder.Everyday(name) || name == "help"
 }
 
 func (h helpText) app(app *cli.App) string {
@@ -175,11 +174,14 @@ func (h helpText) command(cmd *cli.Command, words string) string {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n%s\n", g.name)
 		for _, f := range g.flags {
-			meaning := flagMeaning(f)
+			meaning, keys := flagMeaning(f)
 			if rest != "" && cmd.Name == "train" {
-				meaning = briefly(meaning)
+				meaning, keys = briefly(meaning), nil
 			}
-			h.entry(&b, flagWords(f), meaning, names)
+			h.entry(&b, "  "+flagWords(f), meaning, names+4)
+			for _, k := range keys {
+				h.entry(&b, "    "+k.word, k.meaning, names+4)
+			}
 		}
 	}
 	if rest != "" {
@@ -234,7 +236,7 @@ func (h helpText) commands(b *strings.Builder, commands []*cli.Command) {
 	}
 	b.WriteString("\nCommands\n")
 	for _, cmd := range commands {
-		h.entry(b, commandWords(cmd), cmd.Usage, names)
+		h.entry(b, "  "+commandWords(cmd), cmd.Usage, names+4)
 	}
 }
 
@@ -309,13 +311,21 @@ func flagDefault(f cli.Flag) string {
 	return strings.TrimSpace(strings.Trim(doc.GetDefaultText(), `"`))
 }
 
-// flagMeaning is what a flag means, with its default.
-func flagMeaning(f cli.Flag) string {
+// flagKey is KEY=WORD of a flag, and what it means.
+type flagKey struct{ word, meaning string }
+
+// flagMeaning is what a flag means, with its default, and what its keys mean: each has a line of its usage.
+func flagMeaning(f cli.Flag) (meaning string, keys []flagKey) {
 	_, usage := flagValue(f)
+	meaning, rest, _ := strings.Cut(usage, "\n")
 	if d := flagDefault(f); d != "" {
-		usage += " (default: " + d + ")"
+		meaning += " (default: " + d + ")"
 	}
-	return usage
+	for line := range strings.Lines(rest) {
+		word, says, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		keys = append(keys, flagKey{word, says})
+	}
+	return meaning, keys
 }
 
 // briefly returns what a meaning says first, and the default.
@@ -334,13 +344,11 @@ func firstOf(text, part string) int {
 	return len(before)
 }
 
-// entry writes a name, and what it means beside it, or below where there is no room.
-func (h helpText) entry(b *strings.Builder, name, meaning string, names int) {
-	indent := names + 4
+// entry writes a name with what stands before it, and what it means in a column beside it, or below where there is no room.
+func (h helpText) entry(b *strings.Builder, head, meaning string, indent int) {
 	if h.columns < narrowHelp {
 		indent = helpIndent
 	}
-	head := "  " + name
 	if utf8.RuneCountInString(head)+2 > indent {
 		fmt.Fprintln(b, head)
 		head = ""

@@ -56,13 +56,12 @@ func TestHelpHasWordsAndExamples(t *testing.T) {
 
 // train has its flags in groups, every one of them in one.
 func TestHelpHasGroups(t *testing.T) {
-	for _, o := range runfolder.Options {
-		if !o.FileOnly && o.Group == "" {
-			t.Errorf("--%s stands in no group", o.Name)
+	for _, f := range runfolder.FlagsOf(runfolder.FlagNames(runfolder.Option.Setting)...) {
+		if f.(cli.CategorizableFlag).GetCategory() == "" {
+			t.Errorf("--%s stands in no group", f.Names()[0])
 		}
 	}
 	cmd := trainCommand()
-	cmd.Flags = append(cmd.Flags, outputFlags()...)
 	text := helpText{columns: helpColumns, all: true}.command(cmd, "capgnn train")
 	at := 0
 	for _, want := range []string{"\nUsage\n  capgnn train [FLAGS]\n", "\nExample\n  capgnn train --dataset", "\n" + runfolder.GroupData + "\n  --dataset NAME ", "\n" + runfolder.GroupModel + "\n", "\n" + runfolder.GroupTraining + "\n",
@@ -78,7 +77,6 @@ func TestHelpHasGroups(t *testing.T) {
 // What most runs need stands on three screens of 80 columns; the rest is one word away.
 func TestEverydayHelp(t *testing.T) {
 	cmd := trainCommand()
-	cmd.Flags = append(cmd.Flags, outputFlags()...)
 	brief, whole := helpText{columns: helpColumns}.command(cmd, "capgnn train"), helpText{columns: helpColumns, all: true}.command(cmd, "capgnn train")
 	flags := 0
 	for _, f := range cmd.Flags {

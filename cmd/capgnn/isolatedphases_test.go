@@ -61,7 +61,7 @@ func TestPredictsOnAnyDevices(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	s.measured(cpus(2)) // which pruning wants
 	for folder, args := range map[string]string{"parts": "--isolated --parts 3 --devices " + cpus(1), "devices": "--isolated --devices " + cpus(2),
-		"pruned": "--max-prune 0.3 --devices " + cpus(2), "machines": "--machines 2 --parts 4 --devices " + cpus(1)} {
+		"pruned": "--prune max=0.3 --devices " + cpus(2), "machines": "--machines 2 --parts 4 --devices " + cpus(1)} {
 		s.train(append(strings.Fields(args), "--dataset", "ok.npz", "--hidden", "8", "--epochs", "2", "--run-dir", folder)...)
 		one, two := s.logits(folder, "--devices", cpus(1)), s.logits(folder, "--devices", cpus(3))
 		for i, x := range one {

@@ -44,7 +44,7 @@ func TestIsolatedSampled(t *testing.T) {
 			}
 		}
 	}
-	for _, more := range []string{"--sampling hopgnn", "--sampling default,place=batch", "--row-cache 10%", "--machines 2 --partitioner multilevel", "--net 10Gbit/s"} {
+	for _, more := range []string{"--sampling hopgnn", "--sampling default,place=batch", "--sampling default,cache=10%", "--machines 2 --partitioner multilevel", "--machines net=10Gbit/s"} {
 		args := append([]string{"plan", "--dataset", "ok.npz", "--devices", cpus(1), "--batch-size", "16", "--isolated=chunks=4"}, strings.Fields(more)...)
 		s.fails(term.ExitUsage, []string{"isolated parts have their own training vertices as roots"}, args...)
 	}

@@ -15,7 +15,7 @@ import (
 
 // jumpingRuns are runs with jumping knowledge: whole, in parts, stale, sampled, isolated and in phases.
 var jumpingRuns = []string{
-	"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3 --pipeline off",
+	"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3,pipeline=off",
 	"--model gatv2 --heads 2 --parts 3 --layers 1", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1", "--model sage --batch-size 30 --sampling hopgnn --parts 2 --norm none",
 	"--model gcn --batch-size 20 --sampling rapidgnn --parts 2 --storage bf16", "--model gat --heads 2 --isolated=layers=inner,chunks=3 --devices cpu:0,threads=1,cpu:1,threads=1,cpu:2,threads=1", "--model gcn --devices cpu:0 --parts 3",
 }

@@ -61,10 +61,8 @@ func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	if args[0] == "profile" && !slices.Contains(args, "--cluster") {
 		return nil, term.Usagef("launch: profile measures one machine: add --cluster behind it to measure what connects the ranks")
 	}
-	for _, name := range []string{"rank", "ranks", "master"} {
-		if ranks.ValueOf(args, name) != "" {
-			return nil, term.Usagef("launch: --%s behind %s: launch tells each rank its place: drop it", name, args[0])
-		}
+	if ranks.ValueOf(args, "ranks") != "" {
+		return nil, term.Usagef("launch: --ranks behind %s: launch tells each rank its place: drop it", args[0])
 	}
 	if p := c.Int("port"); p < 0 || p > 65535 || c.IsSet("port") && p == 0 {
 		return nil, term.Usagef("--port %d is no number from 1 to 65535", p)

@@ -72,7 +72,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 	}
 	for _, layers := range []string{"1", "2"} {
 		for i, line := range lines {
-			if strings.Contains(line[1], "--net net.json") {
+			if strings.Contains(line[1], "--machines net=net.json") {
 				continue // which ranks write
 			}
 			if layers == "2" && i%2 > 0 && !long.Wanted() {
@@ -105,17 +105,17 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 	cases := map[string][]string{
 		"one part":       {"--parts", "1"},
 		"one layer":      {"--layers", "1", "--parts", "3"},
-		"no stale layer": {"--stale-layers", "none"},
+		"no stale layer": {"--staleness", "layers=none"},
 		"fresh layer":    {"--layers", "2", "--model", "sage"},
 		"no edge cut":    {"--partitioner", "multilevel"},
-		"no slots":       {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},
-		"no room":        {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
-		"always exact":   {"--exact-epochs", "12"},
+		"no slots":       {"--staleness", "pipeline=off", "--cache", "gpu=0,cpu=0"},
+		"no room":        {"--staleness", "pipeline=off", "--cache", "reserve-gpu=1TiB,reserve-cpu=1TiB", "--peer", "off"},
+		"always exact":   {"--staleness", "exact=12"},
 	}
 	resumed := long.Few(t, slices.Sorted(maps.Keys(cases)), 3)
 	for name, more := range cases {
 		dir := strings.ReplaceAll(name, " ", "-")
-		want := s.train(flags(append([]string{"--staleness", "0", "--reserve-cpu", "0"}, more[:len(more):len(more)]...)...)...)
+		want := s.train(flags(append([]string{"--staleness", "0", "--cache", "reserve-cpu=0"}, more[:len(more):len(more)]...)...)...)
 		_, stderr, code := s.run(append([]string{"train", "--run-dir", dir}, flags(append([]string{"--staleness", "4"}, more...)...)...)...)
 		if code != 0 || !strings.Contains(stderr, "has no effect here") {
 			t.Errorf("%s: exit code %d, %s", name, code, stderr)
@@ -175,9 +175,9 @@ func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{
-		{"--model", "gat", "--staleness", "2", "--stale-layers", "1"},
+		{"--model", "gat", "--staleness", "2,layers=1"},
 		{"--halo-dtype", "int8"},
-		{"--halo-dtype", "int8", "--staleness", "8", "--stale-layers", "wide", "--epochs", "23"},
+		{"--halo-dtype", "int8", "--staleness", "8,layers=wide", "--epochs", "23"},
 	} {
 		a, b := fmt.Sprint("a", n), fmt.Sprint("b", n)
 		args := small(append([]string{"--run-dir", a, "--devices", "cpu:0,cpu:1"}, more...)...)

@@ -18,14 +18,14 @@ func TestResumeForMoreEpochs(t *testing.T) {
 		note  string // why weights are others; "": they are not
 	}{
 		"full-batch":      {"--parts 2 --schedule constant,warmup=3", ""},
-		"stale":           {"--parts 3 --staleness 2 --exact-epochs 4 --halo-dtype int8 --stale-layers wide", ""},
+		"stale":           {"--parts 3 --staleness 2,exact=4 --halo-dtype int8 --staleness layers=wide", ""},
 		"encoded":         {"--parts 3 --halo-dtype int8", ""},
 		"sampled":         {"--batch-size 16 --parts 2", ""},
 		"steps":           {"--schedule step,every=4", ""},
 		"patience":        {"--patience 1 --eval-every 1 --lr 1", ""},
 		"cosine":          {"--schedule cosine", "--schedule cosine went over 10 epochs so far"},
 		"thirds":          {"--schedule step", "--schedule step went over 10 epochs so far"},
-		"fresh":           {"--parts 3 --staleness 2", "--exact-epochs auto was 1 epoch"},
+		"fresh":           {"--parts 3 --staleness 2", "--staleness exact auto was 1 epoch"},
 		"isolated":        {"--parts 4 --isolated", "isolated parts took turns over 10 epochs so far"},
 		"one more":        {"--eval-every 3 --patience 9", "one evaluation more, behind epoch 10, counts for the best weights, --patience"},
 		"only at its end": {"--eval-every 0", "the evaluation behind epoch 10 counts for the best weights"},

@@ -83,7 +83,17 @@ func manSection(b *strings.Builder, cmd *cli.Command, words string) {
 func manFlags(b *strings.Builder, flags []cli.Flag) {
 	for _, f := range flags {
 		name, value, _ := strings.Cut(flagWords(f), " ")
-		manEntry(b, strings.TrimSpace("`"+name+"` "+value), flagMeaning(f))
+		meaning, keys := flagMeaning(f)
+		manEntry(b, strings.TrimSpace("`"+name+"` "+value), meaning)
+		if keys == nil {
+			continue
+		}
+		b.WriteString(".RS\n")
+		for _, k := range keys {
+			key, word, _ := strings.Cut(k.word, "=")
+			manEntry(b, "`"+key+"=`"+word, k.meaning)
+		}
+		b.WriteString(".RE\n")
 	}
 }
 

@@ -40,11 +40,11 @@ func TestMetric(t *testing.T) {
 		}
 	}
 	s.fails(term.ExitUsage, []string{"--metric micro-f1", "accuracy"}, append([]string{"train", "--quiet"}, small("--metric", "micro-f1")...)...)
-	s.fails(term.ExitUsage, []string{"--best-by", "score", "not one of"}, append([]string{"train", "--quiet"}, small("--best-by", "score")...)...)
+	s.fails(term.ExitUsage, []string{`--metric best-by="score" is not one of`}, append([]string{"train", "--quiet"}, small("--metric", "best-by=score")...)...)
 	s.fails(term.ExitUsage, []string{"--metric", "f1", "not one of"}, append([]string{"train", "--quiet"}, small("--metric", "f1")...)...)
 }
 
-// Whatever two classes are called, the metrics by rank are of the one that --positive names, and say so.
+// Whatever two classes are called, the metrics by rank are of the one that --metric positive= names, and say so.
 func TestPositive(t *testing.T) {
 	s := newSandbox(t)
 	for _, rare := range []string{"fraud", "zfraud"} { // before and after the other class by name
@@ -68,7 +68,7 @@ func TestPositive(t *testing.T) {
 		return readResultLine(t, stdout), stderr
 	}
 	first, note := train("fraud", "--run-dir", "first") // class 1 is ok
-	if first.Positive != "ok" || !strings.Contains(note, "note: --metric average-precision is of class ok, which 91.7 % of the labelled vertices have; --positive fraud takes the other one") {
+	if first.Positive != "ok" || !strings.Contains(note, "note: --metric average-precision is of class ok, which 91.7 % of the labelled vertices have; --metric positive=fraud takes the other one") {
 		t.Errorf("positive is %q, %s", first.Positive, note)
 	}
 	last, note := train("zfraud", "--run-dir", "last")
@@ -76,19 +76,19 @@ func TestPositive(t *testing.T) {
 		t.Errorf("positive is %q, %s", last.Positive, note)
 	}
 	for i, positive := range []string{"fraud", "0"} {
-		r, note := train("fraud", "--run-dir", "chosen"+positive, "--positive", positive)
+		r, note := train("fraud", "--run-dir", "chosen"+positive, "--metric", "positive="+positive)
 		if r.Positive != "fraud" || strings.Contains(note, "labelled vertices have") || *r.Test > 0.8 || *first.Test < 0.9 {
 			t.Errorf("%d: positive is %q, test %v and %v, %s", i, r.Positive, *r.Test, *first.Test, note)
 		}
 	}
-	if text := s.must("train", "--dataset", "fraud", "--edges", "symmetric", "--hidden", "8", "--epochs", "1", "--metric", "average-precision", "--positive", "fraud", "--quiet"); !strings.Contains(text, "average-precision of fraud  train") {
+	if text := s.must("train", "--dataset", "fraud", "--edges", "symmetric", "--hidden", "8", "--epochs", "1", "--metric", "average-precision,positive=fraud", "--quiet"); !strings.Contains(text, "average-precision of fraud  train") {
 		t.Errorf("got %s", text)
 	}
 	fails := func(want []string, more ...string) {
 		s.fails(term.ExitUsage, want, append([]string{"train", "--quiet", "--dataset", "fraud", "--run-dir", "none"}, more...)...)
 	}
-	fails([]string{"--positive fruad is neither of the classes fraud and ok"}, "--metric", "roc-auc", "--positive", "fruad")
-	fails([]string{"--positive is for --metric roc-auc and average-precision"}, "--positive", "fraud")
+	fails([]string{"--metric positive=fruad is neither of the classes fraud and ok"}, "--metric", "roc-auc,positive=fruad")
+	fails([]string{"--metric positive is for --metric roc-auc and average-precision"}, "--metric", "positive=fraud")
 	// Validation vertices of one class have no score by rank.
 	s.writeFiles("one", map[string]string{"edges.csv": "a,b\n0,1\n1,2\n2,3\n3,4\n4,5\n", "features.csv": "x\n1\n2\n3\n4\n5\n6\n", "labels.csv": "y\n0\n1\n0\n0\n0\n1\n",
 		"train.csv": "0\n1\n", "val.csv": "2\n3\n", "test.csv": "4\n5\n"})
@@ -107,8 +107,8 @@ func TestNoValidation(t *testing.T) {
 		"one part": nil, "isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
 	} {
 		for flags, then := range map[string]string{
-			"": "", "--best-by metric": "", "--best-by loss": "; --best-by loss has no effect", "--patience 1": "; --patience 1 has no effect",
-			"--best-by loss --patience 1": "; --best-by loss and --patience 1 have no effect",
+			"": "", "--metric best-by=metric": "", "--metric best-by=loss": "; --metric best-by=loss has no effect", "--patience 1": "; --patience 1 has no effect",
+			"--metric best-by=loss --patience 1": "; --metric best-by=loss and --patience 1 have no effect",
 		} {
 			dir := strings.ReplaceAll(name+flags, " ", "")
 			args := append(append(small("--run-dir", dir, "--split", "0.9,0,0.1", "--eval-every", "1", "--epochs", "4"), more...), strings.Fields(flags)...)
@@ -127,7 +127,7 @@ func TestNoValidation(t *testing.T) {
 	}
 }
 
-// --best-by loss keeps the weights of the least loss of validation, and stops by it; what is scored stays the metric.
+// --metric best-by=loss keeps the weights of the least loss of validation, and stops by it; what is scored stays the metric.
 func TestBestByLoss(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
@@ -135,7 +135,7 @@ func TestBestByLoss(t *testing.T) {
 	for name, more := range map[string][]string{
 		"one part": nil, "parts": {"--devices", "cpu:0,cpu:0"}, "isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
 	} {
-		more = append(more, "--best-by", "loss", "--eval-every", "1", "--hidden", "8", "--lr", "0.3", "--epochs", "20", "--patience", "4")
+		more = append(more, "--metric", "best-by=loss", "--eval-every", "1", "--hidden", "8", "--lr", "0.3", "--epochs", "20", "--patience", "4")
 		dir := strings.ReplaceAll(name, " ", "-")
 		r, best, score := s.train(append(small("--run-dir", dir), more...)...), -1, -1
 		lines := metricsOf(t, s.path(dir))

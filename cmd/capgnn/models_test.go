@@ -22,7 +22,7 @@ func TestAddedModels(t *testing.T) {
 	for k, model := range added {
 		for i, line := range []string{
 			"--layers 1 --hidden 1", "--layers 3 --hidden 5 --parts 3 --teleport 0 --theta 0", "--layers 2 --hidden 4 --parts 7 --teleport 1",
-			"--layers 3 --hidden 4 --parts 2 --staleness 3 --pipeline off", "--layers 2 --hidden 4 --parts 3 --halo-dtype int8 --staleness 8", "--layers 3 --hidden 4 --parts 3 --prune 0.5",
+			"--layers 3 --hidden 4 --parts 2 --staleness 3,pipeline=off", "--layers 2 --hidden 4 --parts 3 --halo-dtype int8 --staleness 8", "--layers 3 --hidden 4 --parts 3 --prune 0.5",
 			"--layers 3 --hidden 4 --batch-size 20 --fanout 1,2,1 --parts 2", "--layers 2 --hidden 4 --batch-size 30 --sampling hopgnn --parts 2",
 			"--layers 2 --hidden 4 --devices cpu:0,cpu:0 --isolated=layers=all", "--layers 2 --hidden 4 --devices cpu:0 --isolated=layers=all,chunks=4,phases=1",
 			"--layers 64 --hidden 2",

@@ -110,11 +110,11 @@ func TestErrorsNameTheirCommand(t *testing.T) {
 		begins string
 		args   []string
 	}{
-		{"train: ", []string{"train", "--dataset", "ok.npz", "--balance", "0.5"}},
+		{"train: ", []string{"train", "--dataset", "ok.npz", "--partitioner", "balance=0.5"}},
 		{"train: ", []string{"train", "--dataset", "ok.npz", "--epochs", "x"}},
-		{"partition: ", []string{"partition", "--dataset", "ok.npz", "--parts", "2", "--balance", "0.5"}},
+		{"partition: ", []string{"partition", "--dataset", "ok.npz", "--parts", "2", "--partitioner", "balance=0.5"}},
 		{"partition: ", []string{"partition", "--dataset", "ok.npz", "--parts", "x"}},
-		{"plan: ", []string{"plan", "--dataset", "ok.npz", "--balance", "0.5"}},
+		{"plan: ", []string{"plan", "--dataset", "ok.npz", "--partitioner", "balance=0.5"}},
 		{"plan: ", []string{"plan", "--dataset", "ok.npz", "--seed", "x"}},
 		{"plan: ", []string{"plan"}},
 		{"predict: ", []string{"predict"}},
@@ -128,11 +128,11 @@ func TestErrorsNameTheirCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := strings.Replace(string(config), "balance: 1.03", "balance: 0.5", 1)
+	damaged := strings.Replace(string(config), "balance=1.03", "balance=0.5", 1)
 	if err := os.WriteFile(s.path("run/config.yaml"), []byte(damaged), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, _ := s.run("predict", "--run", "run"); strings.Contains(stderr, "train:") || !strings.Contains(stderr, "--balance 0.5") {
+	if _, stderr, _ := s.run("predict", "--run", "run"); strings.Contains(stderr, "train:") || !strings.Contains(stderr, "--partitioner balance=0.5") {
 		t.Errorf("predict says %q", stderr)
 	}
 	if _, stderr, _ := s.run("bench", "rapa", "--quick", "--datasets", "ok.npz", "--epochs", "0"); strings.Contains(stderr, "train:") {

@@ -15,16 +15,11 @@ import (
 )
 
 func partitionCommand() *cli.Command {
-	var flags []cli.Flag
-	for _, f := range runfolder.Flags() {
-		if slices.Contains(runfolder.PartitionOptions, f.Names()[0]) {
-			flags = append(flags, f)
-		}
-	}
+	flags := runfolder.FlagsOf(runfolder.FlagNames(func(o runfolder.Option) bool { return slices.Contains(runfolder.PartitionOptions, o.Name) })...)
 	return &cli.Command{
 		Name:  "partition",
 		Usage: "cut a graph into parts for devices", UsageText: "capgnn partition --dataset coauthor_physics --parts 4 --out physics.plan",
-		Description: "With --parts alone, parts hold equally many vertices (or what --balance-by names). With --devices, they are sized for these: " +
+		Description: "With --parts alone, parts hold equally many vertices (or what --partitioner by= names). With --devices, they are sized for these: " +
 			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out. " +
 			"--shards with --machines writes a shard of the data set for each machine; then `capgnn train --dataset DIR` on these machines trains, and none of them needs the whole data set.",
 		Flags: append(flags,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -32,28 +33,33 @@ type sharding struct {
 
 // shardingOf reads --shards and what goes with it; nil without it.
 func shardingOf(c *cli.Context) (*sharding, error) {
-	s := &sharding{dir: c.String("shards")}
-	switch {
-	case !c.IsSet("shards"):
+	if !c.IsSet("shards") {
 		return nil, nil
+	}
+	cfg := runfolder.Default()
+	given, err := runfolder.ApplyFlags(c, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &sharding{dir: c.String("shards"), list: cfg.Machines.String()}
+	switch {
 	case s.dir == "":
 		return nil, term.Usagef("--shards is empty: name a folder")
 	case c.IsSet("devices"):
 		return nil, term.Usagef("--shards with --devices: shards are sized for machines, by --profile: drop --devices")
-	case !c.IsSet("machines") || c.String("machines") == "":
+	case s.list == "":
 		return nil, term.Usagef("--shards %s: say for how many machines: --machines 2, or how many parts each has, as in --machines 4,2", s.dir)
-	case c.Float64("max-prune") > 0 || c.Float64("prune") > 0:
-		return nil, term.Usagef("--shards %s: has every edge: drop --prune and --max-prune", s.dir)
+	case cfg.MaxPrune > 0 || cfg.Prune > 0:
+		return nil, term.Usagef("--shards %s: has every edge: drop --prune", s.dir)
 	}
 	if err := shards.CheckNew(s.dir); err != nil {
 		return nil, term.Usagef("--shards: %w", err)
 	}
-	var err error
 	if text := c.String("profile"); text != "" {
 		s.profiles = strings.Split(text, ",")
 		err = c.Set("profile", "") // which is of devices of this machine
 	}
-	if s.list = c.String("machines"); c.String("partitioner") != string(rapa.Multilevel) {
+	if !slices.Contains(given, "partitioner") || cfg.Partitioner != string(rapa.Multilevel) {
 		err = errors.Join(err, c.Set("machines", "")) // which are cut first by multilevel only
 	}
 	return s, err

@@ -51,8 +51,8 @@ func TestPartitionCounts(t *testing.T) {
 	s := newSandbox(t)
 	const n = 1000
 	g := s.blocks("blocks.npz", n)
-	for _, more := range [][]string{{}, {"--objective", "volume"}, {"--partitioner", "streaming"}, {"--partitioner", "random"},
-		{"--balance-by", "vertices,edges"}, {"--balance", "1.2"}} {
+	for _, more := range [][]string{{}, {"--partitioner", "objective=volume"}, {"--partitioner", "streaming"}, {"--partitioner", "random"},
+		{"--partitioner", "by=vertices,edges"}, {"--partitioner", "balance=1.2"}} {
 		r := s.partition(append([]string{"--dataset", "blocks.npz", "--parts", "4", "--out", "p.plan"}, more...)...)
 		plan, err := rapa.ReadPlan(s.path("p.plan"))
 		if err != nil {
@@ -70,7 +70,7 @@ func TestPartitionCounts(t *testing.T) {
 			t.Errorf("%v: cut %d of %d, %d vertices in %d parts, %+v", more, r.EdgeCut, cut, total, len(r.Parts), r)
 		}
 		bound := 1.03
-		if slices.Contains(more, "1.2") {
+		if slices.Contains(more, "balance=1.2") {
 			bound = 1.2
 		}
 		if r.Balance.Vertices > bound+4.0/n { // a bound is rounded up to a whole vertex
@@ -95,11 +95,11 @@ func TestPartitionNotesEdges(t *testing.T) {
 	}
 	s.writeFiles(".", map[string]string{"dense.txt": dense.String(), "star.txt": star.String()})
 	for _, tc := range []struct{ file, by, want string }{
-		{"dense.txt", "vertices", "times its share of edges: `--balance-by vertices,edges` shares edges out, too"},
+		{"dense.txt", "vertices", "times its share of edges: `--partitioner by=vertices,edges` shares edges out, too"},
 		{"dense.txt", "edges", ""},
 		{"star.txt", "vertices,edges", "a part holds 4.00 times its share of edges: all edges into a vertex lie in its part, and one has 400 of 400"},
 	} {
-		_, stderr, code := s.run("partition", "--dataset", tc.file, "--parts", "4", "--balance-by", tc.by)
+		_, stderr, code := s.run("partition", "--dataset", tc.file, "--parts", "4", "--partitioner", "by="+tc.by)
 		if code != 0 || tc.want == "" && strings.Contains(stderr, "share of edges") || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%s by %s: exit code %d\n%s", tc.file, tc.by, code, stderr)
 		}
@@ -139,7 +139,7 @@ func TestPartitionForDevices(t *testing.T) {
 		t.Errorf("%+v, forecast %+v", r.Parts, r.Forecast)
 	}
 	picture(t, s.path("pictures/p"))
-	if by := s.partition("--dataset", "generated", "--devices", devices, "--balance-by", "vertices,memory"); by.Balance.Vertices > 1.031 {
+	if by := s.partition("--dataset", "generated", "--devices", devices, "--partitioner", "by=vertices,memory"); by.Balance.Vertices > 1.031 {
 		t.Errorf("balanced by vertices: %+v", by.Balance)
 	}
 	args := []string{"--dataset", "generated", "--epochs", "3", "--eval-every", "0", "--hidden", "16"}
@@ -179,11 +179,11 @@ func TestPartitionPrunes(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	devices := "sim:rtx3090,sim:rtx3090,sim:a40,sim:rtx3060"
-	all := s.partition("--dataset", "generated", "--devices", devices, "--max-prune", "1", "--no-move", "--balance", "1.5")
+	all := s.partition("--dataset", "generated", "--devices", devices, "--prune", "max=1", "--cost", "move=off", "--partitioner", "balance=1.5")
 	if all.Pruned == nil || all.Pruned.Edges == 0 || all.Stop != string(rapa.StopBalanced) || all.Trace[len(all.Trace)-1].Sigma >= 0.01 {
 		t.Errorf("pruned %+v, stopped %q, %+v", all.Pruned, all.Stop, all.Trace[len(all.Trace)-1])
 	}
-	some := s.partition("--dataset", "generated", "--devices", devices, "--max-prune", "0.02", "--no-move", "--balance", "1.5", "--out", "p.plan")
+	some := s.partition("--dataset", "generated", "--devices", devices, "--prune", "max=0.02", "--cost", "move=off", "--partitioner", "balance=1.5", "--out", "p.plan")
 	if some.Pruned.Share > 0.02 || some.Pruned.Edges == 0 || some.Stop != string(rapa.StopMaxPrune) {
 		t.Errorf("pruned %+v, stopped %q", some.Pruned, some.Stop)
 	}
@@ -245,13 +245,13 @@ func TestPartitionUsage(t *testing.T) {
 		{"--dataset", "--parts 2"},
 		{"4,000 vertices", "--dataset generated --parts 4001"},
 		{"metis", "--dataset generated --parts 2 --partitioner metis"},
-		{"cut", "--dataset generated --parts 2 --objective cuts"},
-		{"volume", "--dataset generated --parts 2 --objective volume --partitioner random"},
-		{"colour", "--dataset generated --parts 2 --balance-by colour"},
-		{"balance", "--dataset generated --parts 2 --balance 0.5"},
-		{"--devices", "--dataset generated --parts 2 --balance-by memory"},
-		{"work", "--dataset generated --parts 2 --balance-by work"},
-		{"max-prune", "--dataset generated --devices sim:a40,sim:a40 --max-prune 1.5"},
+		{"cut", "--dataset generated --parts 2 --partitioner objective=cuts"},
+		{"volume", "--dataset generated --parts 2 --partitioner objective=volume --partitioner random"},
+		{"colour", "--dataset generated --parts 2 --partitioner by=colour"},
+		{"balance", "--dataset generated --parts 2 --partitioner balance=0.5"},
+		{"--devices", "--dataset generated --parts 2 --partitioner by=memory"},
+		{"work", "--dataset generated --parts 2 --partitioner by=work"},
+		{"--prune max=1.5", "--dataset generated --devices sim:a40,sim:a40 --prune max=1.5"},
 		{"rtx9999", "--dataset generated --devices sim:rtx9999"},
 		{"clock", "--dataset generated --devices sim:a40,cpu:0"},
 		{"out", "--dataset generated --parts 2 --out ./nowhere/p.plan"},

@@ -71,7 +71,7 @@ func sampledPairs(c *training.SampledMachines, w io.Writer) error {
 // sampledAdvice says how many machines to take. It never advises what was forecast to be slower.
 func sampledAdvice(p *training.SampledMachinePlan) string {
 	if p.Net == "" {
-		return "say what connects machines, as in --net 10Gbit/s, to see whether they pay"
+		return "say what connects machines, as in --machines net=1Gbit/s, to see if they pay"
 	}
 	if p.Best == 0 {
 		return "it fits none of them"

@@ -70,7 +70,7 @@ func TestPlanSampledMachinesSend(t *testing.T) {
 			}
 		}
 		if two.First.EpochS != nil || p.Best != 0 || two.Rows == nil || p.Counts[0].Rows != nil {
-			t.Errorf("%s: without --net: %+v", sampling, p)
+			t.Errorf("%s: without --machines net: %+v", sampling, p)
 		}
 		if sampling == "distdgl" { // three parts of two machines: not all rows cross
 			if all := line.Rows.Fetched; two.Rows.Ways[0].Rows >= all || two.Rows.Ways[0].Rows == 0 {
@@ -88,7 +88,7 @@ func TestPlanSampledMachines(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for _, net := range []string{"1Mbit/s", "1000Gbit/s,0s"} {
-		p := s.planSampledOver("--devices", "sim:rtx3090", "--machines", "1,1,1", "--net", net, "--epochs", "4")
+		p := s.planSampledOver("--devices", "sim:rtx3090", "--machines", "1,1,1,net="+net, "--epochs", "4")
 		if len(p.Counts) != 3 || p.Best < 1 || p.Steps != 11 {
 			t.Fatalf("%s: %+v", net, p)
 		}
@@ -105,8 +105,8 @@ func TestPlanSampledMachines(t *testing.T) {
 		}
 	}
 	for _, net := range []string{"1Mbit/s", ""} {
-		text := s.must(append([]string{"plan", "--quiet"}, sampledArgs("--devices", "sim:rtx3090", "--machines", "1,1", "--net", net)...)...)
-		if says := map[string]string{"": "see whether they pay\n", "1Mbit/s": "stay on one\n"}[net]; !strings.HasSuffix(text, says) || !strings.Contains(text, "0 to 1, the first epoch") {
+		text := s.must(append([]string{"plan", "--quiet"}, sampledArgs("--devices", "sim:rtx3090", "--machines", "1,1,net="+net)...)...)
+		if says := map[string]string{"": "see if they pay\n", "1Mbit/s": "stay on one\n"}[net]; !strings.HasSuffix(text, says) || !strings.Contains(text, "0 to 1, the first epoch") {
 			t.Errorf("the answer:\n%s", text)
 		}
 		for line := range strings.SplitSeq(text, "\n") {

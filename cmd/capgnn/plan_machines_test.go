@@ -27,7 +27,7 @@ func TestPlanMachines(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for _, net := range []string{"1Mbit/s", "1Gbit/s", "10Gbit/s,0s", "1000Gbit/s,0s"} {
 		for _, more := range [][]string{{}, {"--model", "sage", "--halo-dtype", "int8"}, {"--isolated"}} {
-			m := s.planOver(append(more, "--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2", "--net", net)...)
+			m := s.planOver(append(more, "--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2,net="+net)...)
 			if len(m.Counts) != 2 || m.Best < 1 || m.Best > 2 || m.Counts[0].Pairs != nil || len(m.Counts[1].Pairs) != 2 || len(m.Counts[1].Devices) != 4 {
 				t.Fatalf("%s %v: %+v", net, more, m)
 			}
@@ -48,13 +48,13 @@ func TestPlanMachines(t *testing.T) {
 			}
 		}
 	}
-	two, four := s.planOver("--devices", "sim:rtx3090,sim:a40", "--machines", "2,2", "--net", "1Gbit/s"), s.planOver("--devices", "sim:rtx3090,sim:a40,sim:rtx3090,sim:a40", "--machines", "2", "--net", "1Gbit/s")
+	two, four := s.planOver("--devices", "sim:rtx3090,sim:a40", "--machines", "2,2,net=1Gbit/s"), s.planOver("--devices", "sim:rtx3090,sim:a40,sim:rtx3090,sim:a40", "--machines", "2,net=1Gbit/s")
 	for k := range two.Counts {
 		if a, b := two.Counts[k], four.Counts[k]; a.EpochS != b.EpochS || a.Busiest != b.Busiest {
 			t.Errorf("machines of equal devices: %+v, said one by one: %+v", a, b)
 		}
 	}
-	text := s.must(append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2", "--net", "1Mbit/s")...)...)
+	text := s.must(append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2,net=1Mbit/s")...)...)
 	if !strings.Contains(text, "x of one; stay on one\n") || !strings.Contains(text, "  0 to 1  ") {
 		t.Errorf("the answer:\n%s", text)
 	}
@@ -65,7 +65,7 @@ func TestPlanMachines(t *testing.T) {
 	}
 }
 
-// Without --net plan takes machines as train and partition do: of all devices, not of every choice of them, and not of one part.
+// Without --machines net= plan takes machines as train and partition do: of all devices, not of every choice of them, and not of one part.
 func TestPlanTakesMachines(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -87,13 +87,13 @@ func TestPlanTakesMachines(t *testing.T) {
 		s.must(append([]string{"train", "--quiet"}, args...)...)
 	}
 	for args, says := range map[string]string{
-		"--devices sim:gtx1650 --machines 2":                               "--machines 2: 1 part cannot be divided: give more --devices or --parts",
-		"--devices sim:gtx1650 --machines 1,1":                             "--machines 1,1: 1 part cannot be divided",
-		"--devices sim:a40,sim:a40,sim:a40 --machines 2 --batch-size 8":    "--machines 2: 3 parts cannot be divided equally",
-		"--devices sim:a40,sim:a40,sim:a40 --machines 4 --net 1Gbit/s":     "--machines 4: 3 parts cannot be divided equally",
-		"--devices sim:a40,sim:a40 --net 10Gbit/s":                         "--net 10Gbit/s: say how many machines there are",
-		"--devices sim:a40,sim:a40 --net 10Gbit/s --batch-size 8":          "--net 10Gbit/s: say how many machines there are",
-		"--devices sim:a40,sim:a40 --net 10Gbit/s --isolated --model sage": "--net 10Gbit/s: say how many machines there are",
+		"--devices sim:gtx1650 --machines 2":                                        "--machines 2: 1 part cannot be divided: give more --devices or --parts",
+		"--devices sim:gtx1650 --machines 1,1":                                      "--machines 1,1: 1 part cannot be divided",
+		"--devices sim:a40,sim:a40,sim:a40 --machines 2 --batch-size 8":             "--machines 2: 3 parts cannot be divided equally",
+		"--devices sim:a40,sim:a40,sim:a40 --machines 4,net=1Gbit/s":                "--machines 4: 3 parts cannot be divided equally",
+		"--devices sim:a40,sim:a40 --machines net=10Gbit/s":                         "--machines net=10Gbit/s: say how many machines there are",
+		"--devices sim:a40,sim:a40 --machines net=10Gbit/s --batch-size 8":          "--machines net=10Gbit/s: say how many machines there are",
+		"--devices sim:a40,sim:a40 --machines net=10Gbit/s --isolated --model sage": "--machines net=10Gbit/s: say how many machines there are",
 	} {
 		for _, command := range []string{"plan", "train"} {
 			s.fails(term.ExitUsage, []string{says}, append([]string{command, "--quiet"}, small(strings.Fields(args)...)...)...)
@@ -105,8 +105,8 @@ func TestPlanTakesMachines(t *testing.T) {
 func TestPlanMachinesDoubts(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	m := s.planOver("--devices", "sim:rtx3090,sim:gtx1650,sim:rtx3090", "--machines", "1,1,1", "--net", "1000Gbit/s,0s")
-	alone := s.planOver("--devices", "sim:gtx1650", "--machines", "1,1", "--net", "1000Gbit/s,0s").Counts[0].EpochS
+	m := s.planOver("--devices", "sim:rtx3090,sim:gtx1650,sim:rtx3090", "--machines", "1,1,1,net=1000Gbit/s,0s")
+	alone := s.planOver("--devices", "sim:gtx1650", "--machines", "1,1,net=1000Gbit/s,0s").Counts[0].EpochS
 	for k, c := range m.Counts {
 		want := []float64{1, 1 + m.Counts[0].EpochS/alone, 2 + m.Counts[0].EpochS/alone}[k]
 		if math.Abs(c.Sum-want) > 1e-9 || m.Doubtful(k) {
@@ -142,16 +142,16 @@ func TestPlanMachinesRefuses(t *testing.T) {
 		args, says string
 		code       int
 	}{
-		{"--net 1Gbit/s", "say how many machines there are, as in --machines 2", term.ExitUsage},
-		{"--machines 2,3 --net 1Gbit/s --devices sim:a40,sim:a40", "give those of all machines, 5, or those of each, 2", term.ExitUsage},
-		{"--machines 3,1 --net 1Gbit/s --devices sim:a40,sim:a40", "machines are not alike: give the devices of all", term.ExitUsage},
-		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
-		{"--machines 2 --net fast --devices sim:a40,sim:a40", "is not a rate such as 10Gbit/s", term.ExitUsage},
-		{"--machines 2 --net no.json --devices sim:a40,sim:a40", "no.json: no such file", term.ExitUsage},
+		{"--machines net=1Gbit/s", "say how many machines there are, as in --machines 2", term.ExitUsage},
+		{"--machines 2,3,net=1Gbit/s --devices sim:a40,sim:a40", "give those of all machines, 5, or those of each, 2", term.ExitUsage},
+		{"--machines 3,1,net=1Gbit/s --devices sim:a40,sim:a40", "machines are not alike: give the devices of all", term.ExitUsage},
+		{"--machines 2,net=1Gbit/s --devices sim:a40,sim:a40 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
+		{"--machines 2,net=fast --devices sim:a40,sim:a40", "is not a rate such as 10Gbit/s", term.ExitUsage},
+		{"--machines 2,net=no.json --devices sim:a40,sim:a40", "no.json: no such file", term.ExitUsage},
 		{"--machines 2 --devices sim:a40,sim:a40 --batch-size 8 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
 		{"--machines 2,3 --devices sim:a40,sim:a40 --batch-size 8", "give those of all machines, 5, or those of each, 2", term.ExitUsage},
-		{"--machines 2 --net 1Gbit/s --devices sim:a40,mem=4KiB --batch-size 8", "the run needs ", term.ExitDoesNotFit},
-		{"--machines 2 --net 1Gbit/s --devices sim:a40,mem=4KiB", "the parts need about", term.ExitDoesNotFit},
+		{"--machines 2,net=1Gbit/s --devices sim:a40,mem=4KiB --batch-size 8", "the run needs ", term.ExitDoesNotFit},
+		{"--machines 2,net=1Gbit/s --devices sim:a40,mem=4KiB", "the parts need about", term.ExitDoesNotFit},
 	} {
 		stdout, stderr, code := s.run(append([]string{"plan", "--quiet"}, small(strings.Fields(tc.args)...)...)...)
 		if code != tc.code || !strings.Contains(stderr, tc.says) {
@@ -170,11 +170,11 @@ func TestProfileCluster(t *testing.T) {
 	if err != nil || len(p.Net) != 2 || len(p.Devices) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	m := s.planOver("--devices", "sim:rtx3090", "--machines", "1,1", "--net", s.path("net.json"))
+	m := s.planOver("--devices", "sim:rtx3090", "--machines", "1,1,net="+s.path("net.json"))
 	if len(m.Counts) != 2 || !strings.HasPrefix(m.Net, "0>1=") {
 		t.Errorf("%+v", m)
 	}
-	if _, stderr, code := s.run(append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090", "--machines", "1,1,1", "--net", s.path("net.json"))...)...); code != term.ExitUsage || !strings.Contains(stderr, "it connects 2 machines, and there are 3") {
+	if _, stderr, code := s.run(append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090", "--machines", "1,1,1,net="+s.path("net.json"))...)...); code != term.ExitUsage || !strings.Contains(stderr, "it connects 2 machines, and there are 3") {
 		t.Errorf("three machines by a net of two: exit code %d, %s", code, stderr)
 	}
 	if _, stderr, code := s.run("profile", "--cluster"); code != term.ExitUsage || !strings.Contains(stderr, "this process is alone") {

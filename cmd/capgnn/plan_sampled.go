@@ -71,15 +71,15 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
 	if p.Rows != nil {
 		c := &p.Rows.Cache
-		fmt.Fprintf(t, "row cache\t%s is enough, %s rows a part: the first epoch fetches\n", cacheFlag(c.Share), term.Grouped(slices.Max(c.Slots)))
+		fmt.Fprintf(t, "row cache\t%s is enough, %s rows a part: the first epoch fetches\n", cacheKey(c.Share), term.Grouped(slices.Max(c.Slots)))
 		fmt.Fprintf(t, "\t%s rows with %s; with larger caches at least %s\n", term.Grouped(c.Rows), c.Setting, term.Grouped(c.Best))
 	}
 	return t.Flush()
 }
 
-// cacheFlag returns the flag that asks for a share of the rows.
-func cacheFlag(share float64) string {
-	return "--row-cache " + strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
+// cacheKey returns the key of --sampling that asks for a share of the rows.
+func cacheKey(share float64) string {
+	return "cache=" + strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
 }
 
 // rowsTable writes what an epoch fetches of other parts, by the place of roots and the way to fetch. between says between whom; "": parts.
@@ -95,7 +95,7 @@ func rowsTable(p *training.RowsPlan, between string, w io.Writer) error {
 		fmt.Fprintf(t, "\n%s", between)
 	}
 	table("the first epoch, no cache", p.Places)
-	table("the first epoch, "+cacheFlag(p.Cache.Share), p.Ways)
+	table("the first epoch, "+cacheKey(p.Cache.Share), p.Ways)
 	return t.Flush()
 }
 

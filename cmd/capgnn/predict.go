@@ -41,7 +41,7 @@ func predictCommand() *cli.Command {
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv, for pca .json (default: WHAT.npy or pca.json, for another data set with -NAME behind WHAT, in the run folder)"},
 			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
-		}, ranks.Flags()...),
+		}, runfolder.FlagsOf(ranks.Flags...)...),
 		Action: predictAction,
 	}
 }
@@ -112,8 +112,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := p.Folder.ReadConfig(&p.Config); err != nil {
 		return nil, err
 	}
-	p.Config.Staleness = 0 // no row is old here, and nothing may be asked of old ones
-	p.Config.Set(runfolder.StaleLayers, runfolder.LayersAuto)
+	p.Config.Set("staleness", "0,layers="+runfolder.LayersAuto) // no row is old here, and nothing may be asked of old ones
 	if err := p.Config.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.Folder, err)
 	}
@@ -194,7 +193,7 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 			return term.Usagef("--layer %d: the hidden layers of %s are 0 to %d", p.Layer, p.Folder, hidden-1)
 		}
 	default:
-		return term.Usagef("--what %s is not one of %s, %s, %s, %s, %s", term.Quoted(p.What, flagChoices()["what"]), prediction.Logits, prediction.Probabilities, prediction.Labels, prediction.Embeddings, prediction.PCA)
+		return term.Usagef("--what %s is not one of %s", term.Quoted(p.What, prediction.Whats), strings.Join(prediction.Whats, ", "))
 	}
 	return nil
 }

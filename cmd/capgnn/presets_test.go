@@ -24,7 +24,7 @@ func TestSampledPresets(t *testing.T) {
 	for _, name := range runfolder.SamplingNames() {
 		r := s.train(sampledArgs("--devices", linked, "--partitioner", "random", "--sampling", name, "--epochs", "4", "--run-dir", name)...)
 		w := r.Sampling
-		if w == nil || w.Steps != 4*11 || w.Rows.Read != w.Rows.Local+w.Rows.Hit+w.Rows.Fetched || w.Rows.Fetched == 0 || !strings.HasPrefix(w.Sampling, name+",roots=") || strings.Contains(w.Sampling, "auto") {
+		if w == nil || w.Steps != 4*11 || w.Rows.Read != w.Rows.Local+w.Rows.Hit+w.Rows.Fetched || w.Rows.Fetched == 0 || !strings.HasPrefix(w.Sampling, name+",roots=") || strings.Contains(w.Sampling, "fetch=auto") {
 			t.Errorf("%s: steps have done %+v", name, w)
 			continue
 		}
@@ -54,14 +54,14 @@ func TestSampledFetchBits(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for k, place := range []string{"distdgl", "default", "hopgnn,merge=off"} {
 		want := ""
-		for i, more := range [][]string{
-			{"fetch=demand"}, {"fetch=planned"}, {"fetch=planned,lookahead=1", "--row-cache", "3"}, {"fetch=planned,lookahead=all", "--row-cache", "50%"},
-			{"fetch=rapid", "--row-cache", "5"}, {"fetch=rapid,pull=on", "--row-cache", "1KiB"}, {"fetch=massive,delta=2", "--row-cache", "100%"}, {"fetch=massive,f=1,gamma=0.5,prefetch=1", "--row-cache", "0"},
+		for i, more := range []string{
+			"fetch=demand", "fetch=planned", "fetch=planned,lookahead=1,cache=3", "fetch=planned,lookahead=all,cache=50%",
+			"fetch=rapid,cache=5", "fetch=rapid,pull=on,cache=1KiB", "fetch=massive,delta=2,cache=100%", "fetch=massive,f=1,gamma=0.5,prefetch=1,cache=0",
 		} {
 			if i > 0 && (i+k)%3 > 0 && !long.Wanted() {
 				continue
 			}
-			args := append([]string{"--devices", linked, "--partitioner", "random", "--epochs", "2", "--sampling", place + "," + more[0], "--run-dir", place[:3] + string(rune('a'+i))}, more[1:]...)
+			args := []string{"--devices", linked, "--partitioner", "random", "--epochs", "2", "--sampling", place + "," + more, "--run-dir", place[:3] + string(rune('a'+i))}
 			if r := s.train(sampledArgs(args...)...); want == "" {
 				want = r.SHA256
 			} else if r.SHA256 != want {
@@ -94,7 +94,7 @@ func TestPlannedRowsAreFetched(t *testing.T) {
 		check(place, "default,fetch=demand,"+place.Setting)
 	}
 	for _, way := range p.Rows.Ways[1:] {
-		check(way, "default,"+way.Setting, "--row-cache", fmt.Sprintf("%g%%", 100*p.Rows.Cache.Share))
+		check(way, fmt.Sprintf("default,%s,cache=%g%%", way.Setting, 100*p.Rows.Cache.Share))
 	}
 	text := s.must(append([]string{"plan", "--quiet"}, flags...)...)
 	for _, line := range strings.Split(text, "\n") {

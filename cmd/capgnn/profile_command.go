@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/clustercheck"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/ranks"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/profiler"
@@ -27,8 +28,8 @@ func profileCommand() *cli.Command {
 			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
 			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
 			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
-			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "measure rates and latencies between the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices; plan --net FILE forecasts by them"},
-		}, ranks.Flags()...),
+			&cli.BoolFlag{Name: "cluster", Category: runfolder.GroupMachines, Usage: "measure rates and latencies between the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices; plan --machines N,net=FILE forecasts by them"},
+		}, runfolder.FlagsOf(ranks.Flags...)...),
 		Action: profileAction,
 	}
 }

@@ -18,7 +18,7 @@ func apart(s *sandbox, own [2]string, args ...string) (code [2]int, stderr [2]st
 	port := freePort(s.t)
 	var all sync.WaitGroup
 	for rank, number := range []string{"0", "1"} {
-		cmd := s.command(append([]string{"train", "--rank", number, "--ranks", "2", "--master", "127.0.0.1:" + port, "--devices", own[rank]}, args...)...)
+		cmd := s.command(append([]string{"train", "--ranks", "2,rank=" + number + ",master=127.0.0.1:" + port, "--devices", own[rank]}, args...)...)
 		if rank == 1 {
 			cmd.Dir = s.path("elsewhere")
 		}

@@ -36,27 +36,27 @@ func TestRanksRefuseBadInput(t *testing.T) {
 	const soon = "2s" // enough for processes that are started at once
 	for _, tc := range []badRanks{
 		{name: "half-set source", env: map[int][]string{0: {"WORLD_SIZE="}, 1: {"MASTER_ADDR=", "MASTER_PORT="}}, want: []string{"RANK, MASTER_ADDR and MASTER_PORT are set, but not WORLD_SIZE: set all, or none", "RANK and WORLD_SIZE are set, but not MASTER_ADDR"}},
-		{name: "half-set flags", n: 1, args: []string{"--rank", "0", "--ranks", "2"}, want: []string{"--rank and --ranks are set, but not --master"}},
+		{name: "half-set flags", n: 1, args: []string{"--ranks", "2,rank=0"}, want: []string{"--ranks rank and --ranks are set, but not --ranks master"}},
 		{name: "rank too large", n: 1, env: map[int][]string{0: {"RANK=1"}}, want: []string{`RANK="1" is no rank: with WORLD_SIZE=1 ranks are 0 to 0`}},
 		{name: "one number twice", n: 3, env: map[int][]string{2: {"RANK=1"}}, want: []string{"two processes call themselves rank 1: one on host "}},
-		{name: "port taken", args: []string{"--join-timeout", soon, "--peer-timeout", "1s"}, port: takenPort, want: []string{"listen for ranks: listen tcp 127.0.0.1:" + takenPort + ": bind: address already in use: another program, or another rank 0, listens there", "rank 1 did not reach rank 0 at 127.0.0.1:" + takenPort + " within 2s"}},
-		{name: "name without address", args: []string{"--join-timeout", soon}, env: map[int][]string{0: {"MASTER_ADDR=nowhere.invalid"}, 1: {"MASTER_ADDR=nowhere.invalid"}}, want: []string{"nowhere.invalid"}},
-		{name: "missing rank", n: 3, env: map[int][]string{2: {"RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=127.0.0.1"}}, args: []string{"--join-timeout", "6s"}, note: "rank 0 waits at 127.0.0.1:",
+		{name: "port taken", args: []string{"--transport", "join-timeout=" + soon + ",peer-timeout=1s"}, port: takenPort, want: []string{"listen for ranks: listen tcp 127.0.0.1:" + takenPort + ": bind: address already in use: another program, or another rank 0, listens there", "rank 1 did not reach rank 0 at 127.0.0.1:" + takenPort + " within 2s"}},
+		{name: "name without address", args: []string{"--transport", "join-timeout=" + soon}, env: map[int][]string{0: {"MASTER_ADDR=nowhere.invalid"}, 1: {"MASTER_ADDR=nowhere.invalid"}}, want: []string{"nowhere.invalid"}},
+		{name: "missing rank", n: 3, env: map[int][]string{2: {"RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=127.0.0.1"}}, args: []string{"--transport", "join-timeout=6s"}, note: "rank 0 waits at 127.0.0.1:",
 			want: []string{"rank 2 of 3 did not join at 127.0.0.1:", "rank 2 of 3 did not join at 127.0.0.1:", ""}},
 		{name: "other number of ranks", env: map[int][]string{1: {"WORLD_SIZE=3"}}, want: []string{"was started as one of 3 ranks, rank 0 as one of 2"}},
 		{name: "other data", own: map[int][]string{1: {"--dataset", "other.npz"}}, want: []string{"SHA-256 of the data set of rank 1 (host "}},
 		{name: "other option", own: map[int][]string{1: {"--lr", "0.02"}}, want: []string{"--lr of rank 1 (host "}},
 		{name: "other transport", own: map[int][]string{1: {"--transport", "tcp-plain"}}, want: []string{" is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
-		{name: "wrong secret", args: []string{"--join-timeout", soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
+		{name: "wrong secret", args: []string{"--transport", "join-timeout=" + soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "weak secret", env: map[int][]string{0: {"CAPGNN_SECRET=" + strings.Repeat("password", 4)}, 1: {"CAPGNN_SECRET=" + strings.Repeat("x", 40)}}, want: []string{"CAPGNN_SECRET: is too easy to guess"}},
-		{name: "another user", args: []string{"--join-timeout", soon}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
+		{name: "another user", args: []string{"--transport", "join-timeout=" + soon}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
 			if err := os.Mkdir(s.path("other"), 0o700); err != nil {
 				s.t.Fatal(err)
 			}
 		}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
-		{name: "short secret", args: []string{"--secret-file", "short"}, want: []string{"--secret-file: short has 5 bytes"}},
-		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or drop it"}},
-		{name: "open secret", args: []string{"--secret-file", "open"}, want: []string{"--secret-file: open "}},
+		{name: "short secret", args: []string{"--transport", "secret=short"}, want: []string{"--transport secret: short has 5 bytes"}},
+		{name: "empty secret", args: []string{"--transport", "secret="}, want: []string{"--transport secret is empty: name a file, or drop it"}},
+		{name: "open secret", args: []string{"--transport", "secret=open"}, want: []string{"--transport secret: open "}},
 		{name: "no secret", env: map[int][]string{0: {"MASTER_ADDR=192.0.2.1"}, 1: {"MASTER_ADDR=192.0.2.1"}}, want: []string{"there is no secret, which ranks of several machines need: `capgnn doctor --cluster` makes one"}},
 		{name: "more ranks than parts", n: 3, args: []string{"--parts", "2"}, want: []string{"--parts 2: 2 parts cannot be spread over 3 ranks, each has at least one: raise their number to 3, or start fewer ranks"}},
 		{name: "more ranks than chunks", n: 3, args: []string{"--isolated=chunks=2"}, want: []string{"--isolated=chunks=2: 2 parts cannot be spread over 3 ranks, each has at least one: raise their number to 3, or start fewer ranks"}},

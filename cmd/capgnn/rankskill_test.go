@@ -84,7 +84,7 @@ func TestRanksAreKilledAndResumed(t *testing.T) {
 		var took []time.Duration
 		for try := 0; ; try++ { // the run may end before its moment
 			dir = fmt.Sprintf("run%d-%d", k, try)
-			run = rankRun{sandbox: s, args: append(args, "--run-dir", dir, "--peer-timeout", fmt.Sprint(patience))}.begin(devices)
+			run = rankRun{sandbox: s, args: append(args, "--run-dir", dir, "--transport", "peer-timeout="+fmt.Sprint(patience))}.begin(devices)
 			for start := time.Now(); !exists(s.path(filepath.Join(dir, "metrics.jsonl"))); time.Sleep(time.Millisecond) {
 				if time.Since(start) > time.Minute {
 					t.Fatalf("%v: no epoch after a minute\n%s", devices, &run[0].err)
@@ -141,7 +141,7 @@ func TestRanksAreKilledAndResumed(t *testing.T) {
 		}
 		os.RemoveAll(s.path(dir))
 	}
-	t.Logf("%d killed: the others ended within %v; %d stopped: within %v of --peer-timeout 3s; %d of %d lines say who waited for what, or saw it", kills, slowest[0].Round(time.Millisecond), stops,
+	t.Logf("%d killed: the others ended within %v; %d stopped: within %v of --transport peer-timeout=3s; %d of %d lines say who waited for what, or saw it", kills, slowest[0].Round(time.Millisecond), stops,
 		slowest[1].Round(time.Millisecond), named, lines)
 }
 

@@ -117,7 +117,7 @@ func TestReportOfCaches(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "4", "--stale-layers", "1,2,3", "--run-dir", "run")
+	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "4,layers=1,2,3", "--run-dir", "run")
 	data, err := os.ReadFile(s.path("run/report.html"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestReportOfCaches(t *testing.T) {
 func TestReportedCommands(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	first := s.train(small("--devices", "sim:rtx3090,sim:gtx1650", "--run-dir", "a run", "--storage", "bf16", "--amsgrad")...)
+	first := s.train(small("--devices", "sim:rtx3090,sim:gtx1650", "--run-dir", "a run", "--storage", "bf16", "--optimizer", "amsgrad=on")...)
 	run, err := runfolder.Dir(s.path("a run")).Describe()
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestSampledEstimates(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	exact := s.train(sampledArgs("--epochs", "3", "--run-dir", "exact")...)
-	r := s.train(sampledArgs("--epochs", "3", "--run-dir", "run", "--eval-fanout", "1,1,all", "--eval-every", "0")...)
+	r := s.train(sampledArgs("--epochs", "3", "--run-dir", "run", "--fanout", "eval=1,1,all", "--eval-every", "0")...)
 	if !r.Estimated || exact.Estimated || r.SHA256 != exact.SHA256 {
 		t.Errorf("estimated %t, without %t; weights %s and %s", r.Estimated, exact.Estimated, r.SHA256, exact.SHA256)
 	}
@@ -86,13 +86,13 @@ func TestSampledEstimates(t *testing.T) {
 	if page, err := os.ReadFile(s.path("run/report.html")); err != nil || !strings.Contains(string(page), "accuracy (estimated)") {
 		t.Errorf("the page does not say that scores are estimated, %v", err)
 	}
-	if text := s.must(append([]string{"train", "--quiet"}, sampledArgs("--epochs", "1", "--eval-fanout", "1,1,all")...)...); !strings.Contains(text, "accuracy, estimated ") {
+	if text := s.must(append([]string{"train", "--quiet"}, sampledArgs("--epochs", "1", "--fanout", "eval=1,1,all")...)...); !strings.Contains(text, "accuracy, estimated ") {
 		t.Errorf("the result is\n%s", text)
 	}
-	s.fails(term.ExitUsage, []string{"--eval-fanout", "write all"}, append([]string{"train", "--quiet"}, sampledArgs("--eval-fanout", "1,1,5")...)...)
+	s.fails(term.ExitUsage, []string{"--fanout eval", "write all"}, append([]string{"train", "--quiet"}, sampledArgs("--fanout", "eval=1,1,5")...)...)
 }
 
-// Devices with memory of their own keep feature rows there: those that there is memory for, or as many as --gpu-cache says. That changes what is uploaded, and no bit.
+// Devices with memory of their own keep feature rows there: those that there is memory for, or as many as --cache gpu= says. That changes what is uploaded, and no bit.
 func TestSampledResidentRows(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -102,7 +102,7 @@ func TestSampledResidentRows(t *testing.T) {
 		size string
 		rows int
 	}{{"0", 0}, {"40%", 24}, {"auto", 60}} {
-		args := sampledArgs("--devices", "sim:a40", "--gpu-cache", c.size)
+		args := sampledArgs("--devices", "sim:a40", "--cache", "gpu="+c.size)
 		var p training.SampledPlan
 		if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--quiet", "--json"}, args...)...)), &p); err != nil || p.Parts[0].Resident != c.rows {
 			t.Errorf("%s: %v, planned %+v, want %d rows", c.size, err, p.Parts, c.rows)

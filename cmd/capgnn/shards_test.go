@@ -268,17 +268,17 @@ func TestShardsNote(t *testing.T) {
 	s.must("partition", "--dataset", "given.npz", "--machines", "2", "--seed", "7", "--shards", "given")
 	const split = "note: drawn: --seed 7, with which the shards were cut, has drawn the split; --seed 1 draws"
 	const features = "has drawn the features; --seed 1 draws"
-	const idle = ": --objective, --no-move\n"
+	const idle = ": --partitioner objective, --cost move\n"
 	for k, tc := range []struct {
 		args       []string
 		want, lack []string
 	}{
 		{[]string{"--dataset", "drawn"}, []string{split, features}, []string{"without effect"}},
 		{[]string{"--dataset", "drawn", "--seed", "7"}, nil, []string{"has drawn"}},
-		{[]string{"--dataset", "given", "--objective", "volume", "--no-move"},
+		{[]string{"--dataset", "given", "--partitioner", "objective=volume", "--cost", "move=off"},
 			[]string{"without effect, as the parts are those of the shards" + idle}, []string{"has drawn"}},
-		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--objective", "volume", "--no-move", "--prune", "0.5"},
-			[]string{"as the parts are those of --plan: --objective, --no-move, --prune\n"}, []string{"has drawn"}},
+		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--partitioner", "objective=volume", "--cost", "move=off", "--prune", "0.5"},
+			[]string{"as the parts are those of --plan: --partitioner objective, --cost move, --prune\n"}, []string{"has drawn"}},
 	} {
 		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2),
 			"--run-dir", fmt.Sprint(k)}, tc.args...)...)
@@ -314,7 +314,7 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--order", "community"), "rows lie in the order of the vertices: drop --order community"},
 		{train("two", "--class-weights", "balanced"), "the loss would be weighed by labels of all machines: name the data set itself"},
 		{train("two", "--label-smoothing", "0.1"), "drop --class-weights and --label-smoothing"},
-		{train("two", "--prune", "0.5"), "drop --prune and --max-prune"},
+		{train("two", "--prune", "0.5"), "drop --prune"},
 		{train("two", "--edges", "symmetric"), `it was cut with --edges "auto": drop --edges symmetric`},
 		{train("two", "--split", "0.5,0.2,0.3"), `it was cut with --split "": drop --split 0.5,0.2,0.3`},
 		{train("by-rows", "--standardize", "none"), `it was cut with --standardize "rows": drop --standardize none`},
@@ -327,7 +327,7 @@ func TestShardsRefuse(t *testing.T) {
 		{[]string{"partition", "--dataset", "d.npz", "--shards", "new"}, "say for how many machines: --machines 2"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", ""}, "--shards is empty: name a folder"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--devices", "cpu:0"}, "shards are sized for machines, by --profile: drop --devices"},
-		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--prune", "0.5"}, "has every edge: drop --prune and --max-prune"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--prune", "0.5"}, "has every edge: drop --prune"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two"}, "the folder exists and is not empty: remove it, or choose another"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "d.npz"}, "d.npz is a file, no folder: choose another place"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "x", "--shards", "new"}, `"x" is not a number`},

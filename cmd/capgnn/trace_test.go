@@ -55,7 +55,7 @@ func TestTraceOfAnEpoch(t *testing.T) {
 	for name, args := range map[string][]string{
 		"cpu":      small("--devices", "cpu:0,threads=1,cpu:1,threads=1"),
 		"sim":      small("--devices", "sim:rtx3090,sim:gtx1650", "--staleness", "2"),
-		"pipeline": small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--staleness", "1", "--pipeline", "on"),
+		"pipeline": small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--staleness", "1,pipeline=on"),
 		"isolated": small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--isolated"),
 		"phases":   small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--parts", "4", "--isolated=phases=2"),
 		"sampled":  small("--devices", "cpu:0,threads=1,cpu:1,threads=1", "--batch-size", "10"),

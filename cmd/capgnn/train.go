@@ -19,24 +19,15 @@ import (
 	"capgnn/graph/dataset/shards"
 )
 
-// traceFlag is of train alone: it says nothing of what a run learns, so config.yaml does not have it.
+// traceFlag records what queues do.
 const traceFlag = "trace"
 
 func trainCommand() *cli.Command {
-	flags := append(runfolder.Flags(),
-		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "`DIR` of the run (default: runs/DATASET-MODEL-TIME)"},
-		&cli.BoolFlag{Name: "overwrite", Category: runfolder.GroupRun, Usage: "let --run-dir hold files that no run has written: those with names of a run's are replaced"},
-		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished; more --epochs than it had make it longer"},
-		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train a run for each seed of `LIST`, such as 1-10 or 1,3,7-9; they lie in DIR/seed-N; mean, standard deviation and confidence interval are reported"},
-		&cli.IntFlag{Name: traceFlag, Category: runfolder.GroupRun, Usage: "record what the queues of all devices do in epoch `N`, from 0, and write it to trace.json in the run folder, which reports draw; of several ranks rank 0 does so for its own devices", DefaultText: " "},
-		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
-	)
-	flags = append(flags, ranks.Flags()...)
 	return &cli.Command{
 		Name:  "train",
 		Usage: "train a model on a data set", UsageText: "capgnn train --dataset cora --model sage --layers 2 --devices cpu:0,cpu:1",
-		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json.",
-		Flags:       flags,
+		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json. Some flags have keys: --cache jaca,gpu=20%; the value before them may be left out.",
+		Flags:       runfolder.Flags(),
 		Action:      trainAction,
 	}
 }
@@ -113,7 +104,10 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 		return nil, err
 	}
 	if c.IsSet(traceFlag) {
-		epoch := c.Int(traceFlag)
+		epoch, err := strconv.Atoi(c.String(traceFlag))
+		if err != nil {
+			return nil, term.Usagef("--%s %q is not the number of an epoch", traceFlag, c.String(traceFlag))
+		}
 		t.Trace = &epoch
 	}
 	if err := t.Check(); err != nil {
@@ -147,7 +141,7 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		}
 	}
 	if t.Ranks == nil && slices.Contains(given, runfolder.NetOption) && t.Config.Machines.String() == "" {
-		return term.Usagef("--net %s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
+		return term.Usagef("--machines net=%s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
 	}
 	if t.Overwrite && !c.IsSet("run-dir") {
 		return term.Usagef("--overwrite: name the folder with --run-dir, or drop it")
@@ -242,9 +236,9 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		switch {
 		case o.Value(&now) == o.Value(&was):
 		case slices.Contains(given, o.Name):
-			changed = append(changed, "--"+o.Name)
+			changed = append(changed, runfolder.Label(o.Name))
 		default:
-			implied = append(implied, "--"+o.Name)
+			implied = append(implied, runfolder.Label(o.Name))
 		}
 	}
 	if slices.Equal(changed, []string{"--epochs"}) {

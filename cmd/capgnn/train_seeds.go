@@ -180,7 +180,7 @@ func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
 	if epochs, err := strconv.Atoi(c.String("epochs")); err == nil && epochs > was {
 		cfg.Epochs = epochs
 	}
-	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames()...)
+	given := append([]string{"seeds", "config", "run-dir", "overwrite"}, runfolder.FlagNames(runfolder.Option.Setting)...)
 	for _, name := range given {
 		if name == "epochs" && c.IsSet(name) && cfg.Epochs == was {
 			return nil, fewerEpochs(d, c.String(name), was)

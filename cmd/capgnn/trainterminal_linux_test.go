@@ -25,7 +25,7 @@ func TestTrainOnATerminal(t *testing.T) {
 			s := newSandbox(t)
 			tty := cmdtest.OpenTerminal(t, 100, 30)
 			cmd := s.command("train", "--dataset", newStore().write(s, "ring.npz"), "--devices", strings.Repeat(",cpu:threads=1,slow=20,mem=64MiB", 3)[1:],
-				"--hidden", "8", "--epochs", c.epochs, "--eval-every", "100", "--staleness", "2", "--exact-epochs", "0", "--checkpoint-every", "0", "--json")
+				"--hidden", "8", "--epochs", c.epochs, "--eval-every", "100", "--staleness", "2,exact=0", "--checkpoint-every", "0", "--json")
 			cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=", c.env)
 			cmd.Stderr = tty.File
 			if err := cmd.Run(); err != nil {

@@ -38,7 +38,7 @@ func TestWrongUsage(t *testing.T) {
 		{"epochs", with("--epochs", "-1")},
 		{"epochs", with("--epochs", "1.5")},
 		{"epochs", with("--epochs", "99999999999999999999")},
-		{"amsgrad", with("--amsgrad=maybe")},
+		{"amsgrad", with("--optimizer", "adam,amsgrad=maybe")},
 		{"json", with("--json=maybe")},
 		{"man --help", []string{"man", "--json"}},
 		{"completion --help", []string{"completion", "bash", "--json"}},
@@ -83,17 +83,17 @@ func TestWrongUsage(t *testing.T) {
 		{"drop --cache jaca", with("--batch-size", "8", "--cache", "jaca")},
 		{"drop --cache none", with("--batch-size", "8", "--cache", "none")},
 		{"drop --cache jaca --staleness 0", with("--batch-size", "8", "--cache", "jaca", "--staleness", "0")},
-		{"no key", with("--batch-size", "8", "--sampling", "default,depth=3")},
+		{`"depth" is not one of its keys: roots, `, with("--batch-size", "8", "--sampling", "default,depth=3")},
 		{"cuda:9", with("--devices", "cuda:9")},
 		{"cache", with("--cache", "mru")},
-		{"--gpu-cache", with("--gpu-cache", "many")},
-		{"--cpu-cache", with("--cpu-cache", "120%")},
-		{"--cache none", with("--cache", "none", "--gpu-cache", "20%")},
-		{"--reserve-gpu", with("--reserve-gpu", "5")},
-		{"--reserve-cpu", with("--reserve-cpu", "20%")},
-		{"--cache-topk", with("--cache-topk", "-1")},
+		{"--cache gpu: ", with("--cache", "gpu=many")},
+		{"--cache cpu: ", with("--cache", "cpu=120%")},
+		{"--cache none", with("--cache", "none,gpu=20%")},
+		{"--cache reserve-gpu: ", with("--cache", "reserve-gpu=5")},
+		{"--cache reserve-cpu: ", with("--cache", "reserve-cpu=20%")},
+		{"--cache topk=-1 is negative", with("--cache", "topk=-1")},
 		{"--staleness", with("--staleness", "17")},
-		{"--pipeline", with("--pipeline", "maybe")},
+		{`--staleness pipeline="maybe" is not one of on, off`, with("--staleness", "pipeline=maybe")},
 		{"--peer", with("--peer", "yes")},
 		{"--halo-dtype", with("--halo-dtype", "fp8")},
 		{"rtx9999", with("--devices", "sim:rtx9999")},
@@ -137,9 +137,10 @@ func TestEmptyChoices(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for _, name := range []string{"edges", "standardize", "features", "self-loops", "model", "norm", "jk", "activation", "optimizer", "metric", "best-by", "sampling", "partitioner", "objective", "cost", "prune-score", "order", "storage",
-		"cache", "pipeline", "peer", "halo-dtype"} {
-		s.fails(term.ExitUsage, []string{"--" + name, `""`}, "train", "--dataset", "ok.npz", "--quiet", "--"+name, "")
+	for _, name := range []string{"edges", "standardize", "features", "self-loops", "model", "norm", "jk", "activation", "optimizer", "metric", "metric best-by=", "sampling", "partitioner", "partitioner objective=", "cost", "prune score=", "order", "storage",
+		"cache", "staleness pipeline=", "peer", "halo-dtype"} {
+		flag, key, _ := strings.Cut(name, " ")
+		s.fails(term.ExitUsage, []string{"--" + name, `""`}, "train", "--dataset", "ok.npz", "--quiet", "--"+flag, key)
 	}
 	for _, name := range []string{"edges", "standardize", "features"} {
 		s.fails(term.ExitUsage, []string{"--" + name + ` "" is not one of`}, "data", "info", "ok.npz", "--"+name, "")

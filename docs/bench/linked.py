@@ -22,7 +22,7 @@ FIELDS = ["dataset", "flags", "link", "level", "round", "epochs_s", "halo_bytes"
 KEY = FIELDS[:5]
 FREE = "exact, no links"
 ENCODED = ["--halo-dtype", "int8"]
-LEVELS = {"exact": [], "encoded": ENCODED, "stale": [*ENCODED, "--staleness", "8", "--stale-layers", "wide", "--exact-epochs", "1"]}
+LEVELS = {"exact": [], "encoded": ENCODED, "stale": [*ENCODED, "--staleness", "8,layers=wide,exact=1"]}
 PERIOD = 8
 
 

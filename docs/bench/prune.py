@@ -19,7 +19,7 @@ def score(o, dataset, share, kind, seed, log):
     key = f"{dataset} {share} {kind} {seed}"
     if key not in log:
         with tempfile.TemporaryDirectory() as scratch:
-            command = [o.capgnn, "train", "--dataset", dataset, "--prune", str(share), "--prune-score", kind, "--seed", str(seed),
+            command = [o.capgnn, "train", "--dataset", dataset, "--prune", str(share), "--prune", "score=" + kind, "--seed", str(seed),
                        "--json", "--quiet", "--run-dir", os.path.join(scratch, "run"), *o.flags]
             out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         log[key] = json.loads(out.strip().splitlines()[-1])["test"]

@@ -63,7 +63,8 @@ def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> 
     """Returns the command line of `capgnn NAME` with keyword arguments as flags.
 
     batch_size=256 is --batch-size=256; True and False are true and false; a list, tuple, range or array is joined by
-    commas, a dict as KEY=VALUE; None is left out. Whether there are such flags is for the program to say.
+    commas, a dict as KEY=VALUE, so that staleness=(4, {"exact": 10}) is --staleness=4,exact=10; None is left out. Whether there are such
+    flags is for the program to say.
     raises: TypeError for values of other types, such as sets and dates; ValueError for empty lists
     """
     out = [find_program(program), name]
@@ -80,12 +81,12 @@ def _text_of(key: str, value: Any) -> str:
     if isinstance(value, np.ndarray) and value.ndim < 2:
         value = list(value) if value.ndim else value[()]
     if isinstance(value, dict):
-        value = [f"{_item(key, k)}={_item(key, v)}" for k, v in value.items()]
+        value = [f"{_item(key, k)}={_text_of(key, v)}" for k, v in value.items()]
     if not isinstance(value, (list, tuple, range)):
         return _item(key, value)
     if not len(value):
         raise ValueError(f"{key}: it is empty; None leaves it out")
-    return ",".join(_item(key, v) for v in value)
+    return ",".join(_text_of(key, v) if isinstance(v, dict) else _item(key, v) for v in value)
 
 
 def _item(key: str, value: Any) -> str:

@@ -35,8 +35,8 @@ class Folder(unittest.TestCase):
 class CommandTest(Folder):
     def test_flags(self):
         with mock.patch.dict(os.environ, {"CAPGNN": sys.executable}):
-            got = capgnn.command("train", {"batch_size": 256, "amsgrad": True, "quiet": False, "init": None, "fanout": [15, 10], "lr": 0.1, "split": "-1", "weight_decay": {"convs": 0.01, "lins": 5e-4}})
-        self.assertEqual(got[1:], ["train", "--batch-size=256", "--amsgrad=true", "--quiet=false", "--fanout=15,10", "--lr=0.1", "--split=-1", "--weight-decay=convs=0.01,lins=0.0005"])
+            got = capgnn.command("train", {"batch_size": 256, "optimizer": ("adam", {"amsgrad": True}), "partitioner": {"by": ["vertices", "edges"]}, "quiet": False, "init": None, "fanout": [15, 10], "lr": 0.1, "split": "-1", "weight_decay": {"convs": 0.01, "lins": 5e-4}})
+        self.assertEqual(got[1:], ["train", "--batch-size=256", "--optimizer=adam,amsgrad=true", "--partitioner=by=vertices,edges", "--quiet=false", "--fanout=15,10", "--lr=0.1", "--split=-1", "--weight-decay=convs=0.01,lins=0.0005"])
         self.assertEqual(os.path.realpath(got[0]), os.path.realpath(sys.executable))
 
     def test_values_of_flags(self):

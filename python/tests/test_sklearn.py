@@ -57,7 +57,7 @@ class ScikitLearnTest(Folder):
             "three": (self.store("three"), [{}, {"metric": "macro-f1"}]),
             "unknown": (self.store("unknown", unknown="NA"), [{}, {"metric": "macro-f1"}]),
             "minus": (self.store("minus", classes=("0", "10", "2"), unknown="-1"), [{}, {"metric": "macro-f1"}]),
-            "rare": (self.store("rare", classes=("zfraud", "ok"), rare=True), [{}, {"metric": "average-precision"}, {"metric": "roc-auc"}, {"metric": "average-precision", "positive": "ok"}]),
+            "rare": (self.store("rare", classes=("zfraud", "ok"), rare=True), [{}, {"metric": "average-precision"}, {"metric": "roc-auc"}, {"metric": ("average-precision", {"positive": "ok"})}]),
             "several": (self.store("several", "--label-sep", "|", several=True), [{}, {"metric": "macro-f1"}, {"metric": "average-precision"}, {"metric": "roc-auc"}]),
         }
         for name, (data, settings) in tables.items():
@@ -79,7 +79,7 @@ class ScikitLearnTest(Folder):
                         want = sk.f1_score(t, guess, average="macro", zero_division=0)
                     else:
                         of = {"average-precision": sk.average_precision_score, "roc-auc": sk.roc_auc_score}[metric]
-                        positive = 0 if flags.get("positive") == "ok" else 1  # ok, zfraud
+                        positive = 0 if isinstance(flags.get("metric"), tuple) else 1  # ok, zfraud
                         z = run.predict("logits")[mask].astype(np.float64)  # probabilities near 1 are equal in float32
                         want = of(t == positive, z[:, positive] - z[:, 1 - positive]) if y.ndim == 1 else of(t, z, average="macro")
                     self.assertAlmostEqual(run.result[split], want, 9, f"{name} {flags} {split}")

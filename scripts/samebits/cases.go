@@ -30,12 +30,12 @@ const (
 var modes = []struct{ name, flags, old string }{
 	{"one part", single, ""},
 	{"three parts", alike, ""},
-	{"stale", alike + " --staleness 4 --pipeline off", ""},
-	{"pipeline", alike + " --staleness 4 --pipeline on", ""},
-	{"small caches", alike + " --peer off --gpu-cache 15% --cpu-cache 25%", " --staleness 2"},
+	{"stale", alike + " --staleness 4,pipeline=off", ""},
+	{"pipeline", alike + " --staleness 4,pipeline=on", ""},
+	{"small caches", alike + " --peer off --cache gpu=15%,cpu=25%", " --staleness 2"},
 	{"int8", alike + " --halo-dtype int8", " --staleness 2"},
 	{"bf16", alike + " --storage bf16 --halo-dtype bf16", " --staleness 2"},
-	{"max-prune", unlike + " --max-prune 0.1 --layers 2", ""},
+	{"max-prune", unlike + " --prune max=0.1 --layers 2", ""},
 }
 
 // plainModes are those that call other kernels than the rest: without assembly, which changes kernels alone, no more are compared.

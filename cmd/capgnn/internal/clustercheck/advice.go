@@ -46,11 +46,11 @@ func (h Host) advice(line string, p cluster.Place, s Secret) string {
 	case has("address already in use"):
 		return fmt.Sprintf("`ss -ltnp sport = :%s` names it", port)
 	case has("does not look like a TLS"):
-		return fmt.Sprintf("another program answers at port %s of %s: start rank 0 there, with another port at all ranks, as --master HOST:PORT", port, host)
+		return fmt.Sprintf("another program answers at port %s of %s: start rank 0 there, with another port at all ranks, as --ranks master=HOST:PORT", port, host)
 	case has("cannot assign requested address"):
-		return fmt.Sprintf("start rank 0 on the machine that has the address %s, or give --master the address of the machine that it is on", host)
+		return fmt.Sprintf("start rank 0 on the machine that has the address %s, or give --ranks master= the address of the machine that it is on", host)
 	case has("no such host", "server misbehaving"):
-		return fmt.Sprintf("write the address of %s into /etc/hosts of this machine, or give --master an IP address", host)
+		return fmt.Sprintf("write the address of %s into /etc/hosts of this machine, or give --ranks master= an IP address", host)
 	case has("read tcp", "context deadline exceeded") && has("i/o timeout", "deadline"): // the first packets came, which are small
 		return oneMTU
 	case has("did not join"):

@@ -29,7 +29,7 @@ const resolveTime = 5 * time.Second
 func checkName(ctx context.Context, p cluster.Place, lookup func(ctx context.Context, name string) ([]string, error)) (problem *Problem, sure bool) {
 	host, _, err := net.SplitHostPort(p.Master)
 	if err != nil {
-		return &Problem{fmt.Sprintf("%q is no address of rank 0: %v", p.Master, err), "give --master the name or the IP address of its machine"}, true
+		return &Problem{fmt.Sprintf("%q is no address of rank 0: %v", p.Master, err), "give --ranks master= the name or the IP address of its machine"}, true
 	}
 	found := []string{host}
 	if net.ParseIP(host) == nil {
@@ -37,7 +37,7 @@ func checkName(ctx context.Context, p cluster.Place, lookup func(ctx context.Con
 		defer cancel()
 		if found, err = lookup(ctx, host); err != nil {
 			return &Problem{fmt.Sprintf("the name %s of rank 0's machine does not resolve here: %v", host, err),
-				fmt.Sprintf("write its address into /etc/hosts of this machine (ADDRESS %s), or give --master an IP address", host)}, true
+				fmt.Sprintf("write its address into /etc/hosts of this machine (ADDRESS %s), or give --ranks master= an IP address", host)}, true
 		}
 	}
 	if len(found) == 1 && found[0] == host && p.LocalRanks == 0 { // a loopback address that somebody gave, who knows
@@ -48,5 +48,5 @@ func checkName(ctx context.Context, p cluster.Place, lookup func(ctx context.Con
 		return nil, false
 	}
 	return &Problem{fmt.Sprintf("%s, where rank 0 is to be, is this machine itself here (%s)", host, strings.Join(found, ", ")),
-		"give --master the address of rank 0's machine in the network, or mend its line in /etc/hosts here"}, p.LocalRanks > 0
+		"give --ranks master= the address of rank 0's machine in the network, or mend its line in /etc/hosts here"}, p.LocalRanks > 0
 }

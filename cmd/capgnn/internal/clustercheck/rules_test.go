@@ -144,16 +144,16 @@ func TestAdvice(t *testing.T) {
 		err  error
 		says string
 	}{
-		{"nobody there", join(1, free.Addr().String(), secret("a")), "nobody listens there: is rank 0 running, and do all ranks have its --master?"},
-		{"port taken", join(0, taken.Addr().String(), secret("a")), "give all ranks another port, as --master HOST:PORT: `ss -ltnp sport = :29500` names it"},
+		{"nobody there", join(1, free.Addr().String(), secret("a")), "nobody listens there: is rank 0 running, and do all ranks have its --ranks master=?"},
+		{"port taken", join(0, taken.Addr().String(), secret("a")), "give all ranks another port, as --ranks master=HOST:PORT: `ss -ltnp sport = :29500` names it"},
 		{"address of another machine", join(0, "192.0.2.77:29500", secret("a")), "start rank 0 on the machine that has the address alpha"},
 		{"no name", join(1, "nowhere.invalid:29500", secret("a")), "write the address of alpha into /etc/hosts"},
-		{"alone", errors.New("rank 1 of 2 did not join at alpha:29500 within 1m0s: start it, or raise --join-timeout"), "where ranks run, a firewall on alpha has to let TCP port 29500 in (for example `"},
+		{"alone", errors.New("rank 1 of 2 did not join at alpha:29500 within 1m0s: start it, or raise --transport join-timeout"), "where ranks run, a firewall on alpha has to let TCP port 29500 in (for example `"},
 		{"a firewall", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: dial tcp 10.77.0.1:29500: i/o timeout"), "let TCP port 29500 in on alpha (for example `"},
-		{"MTU, at rank 0", errors.New("rank 1 of 3 did not join at alpha:29500 within 6s: start it, or raise --join-timeout (turned away: 10.77.0.2:46750: read tcp 10.77.0.1:29500->10.77.0.2:46750: i/o timeout)"), "one MTU"},
+		{"MTU, at rank 0", errors.New("rank 1 of 3 did not join at alpha:29500 within 6s: start it, or raise --transport join-timeout (turned away: 10.77.0.2:46750: read tcp 10.77.0.1:29500->10.77.0.2:46750: i/o timeout)"), "one MTU"},
 		{"not a rank", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: tls: first record does not look like a TLS handshake"), "another program answers at port 29500 of alpha"},
 		{"MTU", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: context deadline exceeded"), "one MTU"},
-		{"another secret, at rank 0", errors.New("rank 1 of 2 did not join at alpha:29500 within 1m0s: start it, or raise --join-timeout (turned away: 10.0.0.2:40876: it has another secret)"), "copy it from"},
+		{"another secret, at rank 0", errors.New("rank 1 of 2 did not join at alpha:29500 within 1m0s: start it, or raise --transport join-timeout (turned away: 10.0.0.2:40876: it has another secret)"), "copy it from"},
 		{"another secret", other, "copy it from rank 0's machine: `mkdir -pm 700 / && scp -p alpha:/s /s`"},
 		{"no secret", join(0, "0.0.0.0:0", nil), "`capgnn doctor --cluster` makes one on rank 0's machine; copy it to the others"},
 	} {

@@ -110,7 +110,7 @@ func (h Host) alone(m *Machine) *Report {
 	}
 	r.Next = []string{"capgnn launch --hosts " + m.Host + ",OTHER -- doctor --cluster"}
 	if !h.installed("ssh") {
-		r.note("there is no ssh here, by which `capgnn launch --hosts` starts ranks", "install it (`sudo apt-get install openssh-client`), or start each rank with --rank, --ranks and --master")
+		r.note("there is no ssh here, by which `capgnn launch --hosts` starts ranks", "install it (`sudo apt-get install openssh-client`), or start each rank with --ranks N,rank=R,master=HOST")
 	}
 	return r
 }

@@ -57,7 +57,7 @@ func withWay(name string, pipelined bool) variant {
 }
 
 // waysText says what the ways are.
-const waysText = "encoded, stale: parts fitted, caches and pipeline as train has them: rows as int8 in every epoch (--halo-dtype int8), and up to 8 epochs old (with --staleness 8 --stale-layers wide)."
+const waysText = "encoded, stale: parts fitted, caches and pipeline as train has them: rows as int8 in every epoch (--halo-dtype int8), and up to 8 epochs old (with --staleness 8,layers=wide)."
 
 // ablationExperiment is Table 8.
 func ablationExperiment() Experiment {

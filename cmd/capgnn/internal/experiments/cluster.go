@@ -125,7 +125,7 @@ func (p clusterPlan) ofTable9(data, model, net, way string, k int) setting {
 // over is a run on machines, between which rows cross in a way; one machine has no net.
 func (s setting) over(machines, net, way string, parts int) setting {
 	if strings.Contains(machines, ",") {
-		s.More = "machines=" + machines + " net=" + net
+		s.More = "machines=" + machines + ",net=" + net
 	}
 	switch way {
 	case "exact":

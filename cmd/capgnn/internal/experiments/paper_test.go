@@ -72,7 +72,8 @@ func cardsOf(c bench.Cell) string {
 		return strings.Join(list, " ")
 	}
 	var machines []string
-	for size := range strings.SplitSeq(strings.Fields(sizes)[0], ",") {
+	sizes, _, _ = strings.Cut(sizes, ",net=")
+	for size := range strings.SplitSeq(sizes, ",") {
 		n := 0
 		fmt.Sscan(size, &n)
 		machines, list = append(machines, strings.Join(list[:n], " ")), list[n:]

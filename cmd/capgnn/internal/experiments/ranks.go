@@ -45,8 +45,8 @@ var ranked = map[string]rankedExperiment{
 		"MassiveGNN (its Fig. 6): 15 to 40 % less time than DistDGL. Fig. 14, f 0.5, Δ 1: 1.10 times the memory."},
 	"hop": {"HopGNN over ranks", 500, []rankWay{sampledWay("batch", "default,place=batch,fetch=demand"), sampledWay("hop", "hopgnn"), sampledWay("home", "default,fetch=demand"), sampledWay("default", "default")},
 		"HopGNN (its Fig. 11 and 12, 4 machines with an A100, 10 Gbit/s): 1.3 to 3.1 times as fast as DGL, which is batch; 1.69 times on 2 machines (Fig. 23). Fig. 20: with GAT on UK some core of a GPU is busy for 52 % of the time, with DGL 13 %, with P³ 18 %."},
-	"fetch": {"Ways to fetch over ranks", 500, []rankWay{sampledWay("demand", "default,fetch=demand"), sampledWay("rapid", "default,fetch=rapid", "--row-cache", "15%"),
-		sampledWay("massive", "default,fetch=massive", "--row-cache", "15%"), sampledWay("planned", "default,fetch=planned", "--row-cache", "15%"), sampledWay("planned, all", "default,fetch=planned")}, ""},
+	"fetch": {"Ways to fetch over ranks", 500, []rankWay{sampledWay("demand", "default,fetch=demand"), sampledWay("rapid", "default,fetch=rapid,cache=15%"),
+		sampledWay("massive", "default,fetch=massive,cache=15%"), sampledWay("planned", "default,fetch=planned,cache=15%"), sampledWay("planned, all", "default,fetch=planned")}, ""},
 }
 
 // OverRanks reports whether an experiment can train over ranks.

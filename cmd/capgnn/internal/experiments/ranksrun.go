@@ -63,7 +63,7 @@ func (p *rankedPlan) arguments(store, dir string, w rankWay, number int) []strin
 		return append([]string{"launch", "-n", strconv.Itoa(o.Ranks), "--"}, args...)
 	}
 	// Ports take turns: a rank may be here while another one is in the run before.
-	return append(args, "--rank", strconv.Itoa(o.Place.Rank), "--ranks", strconv.Itoa(o.Ranks), "--master", net.JoinHostPort(o.Place.Master, strconv.Itoa(o.Place.Port+number%16)))
+	return append(args, "--ranks", fmt.Sprintf("%d,rank=%d,master=%s", o.Ranks, o.Place.Rank, net.JoinHostPort(o.Place.Master, strconv.Itoa(o.Place.Port+number%16))))
 }
 
 // start runs the program and returns when it has ended. Its last line is the error.

@@ -54,7 +54,7 @@ func (h *hottest) times() ([]bench.Table, []bench.Figure) {
 		}
 		memory := bench.Panel{Title: title, X: "n_hot, %", Y: "memory of a part, MiB", FromZero: true, Series: []bench.Series{{Name: "METIS"}, {Name: "rapid"}}}
 		for _, share := range h.sizes {
-			lines := []*bench.Line{all[0][0], h.runs.of("sim", data, batch, fmt.Sprintf("sampling=rapidgnn row-cache=%g%%", 100*share))}
+			lines := []*bench.Line{all[0][0], h.runs.of("sim", data, batch, fmt.Sprintf("sampling=rapidgnn,cache=%g%%", 100*share))}
 			for way, l := range lines {
 				memory.Series[way].X, memory.Series[way].Y = append(memory.Series[way].X, 100*share), append(memory.Series[way].Y, hostMiB(l))
 			}

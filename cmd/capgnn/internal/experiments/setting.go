@@ -81,8 +81,8 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	if s.Policy != "" && !slices.Contains(jaca.Policies, s.Policy) { // replay gives the slots of its plan to other rows
 		t.Config.Cache = string(jaca.JACA)
 	}
-	t.Config.Set("gpu-cache", cmp.Or(s.Local, "auto"))
-	t.Config.Set("cpu-cache", cmp.Or(s.Global, "auto"))
+	t.Config.Set("cache.gpu", cmp.Or(s.Local, "auto"))
+	t.Config.Set("cache.cpu", cmp.Or(s.Global, "auto"))
 	t.Config.Set("staleness", cmp.Or(s.Staleness, "0"))
 	t.Config.Set(runfolder.StaleLayers, cmp.Or(s.StaleLayers, runfolder.LayersAuto))
 	if s.Pipeline {
@@ -95,7 +95,7 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	case partsEqual:
 		t.Anonymous = true
 	case partsPruned:
-		t.Config.MaxPrune, t.Config.NoMove = 1, true
+		t.Config.MaxPrune, t.Config.Move = 1, false
 	}
 	for item := range strings.FieldsSeq(s.More) {
 		name, value, _ := strings.Cut(item, "=")

@@ -114,7 +114,7 @@ func (p *stalenessPlan) section() bench.Section {
 		figure.Panels = append(figure.Panels, panel)
 	}
 	return bench.Section{Title: "Staleness: score against bytes", Tables: []bench.Table{table}, Figures: []bench.Figure{figure}, Text: []string{
-		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. encoded is --halo-dtype int8, stale also --staleness 8 --stale-layers wide; s is --staleness with fp32 rows in the layers that stale ages. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
+		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. encoded is --halo-dtype int8, stale also --staleness 8,layers=wide; s is --staleness with fp32 rows in the layers that stale ages. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
 		timesText(devices.Format(p.specs))}}
 }
 

@@ -39,7 +39,7 @@ func TestTimedRuns(t *testing.T) {
 	if l := at("real", 0); behind(l, "sample") <= 0 || behind(l, stages...) < behind(l, "sample")+behind(l, "compute") || l.Value("train") <= 0 {
 		t.Errorf("real: %v", l)
 	}
-	if demand, kept := at("sim", 0), h.runs.of("sim", h.datasets[0], 20, "sampling=rapidgnn row-cache=100%"); hostMiB(kept) <= hostMiB(demand) || behind(kept, "rows") >= behind(demand, "rows") {
+	if demand, kept := at("sim", 0), h.runs.of("sim", h.datasets[0], 20, "sampling=rapidgnn,cache=100%"); hostMiB(kept) <= hostMiB(demand) || behind(kept, "rows") >= behind(demand, "rows") {
 		t.Errorf("a cache: %v MiB for %v, %v rows for %v", hostMiB(kept), hostMiB(demand), behind(kept, "rows"), behind(demand, "rows"))
 	}
 	tables, figures := h.times()

@@ -32,6 +32,9 @@ const (
 	Probabilities = "probabilities"
 )
 
+// Whats are all that can be predicted.
+var Whats = []string{Logits, Probabilities, Labels, Embeddings, PCA}
+
 // Prediction is one `predict` on its way.
 type Prediction struct {
 	*training.Run               // settings of the run, data and devices

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -251,7 +252,7 @@ func TestSettings(t *testing.T) {
 			t.Setenv(name, "")
 		}
 	}
-	here := []string{"--rank", "1", "--ranks", "2", "--master", "10.0.0.1"}
+	here := []string{"--ranks", "2,rank=1,master=10.0.0.1"}
 	for _, tc := range []struct {
 		env  map[string]string
 		args []string
@@ -259,16 +260,16 @@ func TestSettings(t *testing.T) {
 	}{
 		{nil, nil, "0 of 0 at "},
 		{nil, here, "1 of 2 at 10.0.0.1:29500"},
-		{nil, append(here, "--master", "10.0.0.1:1234", "--transport", "tcp-plain"), "1 of 2 at 10.0.0.1:1234 plain"},
+		{nil, append(here, "--ranks", "master=10.0.0.1:1234", "--transport", "tcp-plain"), "1 of 2 at 10.0.0.1:1234 plain"},
 		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a", "MASTER_PORT": "7"}, nil, "0 of 4 at a:7"},
 		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a"}, here, "1 of 2 at 10.0.0.1:29500"},
-		{nil, []string{"--rank", "1"}, "--rank is set, but not --ranks and --master"},
+		{nil, []string{"--ranks", "rank=1"}, "--ranks rank is set, but not --ranks and --ranks master"},
 		{map[string]string{"RANK": "0"}, nil, "RANK is set, but not WORLD_SIZE and MASTER_ADDR"},
 		{map[string]string{"RANK": "4", "WORLD_SIZE": "4", "MASTER_ADDR": "a"}, nil, `RANK="4" is no rank`},
 		{nil, append(here, "--transport", "pigeon"), `--transport "pigeon" is not one of tcp, tcp-plain`},
-		{nil, append(here, "--join-timeout", "0s"), "--join-timeout 0s: give a time above 0"},
-		{nil, append(here, "--peer-timeout", "-1s"), "--peer-timeout -1s: give a time above 0"},
-		{nil, append(here, "--secret-file", "/nowhere/secret"), "--secret-file: "},
+		{nil, append(here, "--transport", "join-timeout=0s"), "--transport join-timeout=0s: give a time above 0"},
+		{nil, append(here, "--transport", "peer-timeout=-1s"), "--transport peer-timeout=-1s: give a time above 0"},
+		{nil, append(here, "--transport", "secret=/nowhere/secret"), "--transport secret: "},
 		{map[string]string{"CAPGNN_SECRET": "short"}, here, "CAPGNN_SECRET"},
 		{map[string]string{"CAPGNN_SECRET": "short"}, nil, "0 of 0 at "}, // nobody asks for it
 	} {
@@ -277,7 +278,7 @@ func TestSettings(t *testing.T) {
 		}
 		t.Setenv("HOME", t.TempDir())
 		var got string
-		app := &cli.App{Flags: Flags(), ExitErrHandler: func(*cli.Context, error) {}, Action: func(c *cli.Context) error {
+		app := &cli.App{DisableSliceFlagSeparator: true, Flags: runfolder.FlagsOf(Flags...), ExitErrHandler: func(*cli.Context, error) {}, Action: func(c *cli.Context) error {
 			s, err := FromContext(c)
 			if got = fmt.Sprintf("%d of %d at %s", s.Rank, s.Ranks, s.Master); s.Plain {
 				got += " plain"

@@ -58,7 +58,7 @@ func (l *Launch) checkProgram(ctx context.Context, host string, here term.BuildI
 	case errors.As(err, &exit) && (exit.ExitCode() == notFound || exit.ExitCode() == notRunnable):
 		return fmt.Errorf("ask host %s for its program: %s is not there: %s", host, l.Program, copyIt)
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("start ranks on other machines: %w: install it (Debian: apt-get install openssh-client), or start each rank with --rank, --ranks and --master", err)
+		return fmt.Errorf("start ranks on other machines: %w: install it (Debian: apt-get install openssh-client), or start each rank with --ranks N,rank=R,master=HOST", err)
 	case err != nil:
 		return fmt.Errorf("ask host %s for its program: %s (%w): make `ssh %s true` work without a question", host, lastLine(stderr.String()), err, host)
 	}

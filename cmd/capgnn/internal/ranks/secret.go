@@ -27,7 +27,7 @@ const makesSecret = "`capgnn doctor --cluster` makes one"
 func Secret(file string, env cluster.Lookup) ([]byte, error) {
 	if file != "" {
 		s, err := readSecret(file)
-		return s, term.AsUsage(named("--secret-file", err))
+		return s, term.AsUsage(named("--transport secret", err))
 	}
 	if text, _ := env(secretVariable); text != "" {
 		s, err := cluster.Secret([]byte(text))
@@ -55,7 +55,7 @@ func SecretPath(env cluster.Lookup) (string, error) {
 	if home, _ := env("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "capgnn", "secret"), nil
 	}
-	return "", errors.New("there is no home folder for a secret: set HOME or XDG_CONFIG_HOME, or name a file with --secret-file")
+	return "", errors.New("there is no home folder for a secret: set HOME or XDG_CONFIG_HOME, or name a file with --transport secret=FILE")
 }
 
 // NewSecret draws a secret: 32 random bytes, written as 64 characters so that a variable and an editor can hold it.

@@ -67,7 +67,7 @@ func TestSecretIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ file, variable, says string }{
-		{open, "", "--secret-file: " + open + " is open to others (mode 0640): make it 0600 (chmod 600 " + open + "), or remove it; `capgnn doctor --cluster` makes one"},
+		{open, "", "--transport secret: " + open + " is open to others (mode 0640): make it 0600 (chmod 600 " + open + "), or remove it; `capgnn doctor --cluster` makes one"},
 		{write("short", "abc"), "", "has 3 bytes, a secret has at least 32: remove it; `capgnn doctor --cluster` makes one"},
 		{write("empty", ""), "", "is empty: remove it; `capgnn doctor --cluster` makes one"},
 		{write("large", strings.Repeat("x", 1<<20)), "", "has more than 4096 bytes"},

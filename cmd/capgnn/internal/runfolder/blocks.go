@@ -43,26 +43,14 @@ const (
 	dropFeaturesUsage  = "also drop features, with the probability of --dropout, as the papers of gcn and gat do; no sums over features can then be made before the first epoch (gcn, sage, gin, gat and gatv2; appnp and gcnii always drop features)"
 )
 
-// unnamed returns what an option may be whose default has no name of its own, as models differ in it: "" stands for it in config.yaml, but is no value of the flag. Of other
-// options it returns nil.
-func (o Option) unnamed() []string {
-	switch o.Name {
-	case normOption:
-		return []string{normLayer, normNone}
-	case activationOption:
-		return Names(gnn.Activations)
-	}
-	return nil
-}
-
 // checkBlocks looks at what stands between layers, and behind them.
 func (c *Config) checkBlocks(p *problems) {
 	model := gnn.Kind(c.Model)
 	lacks := slices.Contains(Models, model) && !model.Norms()
-	if c.Norm != "" && p.oneOf(normOption, c.Norm, normLayer, normNone) && c.Norm == normLayer && lacks {
+	if c.Norm == normLayer && lacks {
 		p.add("--norm layer: --model %s has no LayerNorm between its layers: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
 	}
-	if p.oneOf(jkOption, c.JK, jkNone, jkCat) && c.JK == jkCat && lacks {
+	if c.JK == jkCat && lacks {
 		p.add("--jk cat: --model %s has no jumping knowledge: drop it, or train gcn, sage, gin, gat or gatv2", c.Model)
 	}
 	least := 3 // layers, of which one adds
@@ -84,7 +72,7 @@ func (c *Config) checkBlocks(p *problems) {
 	case c.Dropout == 0:
 		p.add("--drop-features: nothing is dropped with --dropout 0: leave one of the two out")
 	}
-	if c.Activation != "" && p.oneOf(activationOption, c.Activation, Names(gnn.Activations)...) && model == gnn.SGC {
+	if c.Activation != "" && model == gnn.SGC {
 		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)
 	}
 }

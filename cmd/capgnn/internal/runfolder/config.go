@@ -16,7 +16,6 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
-	"capgnn/minibatch"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -65,13 +64,12 @@ type Config struct {
 	Positive       string // the positive class of two, by name or number; "" = class 1
 	BestBy         string // what of validation chooses the best weights: bestByMetric or bestByLoss
 
-	BatchSize  int                       // roots of a step over all parts, 0 = full batch
-	Sampler    string                    // SamplerNeighbor or SamplerLadies
-	Fanout     Text[[]int]               // sampled in-neighbours by layer, or vertices that a layer draws, nearest the roots first; nil = by model and features
-	Isolated   Text[*Isolated]           // parts train without rows of each other; nil: they exchange them
-	Sampling   Text[Sampling]            // how steps are made
-	EvalFanout Text[[]int]               // in-neighbours that evaluation samples by layer, nearest the roots first; nil = it reads all
-	RowCache   Text[minibatch.CacheSize] // of each part, for rows of others
+	BatchSize  int             // roots of a step over all parts, 0 = full batch
+	Sampler    string          // SamplerNeighbor or SamplerLadies
+	Fanout     Text[[]int]     // sampled in-neighbours by layer, or vertices that a layer draws, nearest the roots first; nil = by model and features
+	Isolated   Text[*Isolated] // parts train without rows of each other; nil: they exchange them
+	Sampling   Text[Sampling]  // how steps are made
+	EvalFanout Text[[]int]     // in-neighbours that evaluation samples by layer, nearest the roots first; nil = it reads all
 
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
@@ -82,7 +80,7 @@ type Config struct {
 	Balance     float64             // most inner vertices of a part over its share, ≥ 1
 	BalanceBy   string              // list of balanced quantities, "" = vertices,edges,train
 	Cost        string              // what parts are balanced by: CostAuto, CostTime or CostLambda
-	NoMove      bool                // inner vertices stay where the partitioner put them
+	Move        bool                // inner vertices may leave the part that the partitioner put them in
 	MaxPrune    float64             // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64             // share of each part's cut edges that is pruned whatever the devices, 0 = none
 	PruneScore  string              // order in which replicas are pruned
@@ -121,12 +119,12 @@ func Default() Config {
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
-		Cache: string(jaca.JACA), Pipeline: SwitchOn, Peer: SwitchOn,
+		Cache: string(jaca.JACA), Move: true, Pipeline: SwitchOn, Peer: SwitchOn,
 	}
 	for name, text := range map[string]string{
-		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
-		StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", evalFanout: "", isolated: "", scheduleOption: "", classWeights: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		"split": "", gpuCache: jaca.Size{}.String(), cpuCache: jaca.Size{}.String(), "cache.reserve-gpu": "0", "cache.reserve-cpu": "0",
+		StaleLayers: LayersAuto, CacheLayers: LayersAuto, "staleness.exact": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
+		fanOut: "", evalFanout: "", isolated: "", scheduleOption: "", classWeights: "", sampling: samplingDefault, merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -153,24 +151,19 @@ func (c *Config) Validate() error {
 	if c.Dataset == "" {
 		p.add("--dataset is missing: name a data set, a store folder or a file")
 	}
-	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
-	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows)
+	c.checkChoices(&p)
 	model, optimizer := c.Network(1, 1, false), c.updateRule()
 	model.Residual, model.Jumping, model.Activation, model.DropFeatures = false, model.Jumping && model.Kind.Norms(), "", false // checkBlocks names their flags
 	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
-	if !p.oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
+	if !slices.Contains(Optimizers, optimizer.Kind) {
 		optimizer.Kind = gnn.Adam
 	}
-	p.oneOf(metricOption, c.Metric, Names(learn.AllMetrics)...)
 	if c.Positive != "" && c.Metric != string(learn.ROCAUC) && c.Metric != string(learn.AveragePrecision) {
-		p.add("--%s is for --%s %s and %s: add one of them or drop it", positiveOption, metricOption, learn.ROCAUC, learn.AveragePrecision)
+		p.add("%s is for --%s %s and %s: add one of them or drop it", Label(positiveOption), metricOption, learn.ROCAUC, learn.AveragePrecision)
 	}
-	p.oneOf(bestByOption, c.BestBy, bestByMetric, bestByLoss)
 	c.checkParts(&p)
-	p.oneOf("order", c.Order, Orders...)
-	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
 	if c.ElementType() != gpu.FP32 && slices.Contains(Models, model.Kind) && !model.Kind.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
@@ -200,23 +193,18 @@ func (c *Config) Validate() error {
 
 // checkParts looks at how the graph is cut and pruned.
 func (c *Config) checkParts(p *problems) {
-	p.oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
-	p.oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
-	p.oneOf("objective", c.Objective, Names(rapa.Objectives)...)
 	if c.Objective == string(rapa.Volume) && c.Partitioner != string(rapa.Multilevel) {
-		p.add("--objective %s: --partitioner %s does not know it, %s does", c.Objective, c.Partitioner, rapa.Multilevel)
+		p.add("--partitioner objective=%s: %s does not know it, %s does", c.Objective, c.Partitioner, rapa.Multilevel)
 	}
 	c.checkMachines(p)
-	p.oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
-	p.oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)
-	p.share("max-prune", c.MaxPrune)
+	p.share("prune.max", c.MaxPrune)
 	p.share("prune", c.Prune)
 	if c.Prune > 0 && c.MaxPrune > 0 {
-		p.add("--prune and --max-prune: give one: --max-prune prunes only what balances the load")
+		p.add("--prune: give a share or max=: max prunes only what balances the load")
 	}
-	p.share("alpha", c.Alpha)
+	p.share("cost.alpha", c.Alpha)
 	if !(c.Balance >= 1 && c.Balance <= maxBalance) {
-		p.add("--balance %g is not in [1, %d]", c.Balance, maxBalance)
+		p.add("--partitioner balance=%g is not in [1, %d]", c.Balance, maxBalance)
 	}
 }
 
@@ -292,7 +280,7 @@ func list[T ~string](choices []T) string { return strings.Join(Names(choices), "
 
 // What parts are balanced by.
 const (
-	CostAuto   = "auto"   // CostLambda with --max-prune, else CostTime
+	CostAuto   = "auto"   // CostLambda with --prune max=, else CostTime
 	CostTime   = "time"   // the simulated time of an epoch
 	CostLambda = "lambda" // Eq. 13
 )
@@ -301,6 +289,14 @@ const (
 func (c *Config) ByLambda() bool {
 	return c.Cost == CostLambda || c.Cost == CostAuto && c.MaxPrune > 0
 }
+
+// edgeKinds, standardizations, selfLoops and switches are what options may be.
+var (
+	edgeKinds        = []string{dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed}
+	standardizations = []string{dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain, dataset.StandardizeRows}
+	selfLoops        = []string{"auto", "add", "keep", "remove"}
+	switches         = []string{SwitchOn, SwitchOff}
+)
 
 // Values of --order: how vertices lie in memory inside a part. Results keep original ids.
 const (

@@ -20,16 +20,16 @@ func unusual() Config {
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Norm: "none", Activation: "elu", JK: "cat", Residual: true, DropFeatures: true, Dropout: 0.1, Init: "w.npz", Epochs: 7, BegunEpochs: 5, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: WeightDecay{5e-4, []gnn.NamedDecay{{Of: "lins", Decay: 0}, {Of: "convs.0", Decay: 1.0 / 3}}}, AMSGrad: true, LabelSmoothing: 0.125, ClipNorm: 2, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Positive: "fraud", Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
-		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "influence",
+		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", MaxPrune: 0.25, Prune: 0.5, PruneScore: "influence",
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Cache: "paper", CacheTopK: 9,
 		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
-	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
-		"staleness": "8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
-		"fanout": "15,all", "eval-fanout": "9,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25",
-		"net": "1Gbit/s"} {
+	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "cache.gpu": "20%", "cache.cpu": "2GiB", "cache.reserve-gpu": "1MiB", "cache.reserve-cpu": "2MiB",
+		"staleness": "8", "staleness.exact": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
+		"fanout": "15,all", "fanout.eval": "9,all", "sampling": "distdgl,fetch=rapid,cache=15%,prefetch=2", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25",
+		"machines.net": "1Gbit/s"} {
 		c.Set(name, text)
 	}
 	return c
@@ -110,7 +110,7 @@ func TestConfigOfRunIsWhole(t *testing.T) {
 
 func TestConfigFileRefuses(t *testing.T) {
 	for _, text := range []string{
-		"epochs: 1.5", "epochs: x", "epochs: [1]", "epochs: {a: 1}", "seed: -1", "seed: 99999999999999999999", "amsgrad: maybe",
+		"epochs: 1.5", "epochs: x", "epochs: [1]", "epochs: {a: 1}", "seed: -1", "seed: 99999999999999999999", "optimizer: adam,amsgrad=maybe",
 		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "\x00", "a",
 		"epochs: " + strings.Repeat("[", maxConfigNesting+1), strings.Repeat("- ", maxConfigNesting+1), "# " + strings.Repeat("x", maxConfigBytes) + "\nepochs: 1",
 	} {
@@ -167,26 +167,26 @@ func TestValidate(t *testing.T) {
 		t.Fatalf("defaults: %v", err)
 	}
 	for want, change := range map[string]func(*Config){
-		"--dataset is missing": func(c *Config) { c.Dataset = "" },
-		"--edges":              func(c *Config) { c.Edges = "both" },
-		"--standardize":        func(c *Config) { c.Standardize = "all" },
-		"--self-loops":         func(c *Config) { c.SelfLoops = "yes" },
-		"--partitioner":        func(c *Config) { c.Partitioner = "metis" },
-		"--objective volume":   func(c *Config) { c.Partitioner, c.Objective = "random", "volume" },
-		"--epochs":             func(c *Config) { c.Epochs = -1 },
-		"--parts":              func(c *Config) { c.Parts = 1 << 20 },
-		"--patience":           func(c *Config) { c.Patience, c.EvalEvery = 2, 0 },
-		"--split":              func(c *Config) { c.Set("split", "0.5,0.5,0.5") },
-		"model":                func(c *Config) { c.Model = "mlp" },
-		"multiple":             func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
-		"dropout":              func(c *Config) { c.Dropout = 1 },
-		"--lr ":                func(c *Config) { c.LR = 0 },
-		"optimizer":            func(c *Config) { c.Optimizer = "lbfgs" },
-		"layers":               func(c *Config) { c.Layers = 0 },
-		"--stale-layers":       func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
-		"3 layers is layer 2":  func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "1,3") },
-		"--staleness":          func(c *Config) { c.Set(StaleLayers, "1") },
-		"config: cache-layers": func(c *Config) { c.Set(CacheLayers, "all") },
+		"--dataset is missing":           func(c *Config) { c.Dataset = "" },
+		"--edges":                        func(c *Config) { c.Edges = "both" },
+		"--standardize":                  func(c *Config) { c.Standardize = "all" },
+		"--self-loops":                   func(c *Config) { c.SelfLoops = "yes" },
+		"--partitioner":                  func(c *Config) { c.Partitioner = "metis" },
+		"--partitioner objective=volume": func(c *Config) { c.Partitioner, c.Objective = "random", "volume" },
+		"--epochs":                       func(c *Config) { c.Epochs = -1 },
+		"--parts":                        func(c *Config) { c.Parts = 1 << 20 },
+		"--patience":                     func(c *Config) { c.Patience, c.EvalEvery = 2, 0 },
+		"--split":                        func(c *Config) { c.Set("split", "0.5,0.5,0.5") },
+		"model":                          func(c *Config) { c.Model = "mlp" },
+		"multiple":                       func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
+		"dropout":                        func(c *Config) { c.Dropout = 1 },
+		"--lr ":                          func(c *Config) { c.LR = 0 },
+		"optimizer":                      func(c *Config) { c.Optimizer = "lbfgs" },
+		"layers":                         func(c *Config) { c.Layers = 0 },
+		"--staleness layers":             func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
+		"3 layers is layer 2":            func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "1,3") },
+		"--staleness":                    func(c *Config) { c.Set(StaleLayers, "1") },
+		"config: cache-layers":           func(c *Config) { c.Set(CacheLayers, "all") },
 	} {
 		c := ok
 		change(&c)

@@ -63,8 +63,8 @@ func parseWhole(data []byte, cfg *Config) error {
 		return err
 	}
 	for _, o := range Options {
-		if o.Says(cfg) && !said[o.Name] {
-			return fmt.Errorf("no key %s: another version of capgnn made the run: train it again", o.Name)
+		if _, key := o.flag(); o.Says(cfg) && !said[o.Name] && (key == "" || o.Value(cfg) != "") {
+			return fmt.Errorf("no key %s: another version of capgnn made the run: train it again", strings.TrimPrefix(Label(o.Name), "--"))
 		}
 	}
 	return nil
@@ -83,7 +83,7 @@ func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 	said = map[string]bool{}
 	for _, o := range Options {
 		value, ok := entries[o.Name]
-		if !ok {
+		if _, key := o.flag(); key != "" || !ok {
 			continue
 		}
 		delete(entries, o.Name)
@@ -94,14 +94,17 @@ func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
-		if err := o.Set(cfg, text); err != nil {
+		names, err := cfg.set(o, text)
+		if err != nil {
 			return nil, err
 		}
-		said[o.Name] = true
+		for _, name := range append(names, o.Name) {
+			said[name] = true
+		}
 	}
 	if len(entries) > 0 {
 		unknown := slices.Sorted(maps.Keys(entries))
-		return nil, fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], optionNames()))
+		return nil, fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], fileKeys()))
 	}
 	return said, nil
 }
@@ -123,8 +126,8 @@ func scalarText(value any) (string, error) {
 func FormatConfig(cfg *Config) ([]byte, error) {
 	var entries yaml.MapSlice
 	for _, o := range Options {
-		if o.Says(cfg) {
-			entries = append(entries, yaml.MapItem{Key: o.Name, Value: o.Value(cfg)})
+		if _, key := o.flag(); key == "" && o.Says(cfg) {
+			entries = append(entries, yaml.MapItem{Key: o.Name, Value: o.whole(cfg)})
 		}
 	}
 	body, err := yaml.Marshal(entries)

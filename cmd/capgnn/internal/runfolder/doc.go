@@ -1,7 +1,7 @@
 // Package runfolder is what a run is told and what it leaves behind: its settings, and the files of its folder.
 //
-// Its nouns: a Config, everything that decides a run, each field an Option with one name and one syntax on the command line and
-// in config.yaml; a Text, a setting that is written as text and read once; a Dir, the folder, which knows its files; Metrics
+// Its nouns: a Config, everything that decides a run; an Option, a row of the table of all flags and keys, with one name and one
+// syntax on the command line and in config.yaml; a Text, a setting that is written as text and read once; a Dir, the folder, which knows its files; Metrics
 // and Events, which add what an epoch says of itself to metrics.jsonl and to TensorBoard's file; a Result, what a finished run
 // prints and keeps in result.json.
 //

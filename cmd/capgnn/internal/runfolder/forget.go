@@ -6,8 +6,8 @@ import (
 )
 
 // PartitionOptions are the options of train that decide how a graph is cut, and for what model.
-var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", ignoreWeights, "split", allowOverlap, "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", machinesOption, NetOption, "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, CacheOptions...)
+var PartitionOptions = rowsOf("dataset", "edges", "standardize", "features", ignoreWeights, "split", allowOverlap, "self-loops", "model", "layers", "hidden", "heads",
+	"seed", "devices", "parts", "partitioner", machinesOption, "cost", "prune", "profile", "storage", "cache", "staleness", "peer", HaloDtype)
 
 // Forget drops what a config file recorded about choices that flags beside it have changed.
 func Forget(cfg *Config, given []string) {
@@ -56,7 +56,7 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 	if !changed("order") {
 		c.Order = OrderAuto
 	}
-	for _, name := range []string{fanOut, sampler, evalFanout, sampling, rowCache, merged} {
+	for _, name := range []string{fanOut, sampler, evalFanout, sampling, merged} {
 		if !changed(name) && !c.Sampled() {
 			defaults := Default()
 			c.Set(name, fmt.Sprint(defaults.valueOf(name)))

@@ -20,7 +20,7 @@ func TestForget(t *testing.T) {
 			c.Set("cache-links", "")
 		},
 		"partitioner": func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
-		"max-prune":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
+		"prune.max":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
 		"plan":        func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
 		"staleness":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
 	} {

@@ -18,61 +18,59 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// Values of --pipeline and --peer.
+// Values of switches, of --staleness exact= and of --staleness layers=.
 const (
 	SwitchOn   = "on"
 	SwitchOff  = "off"
-	exactAuto  = "auto" // of --exact-epochs: a tenth
-	LayersAuto = "auto" // of --stale-layers: where it saves time
+	exactAuto  = "auto" // a tenth
+	LayersAuto = "auto" // where it saves time
 	layersNone = "none"
 	LayersWide = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
 )
 
-// HaloDtype and gpuCache are options whose names others use.
+// HaloDtype, gpuCache and cpuCache are options whose names others use.
 const (
 	HaloDtype = "halo-dtype"
-	gpuCache  = "gpu-cache"
+	gpuCache  = "cache.gpu"
+	cpuCache  = "cache.cpu"
 )
 
 // Names of the options that say which layers may read stale halo rows: as the user asks, and as a forecast decided.
 const (
-	StaleLayers = "stale-layers"
+	StaleLayers = "staleness.layers"
 	CacheLayers = "cache-layers"
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", gpuCache, "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "staleness", StaleLayers, "exact-epochs", "pipeline", "peer", HaloDtype}
+var CacheOptions = rowsOf("cache", "staleness", "peer", HaloDtype)
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
-	policy, err := jaca.ParsePolicy(c.Cache)
-	var errs []error
-	if err != nil {
-		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %s", term.Quoted(c.Cache, Names(jaca.Policies)), list(jaca.Policies)))
+	errs := append(c.capacityErrors(jaca.Policy(c.Cache)), c.stalenessErrors()...)
+	if err := c.HaloType.err; err != nil {
+		errs = append(errs, fmt.Errorf("--%s: %w", HaloDtype, err))
 	}
-	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(), c.exchangeErrors())
+	return errs
 }
 
 // capacityErrors says what is wrong with the sizes of caches, and with the rows that they are for.
 func (c *Config) capacityErrors(policy jaca.Policy) []error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	size := func(flag string, s Text[jaca.Size]) {
+	size := func(name string, s Text[jaca.Size]) {
 		if s.err != nil {
-			bad("--%s: %w", flag, s.err)
+			bad("%s: %w", Label(name), s.err)
 		} else if policy == jaca.None && s.Value != (jaca.Size{}) && s.Value != jaca.Rows(0) {
-			bad("--%s %s: --cache none keeps no rows: drop one of them", flag, s)
+			bad("%s: --cache none keeps no rows: drop one of them", written(name, s))
 		}
 	}
 	size(gpuCache, c.GPUCache)
-	size("cpu-cache", c.CPUCache)
-	reserve := func(flag string, s Text[gpu.Bytes]) {
+	size(cpuCache, c.CPUCache)
+	for name, s := range map[string]Text[gpu.Bytes]{"cache.reserve-gpu": c.ReserveGPU, "cache.reserve-cpu": c.ReserveCPU} {
 		if s.err != nil {
-			bad("--%s: %q %w", flag, s, s.err)
+			bad("%s: %q %w", Label(name), s, s.err)
 		}
 	}
-	reserve("reserve-gpu", c.ReserveGPU)
-	reserve("reserve-cpu", c.ReserveCPU)
 	if err := c.CacheSlots.err; err != nil {
 		bad("config: cache-slots: %w", err)
 	}
@@ -80,7 +78,7 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 		bad("config: cache-links: %w", err)
 	}
 	if c.CacheTopK < 0 {
-		bad("--cache-topk %d is negative: 0 = all rows", c.CacheTopK)
+		bad("--cache topk=%d is negative: 0 = all rows", c.CacheTopK)
 	}
 	return errs
 }
@@ -93,33 +91,17 @@ func (c *Config) stalenessErrors() []error {
 		bad("--staleness %d is not in [0, %d]", c.Staleness, jaca.MaxStaleness)
 	}
 	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
-		bad("--%s: %w", StaleLayers, err)
+		bad("%s: %w", Label(StaleLayers), err)
 	} else if n := len(layers); n > 0 && layers[n-1] >= c.Layers {
-		bad("--%s %s: the last of %d layers is layer %d", StaleLayers, c.StaleLayers, c.Layers, c.Layers-1)
+		bad("%s: the last of %d layers is layer %d", written(StaleLayers, c.StaleLayers), c.Layers, c.Layers-1)
 	} else if n > 0 && c.Staleness == 0 {
-		bad("--%s %s: without --staleness all rows are fresh: give both", StaleLayers, c.StaleLayers)
+		bad("%s: with --staleness 0 all rows are fresh: give the largest age, too", written(StaleLayers, c.StaleLayers))
 	}
 	if c.CacheLayers.err != nil {
 		bad("config: %s: %w", CacheLayers, c.CacheLayers.err)
 	}
 	if err := c.ExactEpochs.err; err != nil {
-		bad("--exact-epochs: %w", err)
-	}
-	return errs
-}
-
-// exchangeErrors says what is wrong with the way that rows take.
-func (c *Config) exchangeErrors() []error {
-	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if c.Pipeline != SwitchOn && c.Pipeline != SwitchOff {
-		bad("--pipeline %q is not one of on, off", c.Pipeline)
-	}
-	if err := c.HaloType.err; err != nil {
-		bad("--%s: %w", HaloDtype, err)
-	}
-	if c.Peer != SwitchOn && c.Peer != SwitchOff {
-		bad("--peer %q is not one of on, off", c.Peer)
+		bad("--staleness exact: %w", err)
 	}
 	return errs
 }
@@ -228,31 +210,31 @@ func (c *Config) HaloCache() halo.Options {
 func ExplainCache(err error) error {
 	var limit *hostmem.Limit
 	if errors.As(err, &limit) {
-		return &term.FitError{Err: err, Remedy: fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}
+		return &term.FitError{Err: err, Remedy: fmt.Sprintf("give --cache cpu=%dB or less", max(0, limit.Left))}
 	}
 	if errors.Is(err, syscall.ENOMEM) {
-		return &term.FitError{Err: err, Remedy: "give this process more address space (ulimit -v), or take a smaller --cpu-cache"}
+		return &term.FitError{Err: err, Remedy: "give this process more address space (ulimit -v), or take a smaller --cache cpu="}
 	}
-	least := map[string]*jaca.TooLarge{} // by flag: one size is for the caches of all parts
+	least := map[string]*jaca.TooLarge{} // by key: one size is for the caches of all parts
 	for _, large := range tooLarge(err) {
-		flag := "--gpu-cache"
+		key := "gpu"
 		if large.Cache == globalCache {
-			flag = "--cpu-cache"
+			key = "cpu"
 		}
-		if l := least[flag]; l == nil || large.Fit < l.Fit {
-			least[flag] = large
+		if l := least[key]; l == nil || large.Fit < l.Fit {
+			least[key] = large
 		}
 	}
 	if len(least) == 0 {
 		return err
 	}
 	var says, give []string
-	for _, flag := range slices.Sorted(maps.Keys(least)) {
-		l := least[flag]
+	for _, key := range slices.Sorted(maps.Keys(least)) {
+		l := least[key]
 		says = append(says, fmt.Sprintf("%s: %d rows of %s are wanted, %d fit", l.Cache, l.Want, term.Size(l.Slot), l.Fit))
-		give = append(give, fmt.Sprintf("%s %d", flag, l.Fit))
+		give = append(give, fmt.Sprintf("%s=%d", key, l.Fit))
 	}
-	return &term.FitError{Err: errors.New(strings.Join(says, ", and ")), Remedy: fmt.Sprintf("give %s, or more memory (mem=, ulimit -v, container, machine)", strings.Join(give, " "))}
+	return &term.FitError{Err: errors.New(strings.Join(says, ", and ")), Remedy: fmt.Sprintf("give --cache %s, or more memory (mem=, ulimit -v, container, machine)", strings.Join(give, ","))}
 }
 
 // tooLarge returns all caches that an error says to be too large.

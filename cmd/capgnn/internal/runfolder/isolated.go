@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,9 +18,13 @@ import (
 const isolated = "isolated"
 
 // isolatedUsage is the help of --isolated.
-const isolatedUsage = "parts exchange gradients and no rows. Each part trains on two chunks of the graph: its own, and another one that changes. `KEY=VALUE,...`, or nothing for all defaults: " +
-	"chunks=N (number of chunks; default: --parts), phases=M (M parts train at a time, and then the optimiser makes a step; default: all parts), targets=base (training vertices of a part's own chunk) or both (of its two chunks), " +
-	"correction=none, uniform, resampling, node, inclusion or longrun (how missing edges are made up for), layers=inner (the first layer keeps all edges) or all (no layer does)"
+const isolatedUsage = "parts exchange gradients and no rows. Each part trains on two chunks of the graph: its own, and another one that changes. " +
+	"`KEY=VALUE,...`, or nothing for all defaults" +
+	"\nchunks=N\tnumber of chunks (default: --parts)" +
+	"\nphases=M\tM parts train at a time, and then the optimiser makes a step (default: all parts)" +
+	"\ntargets=WHICH\tbase (training vertices of a part's own chunk) or both (of its two chunks) (default: base)" +
+	"\ncorrection=HOW\tnone, uniform, resampling, node, inclusion or longrun: how missing edges are made up for (default: none)" +
+	"\nlayers=WHICH\tinner (the first layer keeps all edges) or all (no layer does) (default: inner)"
 
 // Isolated is what --isolated says.
 type Isolated struct {
@@ -39,17 +42,15 @@ func parseIsolated(text string) (*Isolated, error) {
 	if text == "true" {
 		return i, nil
 	}
-	seen := map[string]bool{}
-	for item := range strings.SplitSeq(text, ",") {
-		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
-		if !ok {
-			return nil, fmt.Errorf("%q is not a KEY=VALUE: %s", item, isolatedHow())
-		}
-		if seen[key] {
-			return nil, fmt.Errorf("%s stands there twice: give it once", key)
-		}
-		seen[key] = true
-		if err := i.set(key, value); err != nil {
+	k, err := parseKeys(text, isolatedKeys)
+	if k.said && err == nil {
+		err = fmt.Errorf("%q is not a KEY=VALUE, such as chunks=8", k.head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range k.values {
+		if err := i.set(v.key, v.text); err != nil {
 			return nil, err
 		}
 	}
@@ -61,12 +62,6 @@ var isolatedKeys = []string{"chunks", "phases", "targets", "correction", "layers
 
 // isolatedLayers are the values of layers.
 var isolatedLayers = []string{"inner", "all"}
-
-// isolatedHow lists the keys with what they take, and an example.
-func isolatedHow() string {
-	return fmt.Sprintf("chunks (2 to %d), phases (1 to %d), targets (%s), correction (%s) and layers (%s), as in --%s=chunks=8,targets=both", maxParts, maxParts,
-		list(chunks.AllTargets), list(chunks.Corrections), strings.Join(isolatedLayers, ", "), isolated)
-}
 
 // set gives a key its value.
 func (i *Isolated) set(key, value string) error {
@@ -96,15 +91,12 @@ func (i *Isolated) set(key, value string) error {
 		err, i.Correction = among(Names(chunks.Corrections)), chunks.Correction(value)
 	case "layers":
 		err, i.AllLayers = among(isolatedLayers), value == "all"
-	default:
-		err = fmt.Errorf("%s is not one of its keys: %s", term.Quoted(key, isolatedKeys), isolatedHow())
 	}
 	return err
 }
 
 // exchanged are the options of rows that parts exchange, and of edges that they leave out, which isolated parts do not have.
-var exchanged = slices.DeleteFunc(append([]string{"max-prune", "prune", "prune-score"}, CacheOptions...),
-	func(name string) bool { return name == "peer" })
+var exchanged = rowsOf("prune", "cache", "staleness", HaloDtype)
 
 // RefuseExchange refuses options that isolated parts do not have: those that are not at their default, and those that flags have given, whatever their value.
 func (c *Config) RefuseExchange(given []string) error {
@@ -130,7 +122,7 @@ func (c *Config) RefuseExchange(given []string) error {
 // Over machines they are not forecast.
 func (c *Config) ofOtherSamples(given []string) []string {
 	list := c.said(func(o Option) bool {
-		return o.Name == rowCache || o.Name == machinesOption || o.Name == NetOption
+		return o.Name == machinesOption || o.Name == NetOption
 	}, given)
 	s := c.Sampling.Value
 	if s.Prefetch = samplings[0].Prefetch; c.Sampling.err == nil && s != samplings[0] {
@@ -229,24 +221,3 @@ func (c *Config) WorkersOf(parts int) int {
 	}
 	return parts
 }
-
-// switchText is the value of a flag that may stand alone, which means true.
-type switchText struct{ text string }
-
-// Set implements cli.Generic.
-func (s *switchText) Set(text string) error {
-	if text == "" {
-		return errors.New("nothing behind =: leave it out for all defaults")
-	}
-	s.text = text
-	return nil
-}
-
-// String implements cli.Generic.
-func (s *switchText) String() string { return s.text }
-
-// IsBoolFlag has the flag stand alone.
-func (s *switchText) IsBoolFlag() bool { return true }
-
-// Get implements flag.Getter.
-func (s *switchText) Get() any { return s.text }

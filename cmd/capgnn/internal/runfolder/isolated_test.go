@@ -9,8 +9,8 @@ import (
 func TestIsolatedSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"chunks=1": "in [2,", "chunks=-3": "in [2,", "chunks=two": "in [2,", "chunks": "KEY=VALUE", "targets=all": "base, both", "correction=nod": "did you mean node?",
-		"layers=outer": "inner, all", "size=3": "is not one of its keys: chunks (2 to 4096), phases (1 to 4096), targets (base, both), correction (none, uniform, ", "chunks=4,chunks=5": "chunks stands there twice", ",": "KEY=VALUE",
-		"8": "layers (inner, all), as in --isolated=chunks=8,targets=both",
+		"layers=outer": "inner, all", "size=3": "is not one of its keys: chunks, phases, targets, correction, layers", "chunks=4,chunks=5": "chunks stands there twice", ",": "KEY=VALUE",
+		"8": `"8" is not a KEY=VALUE, such as chunks=8`,
 	} {
 		c := Default()
 		c.Dataset = "d"
@@ -19,7 +19,7 @@ func TestIsolatedSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	for name, more := range map[string]map[string]string{
-		"--cache none": {"cache": "none"}, "--staleness 2": {"staleness": "2"}, "--sampling hopgnn": {"batch-size": "9", "sampling": "hopgnn"}, "--row-cache 5%": {"batch-size": "9", "row-cache": "5%"},
+		"--cache none": {"cache": "none"}, "--staleness 2": {"staleness": "2"}, "--sampling hopgnn": {"batch-size": "9", "sampling": "hopgnn"}, "--sampling default,cache=5%": {"batch-size": "9", "sampling": "default,cache=5%"},
 		"--prune 0.1": {"prune": "0.1"}, "--halo-dtype int8": {"halo-dtype": "int8"}, "--parts 3": {"parts": "3"},
 		"weighs edges": {"model": "gat", "isolated": "correction=longrun"}, "--storage fp32": {"storage": "bf16", "isolated": "correction=node"},
 	} {
@@ -62,10 +62,10 @@ func TestPartsThatNoVertexIsFor(t *testing.T) {
 }
 
 // A flag that may stand alone takes no empty value.
-func TestSwitchTextIsNotEmpty(t *testing.T) {
-	var s switchText
+func TestFlagAloneIsNotEmpty(t *testing.T) {
+	s := texts{alone: true}
 	if s.Set("") == nil || s.Set("chunks=3") != nil || s.String() != "chunks=3" {
-		t.Errorf("an empty value is taken, or the value is %q", s.text)
+		t.Errorf("an empty value is taken, or the value is %q", s.all)
 	}
 }
 

@@ -35,7 +35,7 @@ func parseMachines(text string) ([]int, error) {
 // checkMachines says what does not go with parts that are cut for machines first.
 func (c *Config) checkMachines(p *problems) {
 	if c.Net.err != nil {
-		p.add("--%s %s: %w", NetOption, c.Net, c.Net.err)
+		p.add("%s: %w", written(NetOption, c.Net), c.Net.err)
 	}
 	switch {
 	case c.Machines.err != nil:

@@ -11,7 +11,7 @@ import (
 )
 
 // NetOption says what connects machines.
-const NetOption = "net"
+const NetOption = "machines.net"
 
 // Net is what connects machines, or ranks where several are on one.
 type Net struct {
@@ -90,11 +90,11 @@ func (c *Config) LinesBetween(machines int) ([][]devices.Line, error) {
 	case n == nil:
 		return nil, nil
 	case n.File != "":
-		return nil, fmt.Errorf("--%s %s has not been read", NetOption, n.File)
+		return nil, fmt.Errorf("%s has not been read", written(NetOption, n.File))
 	case n.Pairs == nil:
 		return slices.Repeat([][]devices.Line{slices.Repeat([]devices.Line{n.Every}, machines)}, machines), nil
 	case len(n.Pairs) < machines:
-		return nil, term.Usagef("--%s: it connects %s, and there are %d: measure all with `capgnn profile --cluster`, or give one rate for all", NetOption, term.Counted(len(n.Pairs), "machine"), machines)
+		return nil, term.Usagef("%s: it connects %s, and there are %d: measure all with `capgnn profile --cluster`, or give one rate for all", Label(NetOption), term.Counted(len(n.Pairs), "machine"), machines)
 	}
 	var lines [][]devices.Line
 	for _, row := range n.Pairs[:machines] {

@@ -36,7 +36,7 @@ func TestNet(t *testing.T) {
 	} {
 		c := Default()
 		c.Dataset = "cora"
-		c.Set("net", tc.text)
+		c.Set("machines.net", tc.text)
 		got := "nothing"
 		err := c.Validate()
 		if err == nil {
@@ -49,11 +49,11 @@ func TestNet(t *testing.T) {
 			got = err.Error()
 		}
 		if !strings.Contains(got, tc.want) {
-			t.Errorf("--net %q of %d machines: %s, want %s", tc.text, tc.machines, got, tc.want)
+			t.Errorf("--machines net=%q of %d machines: %s, want %s", tc.text, tc.machines, got, tc.want)
 		}
 	}
 	c := Default()
-	c.Set("net", three)
+	c.Set("machines.net", three)
 	if lines, err := c.LinesBetween(3); err != nil || FormatPairs(lines) != three {
 		t.Errorf("written as %s, %v, want %s", FormatPairs(lines), err, three)
 	}

@@ -26,18 +26,18 @@ func (p *problems) oneOf(flag, value string, choices ...string) bool {
 	if slices.Contains(choices, value) {
 		return true
 	}
-	p.add("--%s %s is not one of %s", flag, term.Quoted(value, choices), strings.Join(choices, ", "))
+	p.add("%s is not one of %s", written(flag, term.Quoted(value, choices)), strings.Join(choices, ", "))
 	return false
 }
 
 func (p *problems) within(flag string, value, lo, hi int) {
 	if value < lo || value > hi {
-		p.add("--%s %d is not in [%d, %d]", flag, value, lo, hi)
+		p.add("%s is not in [%d, %d]", written(flag, value), lo, hi)
 	}
 }
 
 func (p *problems) share(flag string, value float64) {
 	if !(value >= 0 && value <= 1) {
-		p.add("--%s %g is not in [0, 1]", flag, value)
+		p.add("%s is not in [0, 1]", written(flag, value))
 	}
 }

@@ -66,7 +66,7 @@ func settingsOf(cfg *Config) []report.Setting {
 	var settings []report.Setting
 	for _, o := range Options {
 		if o.Says(cfg) {
-			settings = append(settings, report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly})
+			settings = append(settings, report.Setting{Name: strings.TrimPrefix(Label(o.Name), "--"), Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly})
 		}
 	}
 	return settings
@@ -134,14 +134,14 @@ func (d Dir) steps(cfg *Config, finished bool) []report.Step {
 func commandLine(cfg *Config) string {
 	defaults := Default()
 	words := []string{"capgnn train"}
-	for _, o := range Options {
-		v := o.Value(cfg)
-		switch {
-		case o.FileOnly || v == o.Value(&defaults):
-		case v == true:
-			words = append(words, "--"+o.Name)
+	for _, name := range FlagNames(Option.Setting) {
+		o, _ := optionOf(name)
+		switch text := o.items(cfg, func(o Option) bool { return o.Value(cfg) != o.Value(&defaults) }); {
+		case text == "" && o.Value(cfg) == o.Value(&defaults):
+		case o.Value(cfg) == true:
+			words = append(words, "--"+name)
 		default:
-			words = append(words, "--"+o.Name, ShellWord(fmt.Sprint(v)))
+			words = append(words, "--"+name, ShellWord(text))
 		}
 	}
 	return strings.Join(words, " ")

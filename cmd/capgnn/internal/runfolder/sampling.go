@@ -10,7 +10,6 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/minibatch"
-	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
 
@@ -19,9 +18,8 @@ const (
 	batchSize  = "batch-size"
 	fanOut     = "fanout"
 	sampler    = "sampler"
-	evalFanout = "eval-fanout"
+	evalFanout = "fanout.eval"
 	sampling   = "sampling"
-	rowCache   = "row-cache"
 	merged     = "merged"
 )
 
@@ -116,7 +114,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score"},
+var ofFullBatch = append(rowsOf("cost", "prune"),
 	slices.DeleteFunc(slices.Clone(CacheOptions), func(name string) bool { return name == gpuCache })...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.
@@ -127,7 +125,7 @@ func (c *Config) checkSampling(p *problems) {
 		p.add("--%s: %w", fanOut, err)
 	}
 	if err := c.EvalFanout.err; err != nil {
-		p.add("--%s: %w", evalFanout, err)
+		p.add("%s: %w", Label(evalFanout), err)
 	}
 	if err := c.Sampling.err; err != nil {
 		p.add("--%s: %w", sampling, err)
@@ -135,16 +133,13 @@ func (c *Config) checkSampling(p *problems) {
 	if err := c.Merged.err; err != nil {
 		p.add("%s: %w", merged, err)
 	}
-	if err := c.RowCache.err; err != nil {
-		p.add("--%s: %w", rowCache, err)
-	}
 	if c.BatchSize == 0 {
 		if list := c.sampledOnly(); list != "" {
 			p.add("%s: for sampled training only: add --batch-size, such as --batch-size 1024", list)
 		}
 		return
 	}
-	if p.oneOf(sampler, c.Sampler, SamplerNeighbor, SamplerLadies) && c.Sampler == SamplerLadies {
+	if c.Sampler == SamplerLadies {
 		switch {
 		case c.Isolated.Value != nil:
 			p.add("--%s %s with --%s: isolated parts draw neighbours: drop one of them", sampler, c.Sampler, isolated)
@@ -157,11 +152,8 @@ func (c *Config) checkSampling(p *problems) {
 		Text[[]int]
 	}{{fanOut, c.Fanout}, {evalFanout, c.EvalFanout}} {
 		if n := len(list.Value); n > 0 && n != c.Layers {
-			p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", list.name, list.Text, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+			p.add("%s: %s for %s: give one for each layer, nearest the roots first", written(list.name, list.Text), term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
 		}
-	}
-	if s := &c.Sampling.Value; c.RowCache.Value != (minibatch.CacheSize{}) && s.Fetch.Kind == rowcache.Demand && c.Sampling.err == nil {
-		p.add("--%s %s: fetch=demand keeps no rows: drop it, or choose another fetch in --%s", rowCache, c.RowCache, sampling)
 	}
 	if err := c.RefuseFullBatch(nil); err != nil {
 		p.add("%w", err)
@@ -202,10 +194,8 @@ func (c *Config) said(among func(Option) bool, given []string) []string {
 	for _, o := range Options {
 		switch v := o.Value(c); {
 		case !among(o) || v == o.Value(&defaults) && !slices.Contains(given, o.Name):
-		case v == true || v == false:
-			list = append(list, "--"+o.Name)
 		default:
-			list = append(list, fmt.Sprintf("--%s %v", o.Name, v))
+			list = append(list, written(o.Name, v))
 		}
 	}
 	return list

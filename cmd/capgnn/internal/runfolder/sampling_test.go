@@ -7,6 +7,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/jaca"
 	"capgnn/minibatch"
 	"capgnn/minibatch/rowcache"
 )
@@ -35,9 +36,9 @@ func TestSampledSettings(t *testing.T) {
 		{"", []string{"checkpoint-every", "500steps"}},
 		{"", []string{"batch-size", "0", "sampling", "default"}},
 		{"--fanout 15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"fanout", "15,10"}},
-		{"--eval-fanout 15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"eval-fanout", "15,10"}},
-		{`--eval-fanout: "0" is not`, []string{"eval-fanout", "15,10,0"}},
-		{"--eval-fanout 5,5,all: for sampled training only", []string{"batch-size", "0", "sampling", "default", "eval-fanout", "5,5,all"}},
+		{"--fanout eval=15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"fanout.eval", "15,10"}},
+		{`--fanout eval: "0" is not`, []string{"fanout.eval", "15,10,0"}},
+		{"--fanout eval=5,5,all: for sampled training only", []string{"batch-size", "0", "sampling", "default", "fanout.eval", "5,5,all"}},
 		{`--fanout: "0" is not a number of neighbours from 1 on, or all`, []string{"fanout", "15,10,0"}},
 		{`--fanout: "-1" is not`, []string{"fanout", "15,10,-1"}},
 		{`--fanout: "x" is not`, []string{"fanout", "15,x,5"}},
@@ -51,59 +52,59 @@ func TestSampledSettings(t *testing.T) {
 		{"--checkpoint-every -500 is not in", []string{"checkpoint-every", "-500steps"}},
 		{"drop --staleness 2: for full-batch training only, not with --batch-size 1024", []string{"staleness", "2"}},
 		{"--cache paper", []string{"cache", "paper"}},
-		{"--max-prune 0.25 --halo-dtype bf16", []string{"halo-dtype", "bf16", "max-prune", "0.25"}},
+		{"--prune max=0.25 --halo-dtype bf16", []string{"halo-dtype", "bf16", "prune.max", "0.25"}},
 		{"--order community", []string{"order", "community"}},
 		{"", []string{"order", "none"}},
-		{"drop --no-move: for", []string{"no-move", "true"}},
+		{"drop --cost move=off: for", []string{"cost.move", "off"}},
 		{`--sampling: "distdlg" (did you mean distdgl?) is not one of default, distdgl, rapidgnn, massivegnn, hopgnn`, []string{"sampling", "distdlg"}},
 		{`--sampling: "hop" (did you mean hopgnn?) is not one of`, []string{"sampling", "hop"}},
 		{`--sampling: "" is not one of`, []string{"sampling", ""}},
-		{`--sampling: no key "root" (did you mean roots?): these are roots, place, merge, gather, fetch, lookahead, pull, f, gamma, delta, prefetch`, []string{"sampling", "default,root=local"}},
-		{`--sampling: roots=here: want global or local`, []string{"sampling", "default,roots=here"}},
-		{`--sampling: place=hom: want batch, home or hop`, []string{"sampling", "default,place=hom"}},
-		{`--sampling: place=: want batch, home or hop`, []string{"sampling", "default,place"}},
-		{`--sampling: fetch=plan: want demand, planned, rapid, massive or auto`, []string{"sampling", "default,fetch=plan"}},
-		{`--sampling: no key "lookahed" (did you mean lookahead?)`, []string{"sampling", "default,lookahed=3"}},
-		{`--sampling: lookahead=0: want a number of steps from 1 to 1048576, or all`, []string{"sampling", "default,lookahead=0"}},
-		{`--sampling: lookahead=1048577: want`, []string{"sampling", "default,lookahead=1048577"}},
-		{`--sampling: lookahead=some: want`, []string{"sampling", "default,lookahead=some"}},
-		{`--sampling: lookahead=9: for fetch=planned only: drop it`, []string{"sampling", "rapidgnn,lookahead=9"}},
-		{`--sampling: lookahead=all: for fetch=planned only`, []string{"sampling", "default,lookahead=all,fetch=demand"}},
-		{`--sampling: pull=yes: want off or on`, []string{"sampling", "rapidgnn,pull=yes"}},
-		{`--sampling: pull=on: for fetch=rapid only`, []string{"sampling", "default,pull=on"}},
-		{`--sampling: f=0: want a number above 0, at most 1`, []string{"sampling", "massivegnn,f=0"}},
-		{`--sampling: f=25%: want a number`, []string{"sampling", "massivegnn,f=25%"}},
-		{`--sampling: f=NaN: want a number`, []string{"sampling", "massivegnn,f=NaN"}},
-		{`--sampling: f=0.5: for fetch=massive only`, []string{"sampling", "distdgl,f=0.5"}},
-		{`--sampling: gamma=1.5: want a number above 0, at most 1`, []string{"sampling", "massivegnn,gamma=1.5"}},
-		{`--sampling: gamma=-0.5: want`, []string{"sampling", "massivegnn,gamma=-0.5"}},
-		{`--sampling: gamma=0.9: for fetch=massive only`, []string{"sampling", "rapidgnn,gamma=0.9"}},
-		{`--sampling: delta=0: want a number of steps from 1 to 1048576`, []string{"sampling", "massivegnn,delta=0"}},
-		{`--sampling: delta=all: want a number of steps`, []string{"sampling", "massivegnn,delta=all"}},
-		{`--sampling: delta=8: for fetch=massive only`, []string{"sampling", "hopgnn,delta=8"}},
-		{`--sampling: merge=maybe: want off, on or measured`, []string{"sampling", "hopgnn,merge=maybe"}},
-		{`--sampling: merge=off: for place=hop only: drop it`, []string{"sampling", "default,merge=off"}},
-		{`--sampling: gather=off: for place=hop only`, []string{"sampling", "hopgnn,gather=off,place=home"}},
-		{`--row-cache: "many" is no size: give rows (20000), a share of the rows of other parts that an epoch reads (15%), memory (2GiB) or auto`, []string{"row-cache", "many"}},
-		{`--row-cache: "120%" is no size`, []string{"row-cache", "120%"}},
-		{`--row-cache: "-5" is no size`, []string{"row-cache", "-5"}},
-		{`--row-cache: "" is no size`, []string{"row-cache", ""}},
-		{`--row-cache: "1.5" is no size`, []string{"row-cache", "1.5"}},
-		{`--row-cache 15%: fetch=demand keeps no rows: drop it, or choose another fetch in --sampling`, []string{"row-cache", "15%", "sampling", "distdgl"}},
-		{"--row-cache 15%: for sampled training only", []string{"batch-size", "0", "sampling", "default", "row-cache", "15%"}},
+		{`--sampling: "root" (did you mean roots?) is not one of its keys: roots, place, merge, gather, fetch, lookahead, pull, f, gamma, delta, cache, prefetch`, []string{"sampling", "default,root=local"}},
+		{`--sampling: roots=here is not global or local`, []string{"sampling", "default,roots=here"}},
+		{`--sampling: place=hom is not batch, home or hop`, []string{"sampling", "default,place=hom"}},
+		{`--sampling: place is not a KEY=VALUE: say place=`, []string{"sampling", "default,place"}},
+		{`--sampling: fetch=plan is not demand, planned, rapid, massive or auto`, []string{"sampling", "default,fetch=plan"}},
+		{`--sampling: "lookahed" (did you mean lookahead?) is not one of its keys`, []string{"sampling", "default,lookahed=3"}},
+		{`--sampling: lookahead=0 is not a number of steps from 1 to 1048576, or all`, []string{"sampling", "default,lookahead=0"}},
+		{`--sampling: lookahead=1048577 is not`, []string{"sampling", "default,lookahead=1048577"}},
+		{`--sampling: lookahead=some is not`, []string{"sampling", "default,lookahead=some"}},
+		{`--sampling: lookahead=9 is for fetch=planned only: drop it`, []string{"sampling", "rapidgnn,lookahead=9"}},
+		{`--sampling: lookahead=all is for fetch=planned only`, []string{"sampling", "default,lookahead=all,fetch=demand"}},
+		{`--sampling: pull=yes is not off or on`, []string{"sampling", "rapidgnn,pull=yes"}},
+		{`--sampling: pull=on is for fetch=rapid only`, []string{"sampling", "default,pull=on"}},
+		{`--sampling: f=0 is not a number above 0, at most 1`, []string{"sampling", "massivegnn,f=0"}},
+		{`--sampling: f=25% is not a number`, []string{"sampling", "massivegnn,f=25%"}},
+		{`--sampling: f=NaN is not a number`, []string{"sampling", "massivegnn,f=NaN"}},
+		{`--sampling: f=0.5 is for fetch=massive only`, []string{"sampling", "distdgl,f=0.5"}},
+		{`--sampling: gamma=1.5 is not a number above 0, at most 1`, []string{"sampling", "massivegnn,gamma=1.5"}},
+		{`--sampling: gamma=-0.5 is not`, []string{"sampling", "massivegnn,gamma=-0.5"}},
+		{`--sampling: gamma=0.9 is for fetch=massive only`, []string{"sampling", "rapidgnn,gamma=0.9"}},
+		{`--sampling: delta=0 is not a number of steps from 1 to 1048576`, []string{"sampling", "massivegnn,delta=0"}},
+		{`--sampling: delta=all is not a number of steps`, []string{"sampling", "massivegnn,delta=all"}},
+		{`--sampling: delta=8 is for fetch=massive only`, []string{"sampling", "hopgnn,delta=8"}},
+		{`--sampling: merge=maybe is not off, on or measured`, []string{"sampling", "hopgnn,merge=maybe"}},
+		{`--sampling: merge=off is for place=hop only: drop it`, []string{"sampling", "default,merge=off"}},
+		{`--sampling: gather=off is for place=hop only`, []string{"sampling", "hopgnn,gather=off,place=home"}},
+		{`--sampling: cache=many is not a size: rows (20000), a share of the rows of other parts that an epoch reads (15%), memory (2GiB) or auto`, []string{"sampling", "default,cache=many"}},
+		{`--sampling: cache=120% is not a size`, []string{"sampling", "default,cache=120%"}},
+		{`--sampling: cache=-5 is not a size`, []string{"sampling", "default,cache=-5"}},
+		{`--sampling: cache= is not a size`, []string{"sampling", "default,cache="}},
+		{`--sampling: cache=1.5 is not a size`, []string{"sampling", "default,cache=1.5"}},
+		{`--sampling: cache=15% is for fetch=planned, rapid, massive or auto only: drop it`, []string{"sampling", "distdgl,cache=15%"}},
+		{"--sampling default,cache=15%: for sampled training only", []string{"batch-size", "0", "sampling", "default,cache=15%"}},
 		{`merged: "x" is not a number of time steps`, []string{"merged", "x"}},
 		{"", []string{"merged", "2"}},
-		{"", []string{"row-cache", "15%"}},
-		{"", []string{"gpu-cache", "15%"}},
-		{`--gpu-cache: "120%" is not a cache size`, []string{"gpu-cache", "120%"}},
-		{"drop --cpu-cache 15%: for full-batch training only", []string{"gpu-cache", "15%", "cpu-cache", "15%"}},
-		{"", []string{"row-cache", "0", "sampling", "massivegnn"}},
-		{"", []string{"row-cache", "2GiB", "sampling", "distdgl,fetch=planned,lookahead=all"}},
+		{"", []string{"sampling", "default,cache=15%"}},
+		{"", []string{"cache.gpu", "15%"}},
+		{`--cache gpu: "120%" is not a cache size`, []string{"cache.gpu", "120%"}},
+		{"drop --cache cpu=15%: for full-batch training only", []string{"cache.gpu", "15%", "cache.cpu", "15%"}},
+		{"", []string{"sampling", "massivegnn,cache=0"}},
+		{"", []string{"sampling", "distdgl,fetch=planned,lookahead=all,cache=2GiB"}},
 		{"", []string{"sampling", "distdgl,lookahead=5,fetch=planned"}},
 		{"", []string{"sampling", "hopgnn,merge=off,gather=off,fetch=planned"}},
-		{`--sampling: prefetch=0: want a number of steps from 1 to 64`, []string{"sampling", "default,prefetch=0"}},
-		{`--sampling: roots is said twice`, []string{"sampling", "default,roots=local,roots=global"}},
-		{`--sampling: no key ""`, []string{"sampling", "default,"}},
+		{`--sampling: prefetch=0 is not a number of steps from 1 to 64`, []string{"sampling", "default,prefetch=0"}},
+		{`--sampling: roots stands there twice`, []string{"sampling", "default,roots=local,roots=global"}},
+		{`--sampling: "" is not a KEY=VALUE, such as roots=local`, []string{"sampling", "default,"}},
 	} {
 		c := sampledBy(tc.options...)
 		err := c.Validate()
@@ -115,7 +116,7 @@ func TestSampledSettings(t *testing.T) {
 
 func TestSpelledSamplingReadsBack(t *testing.T) {
 	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local", "default,place=batch", "distdgl,place=home", "rapidgnn", "rapidgnn,pull=off", "massivegnn,f=0.15,gamma=0.9995,delta=512",
-		"hopgnn,merge=off", "hopgnn,gather=off,fetch=planned,lookahead=all", "default,fetch=auto", "default,fetch=massive"} {
+		"hopgnn,merge=off", "hopgnn,gather=off,fetch=planned,lookahead=all", "default,fetch=auto,cache=7%", "default,fetch=massive,cache=1.5kB"} {
 		s, err := parseSampling(text)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +130,7 @@ func TestSpelledSamplingReadsBack(t *testing.T) {
 // How many rows GPUs keep decides no bits of a run on samples: one that is resumed with another size is the same run. Older ones have the default in their identity.
 func TestGPUCacheOfSampledRuns(t *testing.T) {
 	o := Options[slices.IndexFunc(Options, func(o Option) bool { return o.Name == gpuCache })]
-	few, none := sampledBy("gpu-cache", "15%"), sampledBy()
+	few, none := sampledBy("cache.gpu", "15%"), sampledBy()
 	if few.ResidentSize() != (minibatch.CacheSize{Unit: minibatch.CacheShare, N: 0.15}) || none.ResidentSize() != (minibatch.CacheSize{}) {
 		t.Errorf("15%% is %v, the default %v", few.ResidentSize(), none.ResidentSize())
 	}
@@ -176,8 +177,8 @@ func TestSettledSampling(t *testing.T) {
 		{rowcache.Demand, near, nil},
 		{rowcache.Planned, far, nil},
 		{rowcache.Demand, far, []string{"sampling", "distdgl"}},
-		{rowcache.Planned, near, []string{"row-cache", "15%"}},
-		{rowcache.Demand, near[:1], []string{"row-cache", "15%"}},
+		{rowcache.Planned, near, []string{"sampling", "default,cache=15%"}},
+		{rowcache.Demand, near[:1], []string{"sampling", "default,cache=15%"}},
 		{rowcache.Demand, near, []string{"sampling", "distdgl"}},
 		{rowcache.Massive, near, []string{"sampling", "default,fetch=massive"}},
 		{rowcache.Rapid, near, []string{"sampling", "rapidgnn"}},
@@ -192,19 +193,19 @@ func TestSettledSampling(t *testing.T) {
 		t.Errorf("rapidgnn's cache is %v", got)
 	}
 	for sampling, want := range map[string]float64{"rapidgnn": 9, "default": 9} {
-		if c := sampledBy("sampling", sampling, "row-cache", "9"); c.RowCacheSize().N != want {
+		if c := sampledBy("sampling", sampling+",cache=9"); c.RowCacheSize().N != want {
 			t.Errorf("%s: a cache of %v", sampling, c.RowCacheSize())
 		}
 	}
 }
 
-func TestRowCache(t *testing.T) {
+func TestCacheSize(t *testing.T) {
 	for text, want := range map[string]minibatch.CacheSize{
 		"auto": {}, "0": {Unit: minibatch.CacheRows}, "20000": {Unit: minibatch.CacheRows, N: 20000}, "15%": {Unit: minibatch.CacheShare, N: 0.15},
 		"100%": {Unit: minibatch.CacheShare, N: 1}, "2GiB": {Unit: minibatch.CacheBytes, N: 2 << 30}, "1.5kB": {Unit: minibatch.CacheBytes, N: 1500},
 	} {
-		if got, err := parseRowCache(text); err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		if read, err := jaca.ParseSize(text); err != nil || cacheSize(read) != want {
+			t.Errorf("%s: got %v, %v, want %v", text, cacheSize(read), err, want)
 		}
 	}
 }

@@ -21,10 +21,10 @@ type Sampling struct {
 	NoMerge   bool // with Hop: time steps stay as many as parts
 	Measured  bool // with Hop: times decide how many are dropped
 	NoGather  bool // with Hop: rows are fetched for each unit of a step
-	AutoFetch bool // Fetch is planned where rows of other parts cross links or there is a row cache, else demand
+	AutoFetch bool // Fetch is planned where rows of other parts cross links or RowCache says how many are kept, else demand
 	Fetch     rowcache.Rules
-	RowCache  minibatch.CacheSize // where --row-cache says nothing
-	Prefetch  int                 // steps that are sampled before they are computed
+	RowCache  jaca.Size // of each part, for rows of others
+	Prefetch  int       // steps that are sampled before they are computed
 }
 
 const (
@@ -37,26 +37,38 @@ const (
 )
 
 // samplingUsage is the help of --sampling.
-const samplingUsage = "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems). " +
-	"Keys: roots=global (drawn over all parts) or local (each part draws from its own training vertices); " +
-	"place, where a root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or hop (as HopGNN: at home, in several time steps, between which gradients travel; merge=off keeps all of these, merge=on drops as many as move the fewest bytes, merge=measured as many as make epochs faster, so that a run is not repeated but by its config.yaml; gather=off fetches rows for each); " +
-	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (the cache keeps the rows that an epoch reads most; pull=on), massive (the cache keeps rows by scores; f, gamma, delta), or auto = planned over links and with --row-cache, else demand; " +
-	"prefetch=STEPS, how many mini-batches are sampled ahead"
+const samplingUsage = "how mini-batches are made: `NAME` is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems)" +
+	"\nroots=HOW\tglobal (drawn over all parts) or local (each part draws from its own training vertices)" +
+	"\nplace=WHERE\ta root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or " +
+	"hop (as HopGNN: at home, in several time steps, between which gradients travel)" +
+	"\nmerge=HOW\tof place=hop: off keeps all time steps, on drops as many as move the fewest bytes, measured as many as make epochs faster, " +
+	"so that a run is not repeated but by its config.yaml" +
+	"\ngather=on|off\tof place=hop: rows are fetched once for all time steps" +
+	"\nfetch=HOW\trows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache), " +
+	"rapid (the cache keeps the rows that an epoch reads most), massive (the cache keeps rows by scores), or auto = planned over links and with cache=, else demand" +
+	"\ncache=SIZE\tof each part's cache for rows of other parts, in host memory: rows (20000), a share of those that an epoch reads (15%), " +
+	"memory (2GiB), or auto = half of what memory leaves; rapidgnn has 15%" +
+	"\nlookahead=STEPS\tof fetch=planned: a number, or all" +
+	"\npull=on|off\tof fetch=rapid" +
+	"\nf=SHARE\tof fetch=massive: of halo rows that are kept (default: 0.25)" +
+	"\ngamma=SHARE\tof fetch=massive: what is left of a score behind a step (default: 0.995)" +
+	"\ndelta=STEPS\tof fetch=massive: between two rounds of replacement (default: 64)" +
+	"\nprefetch=STEPS\thow many mini-batches are sampled ahead"
 
 // samplings are the presets, the default first. Those of papers have the papers' settings.
 var samplings = []Sampling{
 	{Name: samplingDefault, Place: minibatch.Home, AutoFetch: true, Fetch: rulesOf(rowcache.Planned), Prefetch: defaultPrefetch},
 	{Name: "distdgl", Local: true, Fetch: rulesOf(rowcache.Demand), Prefetch: defaultPrefetch},
-	{Name: "rapidgnn", Local: true, Fetch: pulling(rulesOf(rowcache.Rapid)), RowCache: minibatch.CacheSize{Unit: minibatch.CacheShare, N: 0.15}, Prefetch: 3},
+	{Name: "rapidgnn", Local: true, Fetch: pulling(rulesOf(rowcache.Rapid)), RowCache: jaca.Percent(15), Prefetch: 3},
 	{Name: "massivegnn", Local: true, Fetch: rulesOf(rowcache.Massive), Prefetch: 1},
 	{Name: "hopgnn", Place: minibatch.Hop, Fetch: rulesOf(rowcache.Demand), Prefetch: defaultPrefetch},
 }
 
-// SettledSampling returns how steps are made with parts on these devices: with fetch=auto rows are kept where they cross links, or --row-cache says how many.
+// SettledSampling returns how steps are made with parts on these devices: with fetch=auto rows are kept where they cross links, or cache says how many.
 // Isolated parts have roots of their own and fetch nothing.
 func (c *Config) SettledSampling(devices []gpu.Device) Sampling {
 	s := c.Sampling.Value
-	if s.AutoFetch && (len(devices) == 1 || c.RowCache.Value == minibatch.CacheSize{}) {
+	if s.AutoFetch && (len(devices) == 1 || s.RowCache == jaca.Size{}) {
 		s.Fetch.Kind = minibatch.DefaultFetch(devices).Kind
 	}
 	if s.AutoFetch = false; c.Isolated.Value != nil {
@@ -106,6 +118,14 @@ var samplingKeys = []samplingKey{
 	share("f", func(s *Sampling) *float64 { return &s.Fetch.Share }).only("fetch=massive", fetches(rowcache.Massive)),
 	share("gamma", func(s *Sampling) *float64 { return &s.Fetch.Gamma }).only("fetch=massive", fetches(rowcache.Massive)),
 	steps("delta", maxSteps, false, func(s *Sampling) *int { return &s.Fetch.Delta }).only("fetch=massive", fetches(rowcache.Massive)),
+	{name: "cache", want: "a size: rows (20000), a share of the rows of other parts that an epoch reads (15%), memory (2GiB) or auto",
+		set: func(s *Sampling, value string) bool {
+			size, err := jaca.ParseSize(value)
+			s.RowCache = size
+			return err == nil
+		},
+		get: func(s *Sampling) string { return s.RowCache.String() },
+		of:  "fetch=planned, rapid, massive or auto", means: func(s *Sampling) bool { return s.AutoFetch || s.Fetch.Kind != rowcache.Demand }},
 	steps("prefetch", maxPrefetch, false, func(s *Sampling) *int { return &s.Prefetch }),
 }
 
@@ -214,7 +234,7 @@ func share(key string, field func(*Sampling) *float64) samplingKey {
 
 // parseSampling reads NAME[,key=value...].
 func parseSampling(text string) (Sampling, error) {
-	name, rest, more := strings.Cut(text, ",")
+	name, _, more := strings.Cut(text, ",")
 	at := slices.IndexFunc(samplings, func(s Sampling) bool { return s.Name == name })
 	if at < 0 {
 		return Sampling{}, fmt.Errorf("%s is not one of %s", term.Quoted(name, SamplingNames()), strings.Join(SamplingNames(), ", "))
@@ -223,38 +243,28 @@ func parseSampling(text string) (Sampling, error) {
 	if !more {
 		return s, nil
 	}
-	said := map[string]string{}
-	for item := range strings.SplitSeq(rest, ",") {
-		key, value, _ := strings.Cut(item, "=")
-		if _, again := said[key]; again {
-			return s, fmt.Errorf("%s is said twice", key)
-		}
-		said[key] = value
-		if err := s.set(key, value); err != nil {
-			return s, err
+	var names []string
+	for _, k := range samplingKeys {
+		names = append(names, k.name)
+	}
+	k, err := parseKeys(text, names)
+	if err == nil && k.head != name {
+		err = fmt.Errorf("%q is not a KEY=VALUE, such as roots=local", strings.TrimPrefix(k.head, name+","))
+	}
+	if err != nil {
+		return s, err
+	}
+	for _, v := range k.values {
+		if k := samplingKeys[slices.Index(names, v.key)]; !k.set(&s, v.text) {
+			return s, fmt.Errorf("%s=%s is not %s", v.key, v.text, k.want)
 		}
 	}
-	for _, k := range samplingKeys {
-		if value, given := said[k.name]; given && k.means != nil && !k.means(&s) {
-			return s, fmt.Errorf("%s=%s: for %s only: drop it", k.name, value, k.of)
+	for _, v := range k.values {
+		if k := samplingKeys[slices.Index(names, v.key)]; k.means != nil && !k.means(&s) {
+			return s, fmt.Errorf("%s=%s is for %s only: drop it", v.key, v.text, k.of)
 		}
 	}
 	return s, nil
-}
-
-// set changes one of the settings.
-func (s *Sampling) set(key, value string) error {
-	var names []string
-	for _, k := range samplingKeys {
-		if names = append(names, k.name); k.name != key {
-			continue
-		}
-		if !k.set(s, value) {
-			return fmt.Errorf("%s=%s: want %s", key, value, k.want)
-		}
-		return nil
-	}
-	return fmt.Errorf("no key %s: these are %s", term.Quoted(key, names), strings.Join(names, ", "))
 }
 
 // String spells everything out, so that a run can be repeated where other settings are the default.
@@ -284,33 +294,23 @@ func (s Sampling) Identity() string {
 	return s.values(func(k samplingKey) bool { return k.name == "roots" || k.name == "place" || k.name == "merge" })
 }
 
-// RowCacheSize returns how many rows of other parts each part keeps: as --row-cache says, else as the preset does.
+// RowCacheSize returns how many rows of other parts each part keeps.
 func (c *Config) RowCacheSize() minibatch.CacheSize {
-	if size := c.RowCache.Value; size != (minibatch.CacheSize{}) {
-		return size
+	if c.Sampling.Value.Fetch.Kind == rowcache.Demand {
+		return minibatch.CacheSize{}
 	}
-	if s := &c.Sampling.Value; s.Fetch.Kind != rowcache.Demand {
-		return s.RowCache
-	}
-	return minibatch.CacheSize{}
+	return cacheSize(c.Sampling.Value.RowCache)
 }
 
 // ResidentSize returns how many feature rows of its part each GPU keeps in sampled training.
-func (c *Config) ResidentSize() minibatch.CacheSize {
-	size, _ := parseRowCache(c.GPUCache.Value.String()) // a size in the same words
-	return size
-}
+func (c *Config) ResidentSize() minibatch.CacheSize { return cacheSize(c.GPUCache.Value) }
 
-// parseRowCache reads the size of a part's cache of rows.
-func parseRowCache(text string) (size minibatch.CacheSize, err error) {
-	read, err := jaca.ParseSize(text)
-	if err != nil {
-		return size, fmt.Errorf("%q is no size: give rows (20000), a share of the rows of other parts that an epoch reads (15%%), memory (2GiB) or auto", text)
-	}
-	number := read.String()
+// cacheSize is a size in the words of package minibatch.
+func cacheSize(of jaca.Size) (size minibatch.CacheSize) {
+	number := of.String()
 	switch {
-	case read == jaca.Size{}:
-		return size, nil
+	case of == jaca.Size{}:
+		return size
 	case strings.HasSuffix(number, "%"):
 		size, number = minibatch.CacheSize{Unit: minibatch.CacheShare}, strings.TrimSuffix(number, "%")
 	case strings.HasSuffix(number, "B"):
@@ -318,9 +318,9 @@ func parseRowCache(text string) (size minibatch.CacheSize, err error) {
 	default:
 		size.Unit = minibatch.CacheRows
 	}
-	size.N, err = strconv.ParseFloat(number, 64)
+	size.N, _ = strconv.ParseFloat(number, 64) // which jaca has written
 	if size.Unit == minibatch.CacheShare {
 		size.N /= 100
 	}
-	return size, err
+	return size
 }

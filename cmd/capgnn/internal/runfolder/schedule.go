@@ -3,7 +3,6 @@ package runfolder
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +13,14 @@ import (
 // scheduleOption is the schedule of the learning rate.
 const scheduleOption = "schedule"
 
-const scheduleUsage = "schedule of the learning rate: `NAME[,KEY=VALUE...]`. NAME is constant, cosine (falls along half a cosine wave), step (is cut every few epochs) or plateau (is cut when validation stops improving). " +
-	"Keys: warmup=EPOCHS (the rate rises at first), min=RATE, every=EPOCHS (step; default: a third of the run), factor=SHARE (step, plateau; 0.1), patience=EVALUATIONS (plateau; 10), by=loss or metric (plateau; loss)"
+const scheduleUsage = "schedule of the learning rate: `NAME` is constant, cosine (falls along half a cosine wave), step (is cut every few epochs) or " +
+	"plateau (is cut when validation stops improving)" +
+	"\nwarmup=EPOCHS\tthe rate rises at first" +
+	"\nmin=RATE\tthe rate falls no further (default: 0)" +
+	"\nevery=EPOCHS\tof step (default: a third of the run)" +
+	"\nfactor=SHARE\tof step and plateau (default: 0.1)" +
+	"\npatience=N\tof plateau, in evaluations (default: 10)" +
+	"\nby=WHAT\tof plateau: loss or metric (default: loss)"
 
 // scheduleKeys are the keys of each course.
 var scheduleKeys = map[fit.Kind][]string{
@@ -30,25 +35,18 @@ func parseSchedule(text string) (fit.Schedule, error) {
 	if text == "" {
 		return fit.Schedule{}, nil
 	}
-	items := strings.Split(text, ",")
-	s := fit.Schedule{Kind: fit.Kind(strings.TrimSpace(items[0])), Factor: 0.1, Patience: 10}
+	name, _, _ := strings.Cut(text, ",")
+	s := fit.Schedule{Kind: fit.Kind(strings.TrimSpace(name)), Factor: 0.1, Patience: 10}
 	keys, ok := scheduleKeys[s.Kind]
 	if !ok {
 		return s, fmt.Errorf("%s is not one of %s", term.Quoted(string(s.Kind), Names(schedules)), list(schedules))
 	}
-	seen := map[string]bool{}
-	for _, item := range items[1:] {
-		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
-		switch {
-		case !ok:
-			return s, fmt.Errorf("%q is not a KEY=VALUE, such as warmup=10", item)
-		case seen[key]:
-			return s, fmt.Errorf("%s stands there twice: give it once", key)
-		case !slices.Contains(keys, key):
-			return s, fmt.Errorf("%s is not one of the keys of %s: %s", term.Quoted(key, keys), s.Kind, strings.Join(keys, ", "))
-		}
-		seen[key] = true
-		if err := setSchedule(&s, key, value); err != nil {
+	k, err := parseKeys(text, keys)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", s.Kind, err)
+	}
+	for _, v := range k.values {
+		if err := setSchedule(&s, v.key, v.text); err != nil {
 			return s, err
 		}
 	}

@@ -29,7 +29,7 @@ func TestSchedules(t *testing.T) {
 		text, says string
 		change     func(c *Config)
 	}{
-		{"cosin", "is not one of constant, cosine, step, plateau", nil}, {"cosine,every=3", "keys of cosine", nil}, {"step,by=loss", "keys of step", nil}, {"cosine,warmup", "KEY=VALUE", nil},
+		{"cosin", "is not one of constant, cosine, step, plateau", nil}, {"cosine,every=3", "cosine: \"every\" is not one of its keys: warmup, min", nil}, {"step,by=loss", "not one of its keys: warmup, min, every, factor", nil}, {"cosine,warmup", "KEY=VALUE", nil},
 		{"cosine,warmup=1,warmup=2", "warmup stands there twice", nil}, {"cosine,warmup=0", "warmup=0", nil}, {"cosine,warmup=-1", "warmup=-1", nil}, {"cosine,min=-1", "min=-1", nil}, {"cosine,min=NaN", "min=NaN", nil},
 		{"cosine,min=inf", "min=inf", nil}, {"step,factor=1", "factor=1", nil}, {"step,factor=0", "factor=0", nil}, {"plateau,by=acc", "by=acc", nil}, {"constant", "changes nothing", nil},
 		{"cosine,min=1", "min=1 is above --lr 0.01", nil}, {"cosine,warmup=200", "warmup=200 is not below --epochs 200", nil}, {"step,every=200", "every=200 never comes", nil},

@@ -54,21 +54,25 @@ func ParseSplit(text string) (Split, error) {
 		return Split{Draw: dataset.Draw{Shares: dataset.DefaultFractions}}, nil
 	}
 	s := Split{Draw: dataset.Draw{Asked: true, Text: text}}
-	rest := text
-	if way, behind, ok := strings.Cut(text, ":"); ok {
+	k, err := parseKeys(text, []string{"seed"})
+	if err != nil {
+		return Split{}, fmt.Errorf("--split %q: %w", text, err)
+	}
+	rest := k.head
+	for _, v := range k.values {
+		if !k.said { // which is said below
+			break
+		}
+		if s.Draw.Seed, err = strconv.ParseUint(v.text, 10, 64); err != nil {
+			return Split{}, fmt.Errorf("--split %q: seed %q is not a whole number from 0 to 2^64-1", text, v.text)
+		}
+		s.Seeded = true
+	}
+	if way, behind, ok := strings.Cut(rest, ":"); ok {
 		if s.Draw.By, ok = ways[strings.TrimSpace(way)]; !ok {
 			return Split{}, fmt.Errorf("--split %q: %q is neither stratified nor per-class", text, way)
 		}
 		rest = behind
-	}
-	if i := strings.LastIndexByte(rest, ','); i >= 0 {
-		if seed, ok := strings.CutPrefix(strings.TrimSpace(rest[i+1:]), "seed="); ok {
-			var err error
-			if s.Draw.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
-				return Split{}, fmt.Errorf("--split %q: seed %q is not a whole number from 0 to 2^64-1", text, seed)
-			}
-			s.Seeded, rest = true, rest[:i]
-		}
 	}
 	values, err := ParseFloats(rest)
 	if err == nil && len(values) != 3 {
@@ -100,8 +104,8 @@ func shareHint(rest string, values []float64, sum float64) string {
 		return ": write counts behind it, such as per-class:20,500,1000"
 	case way:
 		return ": write shares behind it, such as " + rest + ":0.7,0.2,0.1"
-	case strings.HasPrefix(rest, "seed="):
-		return ": write shares first, such as 0.7,0.2,0.1," + rest
+	case rest == "":
+		return ": write shares first, such as 0.7,0.2,0.1,seed=8"
 	case len(values) == 2:
 		return ": of two shares the third is 0, such as 0.8,0.2,0"
 	case len(values) == 3 && math.Abs(sum-100) < 1:

@@ -28,7 +28,7 @@ func settled(t *testing.T, settings map[string]string) *Run {
 		p.Train[v] = true
 	}
 	r := &Run{Console: &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, Config: runfolder.Default(), Data: &datasets.Input{Problem: p}}
-	for name, text := range map[string]string{"dataset": "generated", "hidden": "64", "staleness": "4", "pipeline": "off"} {
+	for name, text := range map[string]string{"dataset": "generated", "hidden": "64", "staleness": "4", "staleness.pipeline": "off"} {
 		r.Config.Set(name, text)
 	}
 	for name, text := range settings {
@@ -66,8 +66,8 @@ func TestStaleLayersAreTheFastest(t *testing.T) {
 	for k, s := range []map[string]string{
 		{"devices": "sim:rtx3090,sim:rtx3090"},
 		{"devices": "sim:rtx3090,link=0.05GiB/s,sim:rtx3090,link=0.05GiB/s"},
-		{"devices": "sim:rtx3090,link=0.05GiB/s,sim:gtx1650,link=0.2GiB/s,latency=1us", "pipeline": "on"},
-		{"devices": "sim:rtx3090,link=0.2GiB/s,latency=1us,sim:rtx3090,link=0.2GiB/s,latency=1us", "gpu-cache": "5%", "cpu-cache": "5%"},
+		{"devices": "sim:rtx3090,link=0.05GiB/s,sim:gtx1650,link=0.2GiB/s,latency=1us", "staleness.pipeline": "on"},
+		{"devices": "sim:rtx3090,link=0.2GiB/s,latency=1us,sim:rtx3090,link=0.2GiB/s,latency=1us", "cache.gpu": "5%", "cache.cpu": "5%"},
 		{"devices": "sim:rtx3090,link=100GiB/s,latency=1us,sim:rtx3090,link=100GiB/s,latency=1us", "model": "sage"},
 		{"devices": "sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us,sim:a40,link=0.1GiB/s,latency=1us", "model": "gin", "layers": "4"},
 		{"devices": "sim:a40,link=0.1GiB/s,sim:a40,link=0.1GiB/s", "layers": "1"},
@@ -122,9 +122,9 @@ func TestStaleLayersAreLeftAlone(t *testing.T) {
 		settings map[string]string
 		want     []int
 	}{
-		"the user's":    {map[string]string{"devices": slow, "stale-layers": "2"}, []int{2}},
-		"the user's no": {map[string]string{"devices": slow, "stale-layers": "none"}, []int{}},
-		"by width":      {map[string]string{"devices": slow, "stale-layers": "wide"}, nil},
+		"the user's":    {map[string]string{"devices": slow, "staleness.layers": "2"}, []int{2}},
+		"the user's no": {map[string]string{"devices": slow, "staleness.layers": "none"}, []int{}},
+		"by width":      {map[string]string{"devices": slow, "staleness.layers": "wide"}, nil},
 		"recorded":      {map[string]string{"devices": slow, "cache-layers": "2", "plan-key": strings.Repeat("0", 64)}, nil},
 		"host memory":   {map[string]string{"devices": "cpu:0,cpu:1"}, nil},
 		"exact":         {map[string]string{"devices": slow, "staleness": "0"}, nil},

@@ -104,12 +104,12 @@ func (t *Run) orFromExact(ctx context.Context, profile *profiler.Profile, opt ra
 func (t *Run) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Options) (*rapa.Plan, error) {
 	p, byUser := t.Data.Problem, t.Config.BalanceBy != ""
 	problem := balance.Problem{Graph: rapa.NewDirections(p.Graph), Train: p.Train, SelfLoops: p.Loops == graph.LoopsAdded, Plan: t.Plan, Partition: opt}
-	how := balance.Options{ByWork: !byUser, Assign: t.Parts == len(t.Specs) && len(opt.Machines) < 2, Move: !t.Config.NoMove && !byUser,
+	how := balance.Options{ByWork: !byUser, Assign: t.Parts == len(t.Specs) && len(opt.Machines) < 2, Move: t.Config.Move && !byUser,
 		MaxPrune: t.Config.MaxPrune, Trim: t.Config.Prune, Score: rapa.PruneScore(t.Config.PruneScore)}
 	if !t.uneven() {
 		return balance.Trim(ctx, problem, how)
 	}
-	if !t.Config.NoMove && opt.Method == rapa.Multilevel {
+	if t.Config.Move && opt.Method == rapa.Multilevel {
 		how.Cut = func(ctx context.Context, opt rapa.Options) (*rapa.Plan, error) {
 			plan, err := cutPlan(ctx, t.Console, p.Graph, p.Train, opt, "")
 			return plan, term.AsUsage(err)
@@ -131,7 +131,7 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 	}
 	c := t.Config
 	all := []any{"capgnn fitted 4", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, runfolder.KeyOf(&c, runfolder.CacheOptions)}
+		c.Cost, !c.Move, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, runfolder.KeyOf(&c, runfolder.CacheOptions)}
 	if m := c.Network(0, 0, false); m.Jumping || m.NoNorm || m.Residual { // each has operations more or less
 		all = append(all, m.Jumping, m.NoNorm, m.Residual)
 	}

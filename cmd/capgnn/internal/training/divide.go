@@ -90,13 +90,13 @@ func (t *Run) noteEdges(balanceBy []rapa.Quantity) {
 	if t.uneven() || t.Config.Isolated.Value != nil || share <= rapa.SoftBalance+float64(t.Parts)/float64(edges) { // a bound is rounded up to a whole edge
 		return
 	}
-	why := "`--balance-by vertices,edges` shares edges out, too, and may cut more of them"
+	why := "`--partitioner by=vertices,edges` shares edges out, too, and may cut more of them"
 	if slices.Contains(balanceBy, rapa.ByEdges) {
 		most := 0
 		for v := range t.Plan.Part {
 			most = max(most, len(t.Data.Problem.Graph.Row(v)))
 		}
-		why = "no better parts were found within the bounds on what else --balance-by names"
+		why = "no better parts were found within the bounds on what else --partitioner by= names"
 		if float64(most*t.Parts) > rapa.SoftBalance*float64(edges) {
 			why = fmt.Sprintf("all edges into a vertex lie in its part, and one has %s of %s", term.Grouped(most), term.Grouped(int(edges)))
 		}
@@ -113,11 +113,11 @@ func (t *Run) balanceBy() ([]rapa.Quantity, error) {
 	for item := range strings.SplitSeq(t.Config.BalanceBy, ",") {
 		switch q := rapa.Quantity(strings.TrimSpace(item)); {
 		case q == rapa.ByWork:
-			return nil, term.Usagef("--balance-by %s: drop it: work is what --devices balance by themselves", q)
+			return nil, term.Usagef("--partitioner by=%s: drop it: work is what --devices balance by themselves", q)
 		case q != rapa.ByMemory:
 			out = append(out, q)
 		case t.Anonymous:
-			return nil, term.Usagef("--balance-by %s: say of which --devices", q)
+			return nil, term.Usagef("--partitioner by=%s: say of which --devices", q)
 		}
 	}
 	return out, nil
@@ -155,7 +155,7 @@ func (t *Run) usePlan() error {
 		return term.Usagef("--plan %s: the file holds another plan than when the run was made", t.Config.Plan)
 	}
 	if t.Config.Sampled() && plan.Dropped != nil {
-		return term.Usagef("--plan %s: the plan leaves edges out, which sampled training does not: make one without --prune and --max-prune", t.Config.Plan)
+		return term.Usagef("--plan %s: the plan leaves edges out, which sampled training does not: make one without --prune", t.Config.Plan)
 	}
 	t.Plan, t.Config.PlanKey = plan, plan.Key
 	t.Console.Note("partition: %s: %s", t.Config.Plan, planText(plan))

@@ -17,7 +17,7 @@ func (t *Run) Lengthen(epochs int) {
 	var unlike []string
 	say := func(format string, a ...any) { unlike = append(unlike, fmt.Sprintf(format, a...)) }
 	if of > 0 && c.ExactEpochs.Value < 0 {
-		say("--exact-epochs auto was %s", number.Counted(of, "epoch"))
+		say("--staleness exact auto was %s", number.Counted(of, "epoch"))
 	}
 	c.BegunEpochs = cmp.Or(c.BegunEpochs, was)
 	if why := c.Lengthened(); why != "" {

@@ -11,12 +11,12 @@ import (
 	"capgnn/internal/learn"
 )
 
-// settlePositive settles which of two classes is the positive one of the metrics by rank: --positive, else class 1.
+// settlePositive settles which of two classes is the positive one of the metrics by rank: --metric positive=, else class 1.
 func (t *Run) settlePositive() error {
 	p, m, want := t.Data.Problem, t.metric(), t.Config.Positive
 	if !m.OfTwo(p) {
 		if want != "" {
-			return fmt.Errorf("--positive %s: chooses one of two classes, and %s has vertices with several labels: drop it", want, t.Data.Name)
+			return fmt.Errorf("--metric positive=%s: chooses one of two classes, and %s has vertices with several labels: drop it", want, t.Data.Name)
 		}
 		return nil
 	}
@@ -26,7 +26,7 @@ func (t *Run) settlePositive() error {
 			class = n
 		}
 		if class < 0 {
-			return fmt.Errorf("--positive %s is neither of the classes %s and %s", want, t.className(0), t.className(1))
+			return fmt.Errorf("--metric positive=%s is neither of the classes %s and %s", want, t.className(0), t.className(1))
 		}
 		p.PositiveFirst = class == 0
 		return nil
@@ -36,7 +36,7 @@ func (t *Run) settlePositive() error {
 		sizes[0], sizes[1] = sizes[0]+of[0], sizes[1]+of[1]
 	}
 	if share := float64(sizes[1]) / float64(max(1, sizes[0]+sizes[1])); m == learn.AveragePrecision && share > 0.5 {
-		t.Console.Note("note: --metric %s is of class %s, which %s of the labelled vertices have; --positive %s takes the other one", m, t.className(1), term.Percentage(share), t.className(0))
+		t.Console.Note("note: --metric %s is of class %s, which %s of the labelled vertices have; --metric positive=%s takes the other one", m, t.className(1), term.Percentage(share), t.className(0))
 	}
 	return nil
 }

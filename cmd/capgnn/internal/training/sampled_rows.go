@@ -26,7 +26,7 @@ type RowCount struct {
 // SmallRowsCache is the smallest cache that fetches at most 5 % more rows than the best one in the first epoch. Later epochs find more rows in a larger one.
 type SmallRowsCache struct {
 	Setting string  `json:"setting"` // the way to fetch that it is for
-	Share   float64 `json:"share"`   // of the rows of other parts that an epoch reads: --row-cache
+	Share   float64 `json:"share"`   // of the rows of other parts that an epoch reads: --sampling cache=
 	Slots   []int   `json:"slots"`   // rows by part
 	Rows    int64   `json:"rows"`    // that it fetches
 	Best    int64   `json:"best"`    // that the best one fetches

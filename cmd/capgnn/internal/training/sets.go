@@ -87,7 +87,7 @@ func (t *Run) noteSets() {
 	}
 	var idle []string
 	if t.Config.BestByLoss() {
-		idle = append(idle, "--best-by "+t.Config.BestBy)
+		idle = append(idle, "--metric best-by="+t.Config.BestBy)
 	}
 	if t.Config.Patience > 0 {
 		idle = append(idle, fmt.Sprintf("--patience %d", t.Config.Patience))

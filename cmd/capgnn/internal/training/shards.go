@@ -37,7 +37,7 @@ func (t *Run) settleShards() error {
 	case c.Machines.Value != nil && !t.Resume:
 		return refuse("it is cut for machines already: drop --machines %s", c.Machines)
 	case c.Prune > 0 || c.MaxPrune > 0:
-		return refuse("edges are left out before it is cut, if at all: drop --prune and --max-prune")
+		return refuse("edges are left out before it is cut, if at all: drop --prune")
 	case c.Parts != 0 && c.Parts != parts:
 		return refuse("it has %s: drop --parts %d, or cut the data set anew", term.Counted(parts, "part"), c.Parts)
 	case c.Order != runfolder.OrderAuto && c.Order != runfolder.OrderNone:
@@ -66,14 +66,19 @@ func (t *Run) settleShards() error {
 }
 
 // cutOptions say how a graph is cut, and nothing of parts that there are.
-var cutOptions = []string{"partitioner", "objective", "balance", "balance-by", "cost", "no-move",
-	"prune", "max-prune", "prune-score"}
+var cutOptions = []string{"partitioner", "partitioner.objective", "partitioner.balance", "partitioner.by", "cost", "cost.move",
+	"prune", "prune.max", "prune.score"}
 
 // noteCut says which flags say nothing, where the parts are there already.
 func (t *Run) noteCut(by string) {
-	idle := slices.DeleteFunc(slices.Clone(t.Given), func(name string) bool { return !slices.Contains(cutOptions, name) })
-	if len(idle) > 0 {
-		t.Console.Note("note: without effect, as the parts are those of %s: --%s", by, strings.Join(idle, ", --"))
+	var idle []string
+	for _, name := range t.Given {
+		if slices.Contains(cutOptions, name) {
+			idle = append(idle, runfolder.Label(name))
+		}
+	}
+	if idle != nil {
+		t.Console.Note("note: without effect, as the parts are those of %s: %s", by, strings.Join(idle, ", "))
 	}
 }
 

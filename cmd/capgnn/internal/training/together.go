@@ -29,7 +29,7 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 	options := map[string]string{"config": c.String("config"), "resume": c.String("resume")}
 	for _, o := range runfolder.Options {
 		if !o.FileOnly {
-			options[o.Name] = fmt.Sprint(o.Value(&cfg))
+			options[strings.TrimPrefix(runfolder.Label(o.Name), "--")] = fmt.Sprint(o.Value(&cfg))
 		}
 	}
 	return options, checkTogether(&cfg)

@@ -239,7 +239,7 @@ func (t *Run) Check() error {
 	}
 	for _, o := range runfolder.Options {
 		if text := fmt.Sprint(o.Value(&t.Config)); !utf8.ValidString(text) {
-			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.Name, text)
+			return term.Usagef("%s %q: is not UTF-8, which the files of a run need: rename it", runfolder.Label(o.Name), text)
 		}
 	}
 	if t.Ranks != nil { // each looks at its own
