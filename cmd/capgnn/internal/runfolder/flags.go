@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,12 +30,12 @@ func (o Option) Setting() bool { return o.field != nil }
 
 // FlagsOf returns the flags of these names.
 func FlagsOf(names ...string) []cli.Flag {
-	defaults := Default()
+	defaults := sync.OnceValue(Default)
 	var flags []cli.Flag
 	for _, name := range names {
 		o, _ := optionOf(name)
-		keys, usage := o.help(&defaults)
-		text := o.standardText(&defaults)
+		keys, usage := o.help(defaults)
+		text := o.standardText(defaults)
 		switch {
 		case keys || o.alone:
 			flags = append(flags, &cli.GenericFlag{Name: o.Name, Category: o.Group, Usage: usage, DefaultText: text,
@@ -49,16 +50,17 @@ func FlagsOf(names ...string) []cli.Flag {
 }
 
 // standardText is the default of an option.
-func (o Option) standardText(defaults *Config) string {
-	if o.field == nil {
+func (o Option) standardText(defaults func() Config) string {
+	if !o.Setting() {
 		return o.standard
 	}
-	return plain(o.Value(defaults))
+	c := defaults()
+	return plain(o.Value(&c))
 }
 
 // help returns the usage of a flag, behind it a line for each key: KEY=WORD, a tab, and what it means. keys says
 // whether there are any.
-func (o Option) help(defaults *Config) (keys bool, usage string) {
+func (o Option) help(defaults func() Config) (keys bool, usage string) {
 	names, rows := keysOf(o.Name)
 	usage = o.usage
 	for i, row := range rows {

@@ -66,12 +66,31 @@ func plain(value any) string {
 	return fmt.Sprint(value)
 }
 
+// places says where the options of a table are: by name, and the keys of each flag.
+type places struct {
+	at   map[string]int
+	keys map[string][]int
+}
+
+// where is that of the table.
+var where = placesIn(table)
+
+func placesIn(all []Option) places {
+	p := places{map[string]int{}, map[string][]int{}}
+	for i := range all {
+		p.at[all[i].Name] = i
+		if flag, key := all[i].flag(); key != "" {
+			p.keys[flag] = append(p.keys[flag], i)
+		}
+	}
+	return p
+}
+
 // keysOf returns the keys of a flag, and the options that they are.
 func keysOf(flag string) (keys []string, rows []Option) {
-	for _, o := range table {
-		if of, key := o.flag(); of == flag && key != "" {
-			keys, rows = append(keys, key), append(rows, o)
-		}
+	for _, i := range where.keys[flag] {
+		_, key := table[i].flag()
+		keys, rows = append(keys, key), append(rows, table[i])
 	}
 	return keys, rows
 }
@@ -89,8 +108,8 @@ func rowsOf(flags ...string) []string {
 
 // optionOf returns the option of a name.
 func optionOf(name string) (Option, bool) {
-	i := slices.IndexFunc(table, func(o Option) bool { return o.Name == name })
-	if i < 0 {
+	i, ok := where.at[name]
+	if !ok {
 		return Option{}, false
 	}
 	return table[i], true

@@ -12,9 +12,9 @@ import (
 // addOptions adds rows to the table for a test.
 func addOptions(t *testing.T, rows ...Option) {
 	was := table
-	table = append(slices.Clone(was), rows...)
-	Options = onlySettings(table)
-	t.Cleanup(func() { table, Options = was, onlySettings(was) })
+	set := func(all []Option) { table, Options, where = all, onlySettings(all), placesIn(all) }
+	set(append(slices.Clone(was), rows...))
+	t.Cleanup(func() { set(was) })
 }
 
 // applied returns what ApplyFlags makes of a command line.
