@@ -379,3 +379,16 @@ func TestRanksOnSlowLines(t *testing.T) {
 		t.Errorf("an epoch takes %v, its gradients alone %v", took, one)
 	}
 }
+
+// What arrives late of a message before the one that has begun gives out nothing of this one.
+func TestLateArrival(t *testing.T) {
+	d := DivideRank([][]gnn.Range{{{Lo: 0, Hi: wireGrain}}, {{Lo: wireGrain, Hi: 3 * wireGrain}}}, []int{0}, Rank{Index: 1, Count: 2})
+	var got []uint32
+	arrived := (&chain{Division: d}).inbox(func(_ delivery, epoch uint32) { got = append(got, epoch) })
+	for _, x := range [][2]int{{5, 4}, {4, d.Bytes()}, {5, d.Bytes()}, {4, d.Bytes()}} {
+		arrived(uint32(x[0]), x[1])
+	}
+	if len(got) != len(d.line) || slices.ContainsFunc(got, func(epoch uint32) bool { return epoch != 5 }) {
+		t.Errorf("pieces of epochs %v are given out, want %d of epoch 5", got, len(d.line))
+	}
+}

@@ -57,6 +57,18 @@ func TestClippingOfPyTorch(t *testing.T) {
 	}
 }
 
+// Of a norm of 1e-6, torch's divisor is twice that.
+func TestClippingOfSmallNorms(t *testing.T) {
+	const small = 1e-6
+	x := newRank(t, scene{[]int{0}, "peer", [][]gnn.Range{{{Lo: 0, Hi: 1}}}, gnn.Optimizer{Kind: gnn.SGD, LR: 1, Clip: small}}, Rank{}, []float32{0}, [][]float32{{small}})
+	if err := x.epoch(New(x.hub, x.parts, x.division), nobody, -1); err != nil {
+		t.Fatal(err)
+	}
+	if w := x.weights(t, 0); math.Abs(float64(w[0])+small/2) > 1e-6*small {
+		t.Errorf("the weight becomes %g, want %g", w[0], -small/2)
+	}
+}
+
 // Slices of any devices and ranks are whole blocks, which depend on the layers alone, and every block is somebody's.
 func TestBlocksStayWhole(t *testing.T) {
 	layers := [][]gnn.Range{{{Lo: 0, Hi: 5*normBlock + 48}, {Lo: 5*normBlock + 64, Hi: 6 * normBlock}}, {{Lo: 5*normBlock + 48, Hi: 5*normBlock + 64}}, {{Lo: 6 * normBlock, Hi: 17*normBlock + 16}}}
