@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
@@ -116,6 +117,15 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
+// otherKernels is a device whose kernels are of another variant.
+type otherKernels struct{ gpu.Device }
+
+func (d otherKernels) Info() gpu.Info {
+	info := d.Device.Info()
+	info.Variant += " of another kind"
+	return info
+}
+
 // Whatever changes the cut or the features changes the key.
 func TestPreparedKeys(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
@@ -145,6 +155,8 @@ func TestPreparedKeys(t *testing.T) {
 		{"hidden", 0, 0, func(p *learn.Problem, o *Options) { o.Model.Hidden = 24 }},
 		{"features", 0, 2, func(p *learn.Problem, o *Options) { p.FeaturesKey = "other" }},
 		{"model", 0, 2, func(p *learn.Problem, o *Options) { o.Model.Kind = gnn.SAGE }},
+		{"storage", 0, 2, func(p *learn.Problem, o *Options) { o.Storage = gpu.BF16 }},
+		{"kernels", 0, 1, func(p *learn.Problem, o *Options) { o.Devices[1] = otherKernels{o.Devices[1]} }},
 		{"graph", 1, 2, func(p *learn.Problem, o *Options) { p.GraphKey = "other" }},
 		{"loops", 1, 2, func(p *learn.Problem, o *Options) { p.Loops = graph.LoopsRemoved }},
 		{"layers", 1, 2, func(p *learn.Problem, o *Options) { o.Model.Layers = 2 }},

@@ -2,6 +2,7 @@ package profiler
 
 import (
 	"math"
+	"reflect"
 	"testing"
 )
 
@@ -27,5 +28,18 @@ func TestProfileAtAnotherSize(t *testing.T) {
 	}
 	if p.N != 512 || p.Devices[0].MM != once(2e-3) || *p.Devices[0].PageableH2D != once(4e-3) || p.Pairs[0].Copy != once(3e-4) {
 		t.Errorf("the profile changed: %+v", p)
+	}
+}
+
+// What crosses a link takes as long on a device whose operations take three times as long, and the first profile stays as it is.
+func TestSlowed(t *testing.T) {
+	once := func(s float64) Timing { return Timing{Mean: s, Median: s, Runs: 1} }
+	list := func(product float64) []OpTime {
+		return []OpTime{{Op: "nn", Seconds: product}, {Op: "upload", Bytes: 1, Seconds: 2}, {Op: "hop", Seconds: 3}}
+	}
+	plain := DeviceProfile{MM: once(1), SpMM: once(2), IDT: once(3), H2D: once(4), D2H: once(5), Calibration: list(1), Beside: list(2)}
+	want := DeviceProfile{MM: once(3), SpMM: once(6), IDT: once(9), H2D: once(4), D2H: once(5), Calibration: list(3), Beside: list(6)}
+	if got := plain.Slowed(3); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(plain.Calibration, list(1)) {
+		t.Errorf("%+v, want %+v; it was %+v", got, want, plain)
 	}
 }

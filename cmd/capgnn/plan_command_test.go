@@ -59,6 +59,16 @@ func TestPlanDoesNotFit(t *testing.T) {
 	}
 }
 
+// What is lacking is what is needed beyond what there is, on devices and on the host.
+func TestPlanSaysWhatLacks(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	m := &training.MemoryPlan{Devices: []training.DeviceMemory{{Device: "cpu:0", Peak: 5 << 30, Budget: 3 << 30}}, Room: &training.HostRoom{Need: 7 << 30, May: 4 << 30}}
+	if err := planAnswers(m, &b); err != nil || !strings.HasPrefix(b.String(), "fits    no, it does not fit: cpu:0 lacks 2.0 GiB, the host lacks 3.0 GiB\n") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
 // plan answers first: whether it fits, how long an epoch takes, which choice is best and how much faster it is; buffers come only when
 // asked for.
 func TestPlanAnswersFirst(t *testing.T) {

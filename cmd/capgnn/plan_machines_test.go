@@ -65,6 +65,24 @@ func TestPlanMachines(t *testing.T) {
 	}
 }
 
+// Every number of machines is compared with one machine and rows as they are.
+func TestMachineAdvice(t *testing.T) {
+	t.Parallel()
+	encoded := 2.0
+	one, two := training.MachineCount{Machines: 1, Subset: training.Subset{EpochS: 8, Speedup: 1, Fits: true}}, training.MachineCount{Machines: 2, Subset: training.Subset{EpochS: 4, Speedup: 2, Fits: true}, EncodedS: &encoded}
+	for want, p := range map[string]training.MachinePlan{
+		"it fits none of them":                                 {},
+		"2 machines: 2.00x of one; stay on one":                {Best: 1},
+		"take 2 machines: 2.00x of one":                        {Best: 2},
+		"take 2 machines with --halo-dtype int8: 4.00x of one": {Best: 2, Encoded: true},
+	} {
+		p.Counts = []training.MachineCount{one, two}
+		if got := machineAdvice(&p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Without --machines net= plan takes machines as train and partition do: of all devices, not of every choice of them, and not of one part.
 func TestPlanTakesMachines(t *testing.T) {
 	t.Parallel()
