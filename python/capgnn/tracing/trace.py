@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import traceback
 import warnings
@@ -54,7 +55,8 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
         prove(program, module, False)
     except TraceError as e:
         evaluated = forward_of(module, features, weighted, False, *SIZES[0])
-        line = next((a[1] for a, b in zip(undropped(program), undropped(evaluated)) if a[0] != b[0]), "")
+        pairs = itertools.zip_longest(undropped(program), undropped(evaluated), fillvalue=("", ""))
+        line = next((a[1] or b[1] for a, b in pairs if a[0] != b[0]), "")
         raise TraceError(
             f"model: forward differs between train and eval mode by more than dropout and BatchNorm  ({line})"
         ) from e

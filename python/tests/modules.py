@@ -1,0 +1,379 @@
+"""Modules as users write them, for tests of traces, and for testdata/models_reference.py. Imports torch and torch_geometric.
+
+IN columns become OUT. Modules whose names are in FILES have programs in testdata/models.
+"""
+import numpy as np
+import torch
+import torch.nn.functional as F
+import torch_geometric.nn as pyg
+from torch import nn
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import add_self_loops, degree, dropout_edge, softmax
+
+IN, HIDDEN, OUT = 6, 8, 4
+
+
+class Two(nn.Module):
+    """Two convolutions, as in torch_geometric's examples."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        self.conv1, self.conv2 = first, second
+
+    def forward(self, x, edge_index):
+        x = F.dropout(x, p=0.5, training=self.training)
+        x = F.elu(self.conv1(x, edge_index))
+        x = F.dropout(x, p=0.5, training=self.training)
+        return F.log_softmax(self.conv2(x, edge_index), dim=1)
+
+
+class Behind(nn.Module):
+    """A convolution that keeps the width, behind a Linear."""
+
+    def __init__(self, conv):
+        super().__init__()
+        self.lin1, self.conv, self.lin2 = nn.Linear(IN, HIDDEN), conv, nn.Linear(HIDDEN, OUT)
+
+    def forward(self, x, edge_index):
+        return self.lin2(F.relu(self.conv(self.lin1(x), edge_index)))
+
+
+class Residual(nn.Module):
+    """GraphSAGE with LayerNorm, residuals, and all layers side by side for the last Linear."""
+
+    def __init__(self, layers=3):
+        super().__init__()
+        self.enter, self.leave = nn.Linear(IN, HIDDEN), nn.Linear((layers + 1) * HIDDEN, OUT)
+        self.convs = nn.ModuleList(pyg.SAGEConv(HIDDEN, HIDDEN) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(HIDDEN) for _ in range(layers))
+
+    def forward(self, x, edge_index):
+        rows = [F.relu(self.enter(x))]
+        for conv, norm in zip(self.convs, self.norms):
+            made = F.dropout(F.relu(norm(conv(rows[-1], edge_index))), 0.3, self.training)
+            rows.append(rows[-1] + made)
+        return self.leave(torch.cat(rows, dim=-1))
+
+
+class GPR(nn.Module):
+    """Sums of powers of the adjacency with learned factors, behind two Linears."""
+
+    def __init__(self, hops=4, alpha=0.1):
+        super().__init__()
+        self.lin1, self.lin2, self.hops = nn.Linear(IN, HIDDEN), nn.Linear(HIDDEN, OUT), hops
+        self.prop = pyg.SimpleConv(aggr="sum")
+        factors = alpha * (1 - alpha) ** np.arange(hops + 1)
+        self.temp = nn.Parameter(torch.tensor(factors, dtype=torch.float))
+
+    def forward(self, data):
+        x, edge_index = data.x, data.edge_index
+        x = F.dropout(x, p=0.5, training=self.training)
+        x = F.relu(self.lin1(x))
+        x = F.dropout(x, p=0.5, training=self.training)
+        x = self.lin2(x)
+        edge_index, norm = gcn_norm(edge_index, num_nodes=x.size(0))
+        hidden = x * self.temp[0]
+        for k in range(self.hops):
+            x = self.prop(x, edge_index, norm)
+            hidden = hidden + self.temp[k + 1] * x
+        return F.log_softmax(hidden, dim=1)
+
+
+class MixHop(nn.Module):
+    """Powers of the adjacency side by side."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = pyg.MixHopConv(IN, HIDDEN, powers=[0, 1, 2]), nn.LayerNorm(3 * HIDDEN)
+        self.lin = nn.Linear(3 * HIDDEN, OUT)
+
+    def forward(self, x, edge_index):
+        return self.lin(F.dropout(F.relu(self.norm(self.conv(x, edge_index))), 0.5, self.training))
+
+
+class Directed(nn.Module):
+    """In- and out-neighbours, each with weights of its own."""
+
+    def __init__(self, alpha=0.25):
+        super().__init__()
+        self.alpha = alpha
+        self.into = nn.ModuleList([pyg.SAGEConv(IN, HIDDEN, root_weight=False), pyg.SAGEConv(HIDDEN, OUT, root_weight=False)])
+        self.out = nn.ModuleList([pyg.SAGEConv(IN, HIDDEN, root_weight=False), pyg.SAGEConv(HIDDEN, OUT, root_weight=False)])
+        self.own = nn.ModuleList([nn.Linear(IN, HIDDEN), nn.Linear(HIDDEN, OUT)])
+
+    def forward(self, x, edge_index):
+        for i, (own, into, out) in enumerate(zip(self.own, self.into, self.out)):
+            x = own(x) + (1 - self.alpha) * into(x, edge_index) + self.alpha * out(x, edge_index.flip(0))
+            x = F.relu(x) if i == 0 else x
+        return x
+
+
+class Propagated(nn.Module):
+    """APPNP as in torch_geometric's example."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin1, self.lin2, self.prop = nn.Linear(IN, HIDDEN), nn.Linear(HIDDEN, OUT), pyg.APPNP(K=5, alpha=0.1)
+
+    def forward(self, x, edge_index):
+        x = F.relu(self.lin1(F.dropout(x, 0.5, self.training)))
+        return self.prop(self.lin2(F.dropout(x, 0.5, self.training)), edge_index)
+
+
+class Initial(nn.Module):
+    """GCNII: every layer reads what the first has made."""
+
+    def __init__(self, layers=3):
+        super().__init__()
+        self.lin1, self.lin2 = nn.Linear(IN, HIDDEN), nn.Linear(HIDDEN, OUT)
+        self.convs = nn.ModuleList(pyg.GCN2Conv(HIDDEN, 0.1, 0.5, k + 1) for k in range(layers))
+
+    def forward(self, x, edge_index):
+        x = first = F.relu(self.lin1(x))
+        for conv in self.convs:
+            x = F.relu(conv(F.dropout(x, 0.5, self.training), first, edge_index))
+        return self.lin2(x)
+
+
+class TutorialConv(pyg.MessagePassing):
+    """GCN by hand, as in torch_geometric's tutorial."""
+
+    def __init__(self, in_channels, out_channels):
+        super().__init__(aggr="add")
+        self.lin, self.bias = nn.Linear(in_channels, out_channels, bias=False), nn.Parameter(torch.zeros(out_channels))
+
+    def forward(self, x, edge_index):
+        edge_index, _ = add_self_loops(edge_index, num_nodes=x.size(0))
+        row, col = edge_index
+        deg = degree(col, x.size(0), dtype=x.dtype)
+        deg_inv_sqrt = deg.pow(-0.5)
+        deg_inv_sqrt[deg_inv_sqrt == float("inf")] = 0
+        norm = deg_inv_sqrt[row] * deg_inv_sqrt[col]
+        return self.propagate(edge_index, x=self.lin(x), norm=norm) + self.bias
+
+    def message(self, x_j, norm):
+        return norm.view(-1, 1) * x_j
+
+
+class Weighted(nn.Module):
+    """Both convolutions read edge weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = pyg.GCNConv(IN, HIDDEN), pyg.GraphConv(HIDDEN, OUT)
+
+    def forward(self, x, edge_index, edge_weight=None):
+        return self.conv2(torch.tanh(self.conv1(x, edge_index, edge_weight)), edge_index, edge_weight)
+
+
+class GateConv(pyg.MessagePassing):
+    def __init__(self, in_channels, out_channels):
+        super().__init__(aggr="max")
+        self.lin, self.gate = nn.Linear(in_channels, out_channels), nn.Linear(2 * out_channels, 1)
+
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=self.lin(x))
+
+    def message(self, x_i, x_j):
+        return torch.sigmoid(self.gate(torch.cat([x_i, x_j], dim=-1))) * x_j
+
+
+class DotConv(pyg.MessagePassing):
+    def __init__(self, in_channels, out_channels, heads=2):
+        super().__init__(aggr="add", node_dim=0)
+        self.heads, self.width = heads, out_channels
+        self.q, self.k, self.v = (nn.Linear(in_channels, heads * out_channels) for _ in range(3))
+
+    def forward(self, x, edge_index):
+        q, k, v = (f(x).view(-1, self.heads, self.width) for f in (self.q, self.k, self.v))
+        return self.propagate(edge_index, q=q, k=k, v=v).mean(dim=1)
+
+    def message(self, q_i, k_j, v_j, index, ptr, size_i):
+        alpha = softmax((q_i * k_j).sum(-1) / self.width**0.5, index, ptr, size_i)
+        return alpha.unsqueeze(-1) * v_j
+
+
+class ByHand(nn.Module):
+    """Sums over edges without MessagePassing, a mean over all vertices, and linear attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.lin = nn.Linear(IN, HIDDEN), nn.Linear(IN, HIDDEN), nn.Linear(IN + 2 * HIDDEN, OUT)
+
+    def forward(self, x, edge_index):
+        row, col = edge_index
+        near = torch.zeros_like(x).index_add_(0, col, x[row])
+        q, k = self.q(x).sigmoid(), self.k(x).sigmoid()
+        far = (q @ (k.t() @ k)) / (q @ k.sum(0).unsqueeze(-1))
+        return self.lin(torch.cat([near, far, q - q.mean(dim=0, keepdim=True)], dim=-1))
+
+
+class Dense(nn.Module):
+    """The adjacency is a sparse matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Parameter(torch.randn(IN, HIDDEN)), nn.Parameter(torch.randn(HIDDEN, OUT))
+
+    def forward(self, x, adj):
+        return torch.spmm(adj, torch.mm(F.relu(torch.spmm(adj, torch.mm(x, self.first))), self.second))
+
+
+def two(conv, *args, **kwargs):
+    return lambda: Two(conv(IN, HIDDEN, *args, **kwargs), conv(HIDDEN, OUT, *args, **kwargs))
+
+
+def mlp(i, o):
+    return nn.Sequential(nn.Linear(i, o), nn.ReLU(), nn.Linear(o, o))
+
+
+def basic(model, **kwargs):
+    return lambda: model(IN, HIDDEN, 2, OUT, dropout=0.5, **kwargs)
+
+
+FILES = {
+    "gcn": basic(pyg.GCN, norm=nn.LayerNorm(HIDDEN)),
+    "sage_residual": Residual,
+    "gin": lambda: Two(pyg.GINConv(mlp(IN, HIDDEN), train_eps=True), pyg.GINConv(mlp(HIDDEN, OUT), train_eps=True)),
+    "gat": lambda: Two(pyg.GATConv(IN, 4, heads=2), pyg.GATConv(8, OUT, heads=2, concat=False)),
+    "gatv2": lambda: Two(pyg.GATv2Conv(IN, 4, heads=2), pyg.GATv2Conv(8, OUT, heads=2, concat=False)),
+    "gpr": GPR,
+    "mixhop": MixHop,
+    "directed": Directed,
+    "appnp": Propagated,
+    "gcnii": Initial,
+    "tutorial": two(TutorialConv),
+    "weighted": Weighted,
+}
+
+COUNTS = torch.tensor([0, 4, 5, 3, 1])  # vertices by their number of in-edges, for PNA
+
+TRACED = {
+    **FILES,
+    "GCN BatchNorm": basic(pyg.GCN, norm="batch_norm"),
+    "GCN GraphNorm": basic(pyg.GCN, norm="graph_norm"),
+    "GCN PairNorm": basic(pyg.GCN, norm="pair_norm"),
+    "GCN LayerNorm of graph": basic(pyg.GCN, norm="layer_norm"),
+    "GCN InstanceNorm": basic(pyg.GCN, norm="instance_norm"),
+    "GCN prelu": basic(pyg.GCN, act="prelu"),
+    "GraphSAGE max": basic(pyg.GraphSAGE, aggr="max"),
+    "GraphSAGE cat": basic(pyg.GraphSAGE, jk="cat"),
+    "GraphSAGE jk max": basic(pyg.GraphSAGE, jk="max"),
+    "PNA": basic(pyg.PNA, aggregators=["mean", "min", "max", "std"], scalers=["identity", "amplification"], deg=COUNTS),
+    "Polynormer": lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1),
+    "SGConv": two(pyg.SGConv, K=2),
+    "TAGConv": two(pyg.TAGConv),
+    "ChebConv": two(pyg.ChebConv, K=3),
+    "ARMAConv": two(pyg.ARMAConv, num_stacks=2, num_layers=2),
+    "SSGConv": two(pyg.SSGConv, alpha=0.1, K=3),
+    "GraphConv max": two(pyg.GraphConv, aggr="max"),
+    "TransformerConv": two(pyg.TransformerConv, heads=2, concat=False, beta=True),
+    "GENConv": two(pyg.GENConv, learn_t=True),
+    "ResGatedGraphConv": two(pyg.ResGatedGraphConv),
+    "FiLMConv": two(pyg.FiLMConv),
+    "LEConv": two(pyg.LEConv),
+    "FeaStConv": two(pyg.FeaStConv, heads=2),
+    "EGConv": lambda: Two(pyg.EGConv(IN, HIDDEN, num_heads=2), pyg.EGConv(HIDDEN, OUT, num_heads=2)),
+    "GeneralConv": two(pyg.GeneralConv),
+    "EdgeConv": lambda: Two(pyg.EdgeConv(mlp(2 * IN, HIDDEN)), pyg.EdgeConv(mlp(2 * HIDDEN, OUT))),
+    "DirGNNConv": lambda: Two(pyg.DirGNNConv(pyg.GCNConv(IN, HIDDEN)), pyg.DirGNNConv(pyg.GCNConv(HIDDEN, OUT))),
+    "SAGEConv softmax": two(pyg.SAGEConv, aggr="softmax"),
+    "SAGEConv several": two(pyg.SAGEConv, aggr=["mean", "max", "std"]),
+    "GATConv residual": two(pyg.GATConv, heads=2, concat=False, residual=True, dropout=0.3),
+    "WLConvContinuous": lambda: Behind(pyg.WLConvContinuous()),
+    "SimpleConv": lambda: Behind(pyg.SimpleConv("mean", "self_loop")),
+    "AGNNConv": lambda: Behind(pyg.AGNNConv()),
+    "LGConv": lambda: Behind(pyg.LGConv()),
+    "GatedGraphConv": lambda: Behind(pyg.GatedGraphConv(HIDDEN, 2)),
+    "AntiSymmetricConv": lambda: Behind(pyg.AntiSymmetricConv(HIDDEN)),
+    "gate on edges": two(GateConv),
+    "dot attention": two(DotConv),
+    "by hand": ByHand,
+    "matrix": Dense,
+}
+
+
+class Refused(nn.Module):
+    """A convolution, and then what forward= does."""
+
+    def __init__(self, then):
+        super().__init__()
+        self.conv, self.then = pyg.GCNConv(IN, OUT), then
+
+    def forward(self, data):
+        return self.then(self, self.conv(data.x, data.edge_index), data)
+
+
+def looks(m, h, data):
+    return h / 10 if h.abs().max() > 10 else h
+
+
+def chooses(m, h, data):
+    return h[data.train_mask]
+
+
+def sizes(m, h, data):
+    return h * (1 / h.size(0))
+
+
+def drops(m, h, data):
+    return m.conv(data.x, dropout_edge(data.edge_index, p=0.2, training=m.training)[0])
+
+
+def leaves(m, h, data):
+    return h * torch.from_numpy(np.bincount(data.edge_index[1].cpu().numpy())).view(-1, 1)
+
+
+def mixes(m, h, data):
+    return h.view(-1, 2).sum(1)
+
+
+def pairs(m, h, data):
+    return h.mm(h.t()).softmax(-1).mm(h)
+
+
+def draws(m, h, data):
+    return h + torch.randn_like(h)
+
+
+def differs(m, h, data):
+    return h.relu() if m.training else h
+
+
+def peeks(m, h, data):
+    return h + data.y.view(-1, 1)
+
+
+def sorts(m, h, data):
+    return h.sort(0)[0]
+
+
+def pools(m, h, data):
+    return h.mean(0)
+
+
+def picks(m, h, data):
+    return torch.where(h > 0, h, 2 * h)
+
+
+def answers(m, h, data):
+    return h.softmax(-1)
+
+
+# What is refused, and the line that says so.
+REFUSED = {
+    looks: "forward looks at values: an if or a loop depends on data",
+    chooses: "rows are chosen inside the model: return all rows; the store's train_mask chooses",
+    sizes: "a number is made of how many vertices there are: use mean() over them",
+    drops: "edges are dropped at random: drop features or hidden rows instead (F.dropout)",
+    leaves: "torch's cpu of the rows of an edge_index is no operation of capgnn",
+    mixes: "rows of vertices are mixed by a reshape: keep their axis apart from columns",
+    pairs: "a number for each pair of vertices or edges is no operation of capgnn: aggregate over edges",
+    draws: "random numbers are drawn inside the model: dropout is the only random operation of capgnn",
+    differs: "forward differs between train and eval mode by more than dropout and BatchNorm",
+    peeks: "forward reads the labels: capgnn has the loss",
+    sorts: "torch's sort is no operation of capgnn",
+    pools: "forward does not return a row of logits for every vertex",
+    picks: "torch's where is no operation of capgnn",
+    answers: "forward returns probabilities: return what softmax reads, the loss has it",
+}

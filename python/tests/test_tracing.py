@@ -1,0 +1,192 @@
+"""Modules become programs that compute the same, or are refused with the line that is at fault."""
+import copy
+import inspect
+import json
+import os
+import re
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+import capgnn
+from tests import graph, needs_program, needs_pyg
+
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "testdata", "models")
+
+
+def program_has(command):
+    """Returns whether the program has a command."""
+    process = capgnn.program.Process(capgnn.command(command, {"help": True}))
+    process.wait()
+    return f"capgnn {command}" in process.output
+
+
+def data(weights=False, features=6, **more):
+    """Returns a Data of random numbers with IN features and OUT classes."""
+    import torch
+    from torch_geometric.data import Data
+
+    return Data(**{k: torch.from_numpy(v) for k, v in graph(features=features, classes=4, weights=weights, **more).items()})
+
+
+@needs_pyg
+class TraceTest(unittest.TestCase):
+    def setUp(self):
+        warnings.simplefilter("ignore")
+
+    def test_modules(self):
+        import torch
+
+        from tests import modules
+
+        for name, make in modules.TRACED.items():
+            with self.subTest(name):
+                torch.manual_seed(1)
+                module = make()
+                before = copy.deepcopy(module.state_dict())
+                program = capgnn.trace(module, data(weights=name == "weighted"))
+                self.assertEqual((program.features, program.outputs), (modules.IN, modules.OUT))
+                self.assertEqual(set(program.weights), set(program.tensors))
+                text = json.loads(program.text())
+                self.assertEqual(list(text), ["capgnn_model", "features", "outputs", "graphs", "tensors", "nodes", "logits", "line"])
+                self.assertEqual(program.weighted, name in ("weighted", "matrix"))
+                for key, value in module.state_dict().items():
+                    self.assertTrue(torch.equal(value, before[key]), key)
+
+    def test_files_are_what_is_traced(self):
+        import torch
+
+        from tests import modules
+
+        self.assertEqual({f[:-5] for f in os.listdir(MODELS) if f.endswith(".json")}, set(modules.FILES))
+        for name, make in modules.FILES.items():
+            with self.subTest(name):
+                torch.manual_seed(1)
+                with open(os.path.join(MODELS, name + ".json"), encoding="utf-8") as f:
+                    want = json.load(f)
+                got = json.loads(capgnn.trace(make(), data(weights=name == "weighted")).text())
+                for text in (got, want):
+                    text.pop("line")  # which moves with the lines of modules.py
+                self.assertEqual(got, want)
+
+    def test_refused(self):
+        from tests import modules
+
+        for then, want in modules.REFUSED.items():
+            with self.subTest(then.__name__):
+                with self.assertRaises(capgnn.TraceError) as caught:
+                    capgnn.trace(modules.Refused(then), data())
+                said = str(caught.exception)
+                self.assertNotIn("\n", said)
+                self.assertTrue(said.startswith("model: ") and want in said, said)
+                lines, first = inspect.getsourcelines(then)
+                if then is not modules.pools:  # which is at fault as a whole
+                    self.assertIn(f"(modules.py:{first + len(lines) - 1}", said)
+
+    def test_edge_weights_are_read_by_all_or_none(self):
+        from tests import modules
+
+        class Mixed(modules.Weighted):
+            def forward(self, x, edge_index, edge_weight):
+                return self.conv2(self.conv1(x, edge_index, edge_weight), edge_index)  # whose sum needs none
+
+        self.assertTrue(capgnn.trace(Mixed(), data(weights=True)).weighted)
+        Mixed.forward = lambda self, x, edge_index, edge_weight: self.conv1(x, edge_index, edge_weight) + self.conv1(x, edge_index)
+        with self.assertRaisesRegex(capgnn.TraceError, "some convolutions have edge_weight and others not"):
+            capgnn.trace(Mixed(), data(weights=True))
+        self.assertFalse(capgnn.trace(modules.Weighted(), data()).weighted)
+
+    def test_a_wrong_program_is_found(self):
+        import torch
+
+        from capgnn.tracing import prove
+        from capgnn.tracing.nodes import Node
+
+        from tests import modules
+
+        torch.manual_seed(1)
+        module = modules.FILES["gpr"]()
+        program = capgnn.trace(module, data())
+        for op, name, more in (("relu", "tanh", {}), ("add", "add", {"coef": [1.0, 1.001]}), ("sum_in", "max_in", None)):
+            with self.subTest(op):
+                wrong = copy.copy(program)
+                wrong.nodes = list(program.nodes)
+                at = max(k for k, n in enumerate(wrong.nodes) if n.op == op and len(n.inputs) == (2 if op == "add" else 1))
+                n = wrong.nodes[at]
+                wrong.nodes[at] = Node(n.name, name, n.inputs, n.attributes if more is None else more, n.space, n.shape, n.line)
+                with self.assertRaisesRegex(capgnn.TraceError, r"model: program and module differ by \S+ in logits: please report"):
+                    prove.prove(wrong, module, True)
+        stopped = copy.copy(program)
+        weight = next(n for n in program.nodes if n.op == "slice")
+        stop = Node("stop1", "stop", (weight.inputs[0],), {}, weight.space, (5,))
+        stopped.nodes = [stop, *(n if n is not weight else Node(n.name, n.op, ("stop1",), n.attributes, n.space, n.shape) for n in program.nodes)]
+        with self.assertRaisesRegex(capgnn.TraceError, "in the gradient of temp: please report"):
+            prove.prove(stopped, module, True)
+
+    def test_print(self):
+        from tests import modules
+
+        lines = str(capgnn.trace(modules.Residual(), data())).splitlines()
+        self.assertRegex(lines[0], r"^Residual: \d+ nodes, 3 exchanges, \d+ tensors$")
+        self.assertTrue(any(re.search(r"= src\(.*graph=\"g\"\) +E:g\[8\]  modules.py:\d+$", line) for line in lines), lines)
+
+    def test_data(self):
+        import torch
+
+        from tests import modules
+
+        class Typed(modules.Two):
+            def forward(self, x, edge_index, edge_type):
+                return x
+
+        class Foreign(modules.Two):
+            def forward(self, x, edge_index):
+                return x * torch.arange(6.0)
+
+        with tempfile.TemporaryDirectory() as folder:
+            store = capgnn.to_store(data(), os.path.join(folder, "store"))
+            self.assertEqual(capgnn.trace(modules.Propagated(), store).features, modules.IN)
+            with self.assertRaisesRegex(ValueError, "x: the data have no features"):
+                capgnn.trace(modules.Propagated(), {"edge_index": np.zeros((2, 1), int), "num_nodes": 2})
+            with self.assertRaisesRegex(capgnn.TraceError, "forward takes 'edge_type', which capgnn does not give"):
+                capgnn.trace(Typed(None, None), store)
+            with self.assertRaisesRegex(capgnn.TraceError, "a tensor of shape .6. is neither an argument of forward nor a parameter"):
+                capgnn.trace(Foreign(None, None), store)
+            with self.assertRaisesRegex(capgnn.TraceError, "parameters have no shape yet"):
+                capgnn.trace(modules.pyg.GCNConv(-1, 4), store)
+
+    def test_weights_come_back(self):
+        import torch
+
+        from capgnn.tracing import with_weights
+
+        from tests import modules
+
+        module = modules.Propagated()
+        weights = {k: v.numpy() + 1 for k, v in module.state_dict().items() if k != "lin1.bias"}
+        made = with_weights(module, weights)
+        self.assertFalse(made.training)
+        self.assertTrue(torch.equal(made.lin2.bias, module.lin2.bias + 1))
+        self.assertTrue(torch.equal(made.lin1.bias, module.lin1.bias))
+        with self.assertRaisesRegex(RuntimeError, r"lin3.bias \[4\] is not in the module"):
+            with_weights(module, {"lin3.bias": np.zeros(4, np.float32)})
+        with self.assertRaisesRegex(RuntimeError, r"lin2.bias \[5\] is \[4\] in the module"):
+            with_weights(module, {"lin2.bias": np.zeros(5, np.float32)})
+
+
+@needs_program
+@needs_pyg
+class FitTest(unittest.TestCase):
+    def setUp(self):
+        warnings.simplefilter("ignore")
+        if not program_has("model"):
+            self.skipTest("the program has no models of files")
+
+    def test_check(self):
+        from tests import modules
+
+        for name, make in modules.TRACED.items():
+            with self.subTest(name):
+                capgnn.trace(make(), data(weights=name == "weighted")).check()
