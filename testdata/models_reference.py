@@ -1,8 +1,8 @@
 """models_reference.py DIR: programs DIR/NAME.json of the modules in python/tests/modules.py, each with DIR/NAME.npz: a small graph, weights, and
 what the module makes of them in PyTorch in float64. Run it in the folder of the module, with PYTHONPATH=python.
 
-An .npz has source, target and weight of edges (weight only where the module reads it), x, params.NAME, logits, direction (the gradient of the
-logits), and grads.NAME. Dropout is off, and so is log_softmax at the end.
+An .npz has source, target and weight of edges (weight only where the module reads it), x, param/NAME, logits, direction (the gradient of the
+logits), and grad/NAME. Dropout is off, and so is log_softmax at the end.
 """
 import os
 import sys
@@ -16,6 +16,7 @@ from capgnn.tracing import prove, trace
 from tests import modules
 
 warnings.filterwarnings("ignore")
+torch.set_default_dtype(torch.float64)
 
 
 def write(folder, name, make):
@@ -34,7 +35,7 @@ def write(folder, name, make):
     direction = torch.randn(logits.shape, dtype=logits.dtype)
     logits.backward(direction)
     for key, p in module.named_parameters():
-        out["params." + key], out["grads." + key] = p.detach().numpy(), p.grad.numpy()
+        out["param/" + key], out["grad/" + key] = p.detach().numpy(), p.grad.numpy()
     np.savez(os.path.join(folder, name + ".npz"), logits=logits.detach().numpy(), direction=direction.numpy(), **out)
 
 
