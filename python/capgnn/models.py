@@ -196,7 +196,8 @@ def from_run(path: Path, weights: str = "best") -> Any:
     run = Run(path)
     cfg, file = run.config, run.weights_file(weights)
     if cfg["model"] not in WIDTHS:
-        raise ValueError(f"{run.path}: no torch_geometric model for --model {cfg['model']}: there are {', '.join(WIDTHS)}")
+        raise ValueError(f"{run.path}: no torch_geometric model for --model {cfg['model']}: there are {', '.join(WIDTHS)}; for others give the one "
+                         "that was trained: run.model(module=...)")
     state = {k: torch.from_numpy(v) for k, v in read_weights(file).items()}
     model = _make(cfg, state)
     model.load_state_dict(state)  # strict: every name and shape fits, none is left over

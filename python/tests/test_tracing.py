@@ -11,16 +11,22 @@ import warnings
 import numpy as np
 
 import capgnn
-from tests import graph, needs_program, needs_pyg
+from tests import graph, needs_pyg, program
 
+# TOLERANCE is the largest difference of a logit, both sides in float32.
+TOLERANCE = 1e-4
+# TRAINED are those of the files that the program has operations for.
+TRAINED = ("gcn", "gat", "appnp", "gcnii")
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "testdata", "models")
 
 
-def program_has(command):
-    """Returns whether the program has a command."""
-    process = capgnn.program.Process(capgnn.command(command, {"help": True}))
+def reads_models():
+    """Returns whether there is a program that reads models from files."""
+    if program() is None:
+        return False
+    process = capgnn.program.Process(capgnn.command("model", {"help": True}))
     process.wait()
-    return f"capgnn {command}" in process.output
+    return "capgnn model" in process.output
 
 
 def data(weights=False, features=6, **more):
@@ -41,6 +47,7 @@ class TraceTest(unittest.TestCase):
 
         from tests import modules
 
+        read = reads_models()
         for name, make in modules.TRACED.items():
             with self.subTest(name):
                 torch.manual_seed(1)
@@ -49,6 +56,8 @@ class TraceTest(unittest.TestCase):
                 program = capgnn.trace(module, data(weights=name == "weighted"))
                 self.assertEqual((program.features, program.outputs), (modules.IN, modules.OUT))
                 self.assertEqual(set(program.weights), set(program.tensors))
+                if read:
+                    self.assertIn("valid", program.check())
                 text = json.loads(program.text())
                 self.assertEqual(list(text), ["capgnn_model", "features", "outputs", "graphs", "tensors", "nodes", "logits", "line"])
                 self.assertEqual(program.weighted, name in ("weighted", "matrix"))
@@ -176,17 +185,64 @@ class TraceTest(unittest.TestCase):
             with_weights(module, {"lin2.bias": np.zeros(5, np.float32)})
 
 
-@needs_program
+@unittest.skipUnless(reads_models(), "no program that reads models from files")
 @needs_pyg
 class FitTest(unittest.TestCase):
     def setUp(self):
         warnings.simplefilter("ignore")
-        if not program_has("model"):
-            self.skipTest("the program has no models of files")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
 
-    def test_check(self):
+    def data(self, **more):
+        """Returns a Data whose edges are there once."""
+        from torch_geometric.utils import coalesce
+
+        made = data(n=150, edges=700, symmetric=False, **more)
+        made.edge_index = coalesce(made.edge_index)
+        return made
+
+    def test_the_module_gives_the_logits_of_the_program(self):
+        import torch
+
+        from capgnn.tracing.arguments import arguments_of
+
         from tests import modules
 
-        for name, make in modules.TRACED.items():
+        given = self.data()
+        for name in TRAINED:
             with self.subTest(name):
-                capgnn.trace(make(), data(weights=name == "weighted")).check()
+                torch.manual_seed(1)
+                module = modules.FILES[name]()
+                run = capgnn.fit(module, given, epochs=5, devices=["cpu:threads=1"] * 2, run_dir=os.path.join(self.folder, name))
+                self.assertLess(run.metrics()["loss"][-1], run.metrics()["loss"][0])
+                model = run.model()
+                self.assertIs(type(model), type(module))
+                with torch.no_grad():
+                    got = model(**arguments_of(model, given.x, given.edge_index, None, {}))
+                want = torch.from_numpy(np.array(run.predict()))
+                if name in ("gat", "gpr"):
+                    want = want.log_softmax(1)  # where these modules end
+                np.testing.assert_allclose(got, want, rtol=0, atol=TOLERANCE)
+                again = capgnn.Run(run.path).model(module=module)
+                self.assertTrue(all(torch.equal(a, b) for a, b in zip(again.state_dict().values(), model.state_dict().values())))
+                with self.assertRaisesRegex(ValueError, "module="):
+                    capgnn.Run(run.path).model()
+
+    def test_training_starts_from_the_module(self):
+        import torch
+
+        from tests import modules
+
+        given, module = self.data(), modules.Propagated().eval()
+        module.lin1.weight.data.mul_(3)
+        run = capgnn.fit(module, given, epochs=0, devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
+        with torch.no_grad():
+            np.testing.assert_allclose(run.predict(), module(given.x, given.edge_index), rtol=0, atol=TOLERANCE)
+
+    def test_flags_that_fit_has_not(self):
+        from tests import modules
+
+        for flag in ("model", "init", "seeds"):
+            with self.assertRaisesRegex(ValueError, f"^{flag}: fit trains the module"):
+                capgnn.fit(modules.Propagated(), self.data(), **{flag: "1"})
