@@ -23,6 +23,15 @@ def program():
         return None
 
 
+def reads_models():
+    """Returns whether there is a program that reads models from files."""
+    if program() is None:
+        return False
+    process = capgnn.program.Process(capgnn.command("model", {"help": True}))
+    process.wait()
+    return "capgnn model" in process.output
+
+
 needs_program = unittest.skipUnless(program(), "no program: set CAPGNN to its path")
 needs_pyg = unittest.skipUnless(has("torch") and has("torch_geometric"), "no torch and torch_geometric")
 

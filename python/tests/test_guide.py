@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import capgnn
-from tests import graph, has, needs_program, needs_pyg
+from tests import graph, has, needs_program, needs_pyg, reads_models
 
 GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guide", "python.md")
 
@@ -16,7 +16,7 @@ class GuideTest(unittest.TestCase):
     def blocks(self):
         with open(GUIDE, encoding="utf-8") as f:
             found = re.findall(r"\n```python\n(.*?)```\n", f.read(), re.S)
-        self.assertEqual(len(found), 2)
+        self.assertEqual(len(found), 3)
         return found
 
     def test_it_names_what_is_there(self):
@@ -31,8 +31,16 @@ class GuideTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
             os.chdir(folder)
             try:
-                for block in self.blocks():
-                    exec(block, scope)
+                first, own, last = self.blocks()
+                exec(first, scope)
+                exec(last, scope)
+                model = scope["model"]
+                if reads_models():
+                    said = io.StringIO()
+                    with contextlib.redirect_stdout(said):
+                        exec(own, scope)
+                    self.assertRegex(said.getvalue(), r"^Net: \d+ nodes, 2 exchanges, 6 tensors\n")
+                    self.assertEqual(type(scope["model"]).__name__, "Net")
             finally:
                 os.chdir(was)
         lines = out.getvalue().splitlines()
@@ -40,7 +48,7 @@ class GuideTest(unittest.TestCase):
         self.assertGreater(float(lines[10].split()[0]), 0.6)
         self.assertLess(float(lines[11]), 1e-4)
         self.assertGreater(float(lines[12].split()[0]), 0.6)
-        self.assertEqual(type(scope["model"]).__name__, "GraphSAGE")
+        self.assertEqual(type(model).__name__, "GraphSAGE")
 
     @needs_program
     @unittest.skipUnless(has("optuna"), "no optuna")

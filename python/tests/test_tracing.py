@@ -11,22 +11,13 @@ import warnings
 import numpy as np
 
 import capgnn
-from tests import graph, needs_pyg, program
+from tests import graph, needs_pyg, reads_models
 
 # TOLERANCE is the largest difference of a logit, both sides in float32.
 TOLERANCE = 1e-4
 # TRAINED are those of the files that the program has operations for.
 TRAINED = ("gcn", "gat", "appnp", "gcnii")
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "testdata", "models")
-
-
-def reads_models():
-    """Returns whether there is a program that reads models from files."""
-    if program() is None:
-        return False
-    process = capgnn.program.Process(capgnn.command("model", {"help": True}))
-    process.wait()
-    return "capgnn model" in process.output
 
 
 def data(weights=False, features=6, **more):

@@ -184,7 +184,7 @@ def clamp_min(t: Tracer, out: Tensor, x: Tensor, min: Any) -> Node:
     return clamp(t, out, x, min)
 
 
-@calls("dropout", "feature_dropout", "alpha_dropout")
+@calls("dropout")
 def dropout(t: Tracer, out: Tensor, x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Node:
     if not training or p == 0:
         return t.node(x)

@@ -29,7 +29,7 @@ class Undropped(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Optional[Mapping[str, Any]] = None,
     ) -> Any:
-        if getattr(func, "__name__", "").strip("_") in ("dropout", "feature_dropout", "alpha_dropout"):
+        if getattr(func, "__name__", "").strip("_") == "dropout":
             return args[0] if args else (kwargs or {})["input"]
         return func(*args, **(kwargs or {}))
 
