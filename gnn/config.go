@@ -94,6 +94,11 @@ func (c Config) Validate() error {
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout %g is not in [0, 1)", c.Dropout)
 	}
+	if errs == nil {
+		if _, err := c.program(); err != nil {
+			bad("model %s: %w", c.Kind, err)
+		}
+	}
 	return errors.Join(errs...)
 }
 

@@ -31,13 +31,31 @@ const (
 // Builder makes a program of arguments.
 type Builder struct {
 	Name  string
+	Paper string
 	Loops bool // its definition has a loop at every vertex
 	Build func(Arguments) (*Program, error)
 }
 
 // Builders lists the models that have a name.
-var Builders = []Builder{{"gcn", true, GCN}, {"sage", false, SAGE}, {"gin", false, GIN}, {"gat", true, GAT},
-	{"gatv2", true, GATv2}, {"sgc", true, SGC}, {"appnp", true, APPNP}, {"gcnii", true, GCNII}}
+var Builders = []Builder{
+	{"gcn", "Kipf and Welling, 2017", true, GCN},
+	{"sage", "Hamilton et al., 2017", false, SAGE},
+	{"gin", "Xu et al., 2019", false, GIN},
+	{"gat", "Veličković et al., 2018", true, GAT},
+	{"gatv2", "Brody et al., 2022", true, GATv2},
+	{"sgc", "Wu et al., 2019", true, SGC},
+	{"appnp", "Gasteiger et al., 2019", true, APPNP},
+	{"gcnii", "Chen et al., 2020", true, GCNII},
+}
+
+// Named returns the model of a name.
+func Named(name string) (Builder, error) {
+	i := slices.IndexFunc(Builders, func(b Builder) bool { return b.Name == name })
+	if i < 0 {
+		return Builder{}, fmt.Errorf("no model has the name %q", name)
+	}
+	return Builders[i], nil
+}
 
 // builder collects tensors and nodes, which refer to each other by name, in any order.
 type builder struct {

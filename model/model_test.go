@@ -97,7 +97,8 @@ func TestIdentitiesDiffer(t *testing.T) {
 // example is a GCN of two layers, as a file has it; NODES and such are replaced by tests.
 const example = `{"capgnn_model": 1, "features": 6, "outputs": 2,
  "graphs": {"g": {}, "a": {"of": "g", "do": "full_loops"}},
- "tensors": {"w0": [4, 6], "b0": [4], "n.weight": [4], "n.bias": [4], "w1": [2, 4]},
+ "tensors": {"w0": [4, 6], "b0": [4], "n.weight": [4], "n.bias": [4], "w1": [2, 4], "big": [65536, 1],
+  "wide": [65536]},
  "nodes": [
   ["x", "input"],
   ["w", "const", [], {"what": "gcn_norm", "graph": "a"}],
@@ -125,7 +126,7 @@ func TestReachDepthFixed(t *testing.T) {
 	for i, n := range p.Nodes {
 		got = append(got, fmt.Sprintf("%s %d %d %v", n.Name, reach[i], depth[i], fixed[i]))
 	}
-	want := []string{"w0 2 0 false", "b0 1 0 false", "n.weight 1 0 false", "n.bias 1 0 false", "w1 1 0 false",
+	want := []string{"w0 2 0 false", "b0 1 0 false", "n.weight 1 0 false", "n.bias 1 0 false", "w1 1 0 false", "big -1 0 false", "wide -1 0 false",
 		"x 2 0 true", "w 1 0 true", "t0 2 0 false", "e0 1 0 false", "m0 1 1 false", "s0 1 1 false", "z0 1 1 false",
 		"n0 1 1 false", "r0 1 1 false", "h0 1 1 false", "t1 1 1 false", "e1 0 1 false", "out 0 2 false"}
 	if !slices.Equal(got, want) {
@@ -180,7 +181,8 @@ func TestRefused(t *testing.T) {
 		{`{"eps": 1e-3}`, `{"eps": 0}`, `node "n0": eps 0 is not in (0, 1)`},
 		{`"w0": [4, 6]`, `"w0": [1073741825]`,
 			`tensor "w0": shape [1073741825]: 1073741825 is not in [1, 1073741824]`},
-		{`"w0": [4, 6]`, `"w0": [65536, 65536]`, `tensor "w0": shape [65536 65536] has more than 1073741824 elements`},
+		{`"w0": [4, 6]`, `"w0": [1048576, 1048576, 1048577]`, `tensor "w0": all tensors have more than 1152921504606846976 elements`},
+		{`["x", "input"]`, `["x", "input"], ["y", "add", ["big", "wide"]]`, `node "y": shape [65536 65536] has more than 1073741824 elements`},
 		{`"w0": [4, 6]`, `"w0": [1,1,1,1,1,1,1,1,1]`, `tensor "w0": shape has 9 axes, more than 8`},
 		{`"w0": [4, 6]`, `"w0": [4, 6.5]`, `tensor "w0": [4, 6.5] is no list of whole numbers`},
 		{`"logits": "out"`, `"logits": "t0"`, `logits: node "t0" is V[4], not V[2]`},
@@ -192,8 +194,8 @@ func TestRefused(t *testing.T) {
 			`key "note" is not expected: the keys are capgnn_model, features, `},
 		{`"logits": "out", "line": {"t0": "model.py:12"}}`, ` "x": 1}`, `key "x" is not expected`},
 		{`"model.py:12"}}`, `"model.py:12"}} 7`, `something comes behind the program`},
-		{`"model.py:12"}}`, `"model.py:12"}`, `line 18 is no JSON: the file ends too early`},
-		{`["r0", "relu", ["n0"]]`, `["r0" "relu", ["n0"]]`, `line 13 is no JSON: `},
+		{`"model.py:12"}}`, `"model.py:12"}`, `line 19 is no JSON: the file ends too early`},
+		{`["r0", "relu", ["n0"]]`, `["r0" "relu", ["n0"]]`, `line 14 is no JSON: `},
 	} {
 		text := strings.Replace(example, c.from, c.to, 1)
 		_, err := model.Parse([]byte(text))

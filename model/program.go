@@ -40,7 +40,7 @@ type Node struct {
 }
 
 // Columns returns the number of elements of a row.
-func (n *Node) Columns() int { return elements(n.Shape) }
+func (n *Node) Columns() int { return int(elements(n.Shape, maxSize)) }
 
 // Graph is a graph that edges of a program belong to.
 type Graph struct {

@@ -13,8 +13,8 @@ const (
 	maxNodes   = 1_000_000
 	maxGraphs  = 64
 	maxAxes    = 8
-	maxColumns = 1 << 30 // elements of a row
-	maxSize    = 1 << 40 // elements of all tensors
+	maxColumns = 1 << 30 // of a row, and of an axis of a tensor
+	maxSize    = 1 << 60 // elements of all tensors
 	maxName    = 200     // bytes
 )
 
@@ -95,18 +95,20 @@ func (p *Program) AddTensor(name string, shape ...int) error {
 	if err := p.free(name); err != nil {
 		return err
 	}
-	if err := checkShape(shape); err != nil {
+	if err := checkAxes(shape); err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	if p.size += int64(elements(shape)); p.size > maxSize {
+	n := elements(shape, maxSize)
+	if n > maxSize-p.size {
 		return fmt.Errorf("tensor %q: all tensors have more than %d elements", name, maxSize)
 	}
+	p.size += n
 	if p.Tensors != len(p.Nodes) {
 		return fmt.Errorf("tensor %q: comes behind nodes", name)
 	}
 	p.names[name] = len(p.Nodes)
-	n := Node{Name: name, Op: Param, Attr: defaults(Param), Space: Global, Shape: slices.Clone(shape)}
-	p.Nodes = append(p.Nodes, n)
+	t := Node{Name: name, Op: Param, Attr: defaults(Param), Space: Global, Shape: slices.Clone(shape)}
+	p.Nodes = append(p.Nodes, t)
 	p.Tensors++
 	return nil
 }
@@ -184,7 +186,7 @@ func checkName(name string) error {
 	return nil
 }
 
-func checkShape(shape []int) error {
+func checkAxes(shape []int) error {
 	if len(shape) > maxAxes {
 		return fmt.Errorf("shape has %d axes, more than %d", len(shape), maxAxes)
 	}
@@ -193,20 +195,28 @@ func checkShape(shape []int) error {
 			return fmt.Errorf("shape %v: %d is not in [1, %d]", shape, d, maxColumns)
 		}
 	}
-	if elements(shape) > maxColumns {
+	return nil
+}
+
+// checkShape reports why nothing but a tensor can have a shape.
+func checkShape(shape []int) error {
+	if err := checkAxes(shape); err != nil {
+		return err
+	}
+	if elements(shape, maxColumns) > maxColumns {
 		return fmt.Errorf("shape %v has more than %d elements", shape, maxColumns)
 	}
 	return nil
 }
 
-// elements returns the number of elements of a shape, or a number beyond maxColumns if there are more.
-func elements(shape []int) int {
-	n := 1
+// elements returns the number of elements of a shape, or a number beyond most if there are more.
+func elements(shape []int, most int64) int64 {
+	n := int64(1)
 	for _, d := range shape {
-		if d < 1 || n > maxColumns/d {
-			return maxColumns + 1
+		if d < 1 || n > most/int64(d) {
+			return most + 1
 		}
-		n *= d
+		n *= int64(d)
 	}
 	return n
 }

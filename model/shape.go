@@ -291,7 +291,7 @@ func (c *checked) reshape() error {
 	if err := checkShape(c.Shape); err != nil {
 		return err
 	}
-	if elements(c.Shape) != c.in[0].Columns() {
+	if elements(c.Shape, maxColumns) != elements(c.in[0].Shape, maxSize) {
 		return fmt.Errorf("shape %v has not as many elements as %s", c.Shape, c.in[0].describe())
 	}
 	return nil

@@ -91,7 +91,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			}
 			return cli.ShowAppHelp(c)
 		},
-		Commands: []*cli.Command{demoCommand(), trainCommand(), launchCommand(), partitionCommand(), planCommand(), predictCommand(), dataCommand(), profileCommand(), doctorCommand(), benchCommand(), reportCommand(), completionCommand(), manCommand(), versionCommand()},
+		Commands: []*cli.Command{demoCommand(), trainCommand(), launchCommand(), partitionCommand(), planCommand(), predictCommand(), dataCommand(), modelCommand(), profileCommand(), doctorCommand(), benchCommand(), reportCommand(), completionCommand(), manCommand(), versionCommand()},
 	}
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = usageProblem

@@ -105,6 +105,8 @@ func completed(cmd *cli.Command, words string) completedCommand {
 	switch words {
 	case "completion":
 		out.Choices = shells
+	case "model show":
+		out.Choices = runfolder.Names(runfolder.Models)
 	case "data synth":
 		for _, p := range synth.Presets() {
 			out.Choices = append(out.Choices, p.Name)

@@ -99,7 +99,7 @@ func dataUsageProblem(words string) cli.OnUsageErrorFunc {
 // onePositional calls action with the one positional argument of a command.
 func onePositional(what string, action func(c *cli.Context, argument string) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		words := "data " + c.Command.Name
+		words := c.Lineage()[1].Command.Name + " " + c.Command.Name
 		found, err := positionals(c, words)
 		if err != nil {
 			return err

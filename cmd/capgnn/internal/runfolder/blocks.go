@@ -76,3 +76,22 @@ func (c *Config) checkBlocks(p *problems) {
 		p.add("--activation %s: --model sgc has no activation: drop it, or train another model", c.Activation)
 	}
 }
+
+// ModelOptions lists the options that models differ by.
+func ModelOptions() []string {
+	var out []string
+	for _, o := range Options {
+		if o.Group == GroupModel && o.Name != "model" && o.Name != "init" {
+			out = append(out, o.Name)
+		}
+	}
+	return out
+}
+
+// OptionsOf lists those of ModelOptions that a model takes.
+func OptionsOf(k gnn.Kind) []string {
+	takes := map[string]bool{"hidden": k != gnn.SGC, "heads": k.Attends(), teleport: k.KeepsOrigin(), "theta": k == gnn.GCNII,
+		normOption: k.Norms(), residualOption: k.Norms(), jkOption: k.Norms(), dropFeaturesOption: k.Norms(),
+		activationOption: k != gnn.SGC, "dropout": k != gnn.SGC, "layers": true}
+	return slices.DeleteFunc(ModelOptions(), func(name string) bool { return !takes[name] })
+}
