@@ -28,6 +28,7 @@ var Kinds = []Kind{GCN, SAGE, GIN, GAT, GATv2, SGC, APPNP, GCNII}
 // Config describes a model.
 type Config struct {
 	Kind         Kind
+	Custom       *Custom    // in place of Kind and of all that follows but In, Out, Multi and Seed, which Custom.Config sets; nil: Kind says the model
 	Layers       int        // number of convolutions; SGC and APPNP: of propagations; ≥ 1
 	Hidden       int        // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP, GCNII and with Jumping, with one layer
 	In           int        // input features per vertex
@@ -49,6 +50,9 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if c.Custom != nil {
+		return c.fits()
+	}
 	if !slices.Contains(Kinds, c.Kind) {
 		bad("model %q is not one of %s", c.Kind, joined(Kinds))
 	}
@@ -102,6 +106,18 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// fits reports whether a program has the columns of the data.
+func (c Config) fits() error {
+	var errs []error
+	if p := c.Custom.Program; c.In != p.Features {
+		errs = append(errs, fmt.Errorf("model reads %d features, and the data set has %d", p.Features, c.In))
+	}
+	if p := c.Custom.Program; c.Out != p.Outputs {
+		errs = append(errs, fmt.Errorf("model has %d outputs, and the data set %d classes", p.Outputs, c.Out))
+	}
+	return errors.Join(errs...)
+}
+
 // joined lists names in a line.
 func joined[T ~string](list []T) string {
 	var names []string
@@ -113,6 +129,9 @@ func joined[T ~string](list []T) string {
 
 // Width returns the width of the rows that a layer reads and of those that it makes, 0 ≤ layer < Layers.
 func (c Config) Width(layer int) (in, out int) {
+	if c.Custom != nil {
+		return c.Custom.layers[layer].in, c.Custom.layers[layer].out
+	}
 	in, out = c.Hidden, c.Hidden
 	if c.Kind == SGC || c.Kind == APPNP { // what is propagated is as wide as the logits
 		in, out = c.Out, c.Out

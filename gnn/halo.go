@@ -28,7 +28,7 @@ type Halo interface {
 }
 
 // KeepsHalo reports whether forward halo rows are read again in the backward pass (GAT, GATv2).
-func (c Config) KeepsHalo() bool { return c.Kind.Attends() }
+func (c Config) KeepsHalo() bool { return c.Attends() }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
 // Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any;

@@ -1,7 +1,6 @@
 package gnn
 
 import (
-	"fmt"
 	"hash/fnv"
 	"math"
 	"strings"
@@ -21,12 +20,18 @@ import (
 //	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII, jumping knowledge: as nn.lins.K of GIN
 //	norms.L.weight, norms.L.bias    1, 0
 //
+// Tensors of a program that have other names are drawn by what they are for: of layer_norm and batch_norm 1 and 0, of linear uniform in
+// ±1/sqrt(columns of the weight), other matrices as Glorot's, and what is left is 0.
+//
 // These are PyTorch Geometric's and torch.nn.Linear's defaults. An element is a function of (seed, tensor name, index)
 // alone, see uniform, so it depends neither on order nor on the other tensors of the model.
 func (w *Weights) Init(seed uint64) {
 	for i := range w.Tensors {
 		t := &w.Tensors[i]
-		bound, constant := w.initRule(t)
+		bound, constant, ok := w.initRule(t)
+		if !ok {
+			bound, constant = t.bound, t.constant
+		}
 		if bound == 0 {
 			for k := range t.Data {
 				t.Data[k] = constant
@@ -37,26 +42,35 @@ func (w *Weights) Init(seed uint64) {
 	}
 }
 
-// initRule returns the bound of a tensor's uniform distribution, or 0 and the constant that it starts with.
-func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
+// initRule returns the bound of a tensor's uniform distribution, or 0 and the constant that it starts with, and whether its name says so.
+func (w *Weights) initRule(t *Tensor) (bound float64, constant float32, ok bool) {
 	conv, leaf := t.Name[:strings.LastIndexByte(t.Name, '.')+1], t.Name[strings.LastIndexByte(t.Name, '.')+1:]
 	switch {
 	case strings.HasPrefix(t.Name, "norms."):
 		if leaf == "weight" {
-			return 0, 1
+			return 0, 1, true
 		}
-		return 0, 0
+		return 0, 0, true
 	case leaf == "eps":
-		return 0, 0
+		return 0, 0, true
 	case strings.HasPrefix(leaf, "att"), leaf == "weight1", strings.HasSuffix(t.Name, ".lin.weight"), leaf == "weight" && w.Tensor(attOf(conv)) != nil:
-		n := len(t.Shape)
-		return math.Sqrt(6 / float64(t.Shape[n-2]+t.Shape[n-1])), 0
+		if n := len(t.Shape); n > 1 {
+			return glorot(t.Shape), 0, true
+		}
 	case strings.Contains(t.Name, ".lin_l."), strings.Contains(t.Name, ".lin_r."), strings.Contains(t.Name, ".nn.lins."), strings.HasPrefix(t.Name, "lin"):
-		return 1 / math.Sqrt(float64(w.Tensor(conv + "weight").Shape[1])), 0
-	case leaf == "bias":
-		return 0, 0
+		if m := w.Tensor(conv + "weight"); m != nil && len(m.Shape) == 2 {
+			return 1 / math.Sqrt(float64(m.Shape[1])), 0, true
+		}
+	case leaf == "bias" && strings.HasPrefix(conv, "convs."):
+		return 0, 0, true
 	}
-	panic(fmt.Sprintf("gnn: no rule to initialise tensor %q", t.Name))
+	return 0, 0, false
+}
+
+// glorot returns the bound of a tensor whose last two axes are a matrix's.
+func glorot(shape []int) float64 {
+	n := len(shape)
+	return math.Sqrt(6 / float64(shape[n-2]+shape[n-1]))
 }
 
 // attOf returns the name of GATv2's attention vector in the layer of a tensor, whose name is conv and something without a dot.

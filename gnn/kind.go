@@ -16,7 +16,7 @@ func (k Kind) ScalesRows() bool { return k.Symmetric() || k == SAGE }
 func (k Kind) Precomputes() bool { return k == GCN || k == SAGE || k == GIN || k == SGC }
 
 // Precomputes reports whether layer 0 of training may read ÂX: not where features are dropped.
-func (c Config) Precomputes() bool { return c.Kind.Precomputes() && !c.DropsFeatures() }
+func (c Config) Precomputes() bool { return c.CanPrecompute() && !c.DropsFeatures() }
 
 // ReadsOwn reports whether layer 0 reads a vertex's own features beside ÂX.
 func (k Kind) ReadsOwn() bool { return k == SAGE || k == GIN }
@@ -36,6 +36,9 @@ func (c Config) normed() bool { return c.Kind.Norms() && !c.NoNorm }
 
 // Chooses reports whether layer l has more than one order of operations.
 func (c Config) Chooses(l int) bool {
+	if c.Custom != nil {
+		return c.Custom.layers[l].weighs
+	}
 	switch c.Kind {
 	case GAT, GATv2, APPNP, GCNII:
 		return false

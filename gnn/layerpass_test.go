@@ -71,7 +71,7 @@ func (d *desk) values(m gpu.Matrix) []float32 {
 // layered is evaluated, layer by layer in chunks of so many rows. All layers share a workspace, planned for one row and grown.
 func layered(t *testing.T, d *desk, c Config, p Plan, w *Weights, u *task, chunk int) []float32 {
 	t.Helper()
-	scale := ScalingOf(c.Kind, u.g.InDegree(), u.g.OutDegree())
+	scale := ScalingOf(c, u.g.InDegree(), u.g.OutDegree())
 	ws, params := NewWorkspace(gpu.Info{}), Bind(w, d.vec(w.Flat))
 	var passes []*Pass
 	for l := range c.Layers {

@@ -58,7 +58,7 @@ func (p Plan) Mixed() bool {
 // GatherType returns the element type of what layer l's aggregation reads, and parts exchange, in one direction under plan
 // p; FP32 where nothing is aggregated in an epoch.
 func (c Config) GatherType(p Plan, l int, dir Direction) gpu.DType {
-	if !c.Kind.StoresBF16() || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
+	if !c.StoresBF16() || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
 		return gpu.FP32
 	}
 	return p.Storage
@@ -109,9 +109,9 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	}
 	p.Input = chooseInput(c, s, ch)
 	switch {
-	case c.Kind == GATv2 && p.Input == Exchanged && !ch.Blocks:
+	case c.pairs() && p.Input == Exchanged && !ch.Blocks:
 		p.Layers[0] = LayerPlan{Returns: true}
-	case c.Kind.Attends() || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
+	case c.Attends() || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
 		p.Layers[0] = LayerPlan{}
 	case p.Input == Precomputed:
 		p.Layers[0] = aggregateIn
@@ -120,13 +120,13 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 }
 
 func chooseInput(c Config, s Shape, ch Choice) InputMode {
-	if ch.NoPrecompute || c.Kind.KeepsOrigin() || c.DropsFeatures() {
+	if ch.NoPrecompute || c.KeepsOrigin() || c.DropsFeatures() {
 		return Exchanged
 	}
-	if ch.Blocks && (c.Kind.Attends() || s.Sparse) {
+	if ch.Blocks && (c.Attends() || s.Sparse) {
 		return Exchanged
 	}
-	if c.Kind.Attends() {
+	if c.Attends() {
 		return Replicated
 	}
 	if !s.Sparse {
@@ -143,16 +143,16 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 }
 
 func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
-	if c.Kind.Attends() {
+	if c.Attends() {
 		stale := ch.Period > 0 && l > 0
-		return LayerPlan{Returns: stale || c.Kind == GATv2 && !ch.Blocks, Raw: stale}
+		return LayerPlan{Returns: stale || c.pairs() && !ch.Blocks, Raw: stale}
 	}
 	if !c.Chooses(l) {
 		return LayerPlan{}
 	}
 	in, out := c.Width(l)
 	if ch.Period > 0 {
-		if l > 0 && c.Kind != GIN && out <= in {
+		if l > 0 && !c.addsOwn(l) && out <= in {
 			return LayerPlan{AggregateFirst: true, KeepAggregate: true}
 		}
 		return aggregateIn
@@ -169,7 +169,7 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	aggregateOut := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateBoth := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
 	best, plan := transformOut, LayerPlan{}
-	if c.Kind != GIN && aggregateOut < best {
+	if !c.addsOwn(l) && aggregateOut < best {
 		best, plan = aggregateOut, LayerPlan{AggregateFirst: true}
 	}
 	if aggregateBoth < best {
@@ -187,7 +187,7 @@ func (c Config) chooseFirst(s Shape) LayerPlan {
 	gather := costGathered * float64(s.Edges[0])
 	transform := 2 * (gemm*src + gather*float64(out))
 	aggregate := 2*gemm*rows + gather*float64(in)
-	if c.Kind == GIN { // the gradient of ε reads that of what was aggregated
+	if c.addsOwn(0) { // the gradient of ε reads that of what was aggregated
 		aggregate += gemm * rows
 	}
 	if transform <= aggregate {
@@ -207,7 +207,7 @@ func (c Config) staysFresh(l int, ch Choice) bool {
 		return !slices.Contains(ch.Stale, l)
 	}
 	in, out := c.Width(l)
-	if c.Kind.Attends() {
+	if c.Attends() {
 		out = c.gatWidth(l)
 	}
 	return 3*max(4, ch.Period)*2*out <= 4*(in+out)
@@ -223,9 +223,11 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	switch {
 	case lp.Raw:
 		return in
+	case c.Custom != nil && !c.Attends() && !c.Chooses(layer):
+		return in
 	case c.Kind == GCNII: // before the last layer's Linear
 		return c.Hidden
-	case c.Kind.Attends():
+	case c.Attends():
 		return c.gatWidth(layer) + c.ScoreColumns(p, layer, dir)
 	case dir == Forward && lp.AggregateFirst:
 		return in
@@ -243,14 +245,17 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 // ScoreColumns returns how many of the last columns of an exchanged row are scores: of GAT's backward rows the d, L and g of
 // every head, unless gradients are returned.
 func (c Config) ScoreColumns(p Plan, layer int, dir Direction) int {
-	if c.Kind == GAT && dir == Backward && !p.Layers[layer].Returns {
-		return 3 * c.Heads
+	if c.Attends() && !c.pairs() && dir == Backward && !p.Layers[layer].Returns {
+		return 3 * c.heads(layer)
 	}
 	return 0
 }
 
 // gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.
 func (c Config) gatWidth(layer int) int {
+	if c.Custom != nil {
+		return c.Custom.layers[layer].attends
+	}
 	_, out := c.Width(layer)
 	if layer == c.HiddenLayers() {
 		return c.Heads * out

@@ -20,6 +20,9 @@ func (c Config) Program() *model.Program {
 
 // program is Program of settings that may make none.
 func (c Config) program() (*model.Program, error) {
+	if c.Custom != nil {
+		return c.Custom.Program, nil
+	}
 	b, err := model.Named(string(c.Kind))
 	if err != nil {
 		return nil, err
@@ -34,10 +37,4 @@ func (c Config) nodes() ([]*node, *then) {
 		panic("gnn: " + err.Error())
 	}
 	return nodes, drop
-}
-
-// Recognise reports why a program is none that devices have operations for, in a line that names its node.
-func Recognise(p *model.Program) error {
-	_, _, err := fuse(p)
-	return err
 }

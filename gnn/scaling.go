@@ -1,19 +1,28 @@
 package gnn
 
-import "math"
+import (
+	"math"
+
+	"capgnn/model"
+)
 
 // Scaling is the weight of every entry of a model's adjacency, as a product of factors per vertex: entry (v, u) weighs
 // Row[v]·Col[u]; nil means all ones. In a graph with weights, the weight of the edge is another factor. Degrees are
 // those of the whole graph (docs/mathematics.md).
 type Scaling struct{ Row, Col []float32 }
 
-// ScalingOf returns the weights of kind on a graph of these degrees: symmetric models D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
-// GraphSAGE 1/in-degree, none for GIN, GAT and GATv2. Degrees are numbers of edges or, for symmetric models, sums of their weights.
-func ScalingOf[D int32 | float64](kind Kind, in, out []D) Scaling {
+// ScalingOf returns the weights of a model on a graph of these degrees: symmetric models D_in^-1/2 and D_out^-1/2 (0 where the degree is 0; with
+// model.GCNNorm D_in^-1/2 twice), those that take means 1/in-degree, others none. Degrees are numbers of edges or, for symmetric models, sums of their
+// weights.
+func ScalingOf[D int32 | float64](c Config, in, out []D) Scaling {
 	switch {
-	case kind.Symmetric():
-		return Scaling{Row: degrees(in, invSqrt), Col: degrees(out, invSqrt)}
-	case kind == SAGE:
+	case c.Symmetric():
+		s := Scaling{Row: degrees(in, invSqrt)}
+		if s.Col = s.Row; c.Custom == nil || c.Custom.weights == model.Sym {
+			s.Col = degrees(out, invSqrt)
+		}
+		return s
+	case c.ScalesRows():
 		return Scaling{Row: degrees(in, func(d float64) float64 { return 1 / d })}
 	}
 	return Scaling{}
@@ -41,7 +50,7 @@ func Rescale(row float32, n, k int32) (rescaled, loop float32) {
 
 // Rescales reports whether a model's sums over some of a vertex's neighbours are rescaled: weights of attention add up to 1 over
 // whatever neighbours there are.
-func (c Kind) Rescales() bool { return !c.Attends() }
+func (c Config) Rescales() bool { return !c.Attends() }
 
 // BlockRows appends the row factors of a sampled block to dst: those of its rows' vertices, times ratio, n/k by row (nil: all 1).
 // It appends nothing where all are 1.

@@ -209,7 +209,7 @@ func (d *desk) csr(b *block, val []float32) gpu.CSR {
 // graph puts a block on the device.
 func (d *desk) graph(c Config, s Scaling, ids []int32, b *block) LayerGraph {
 	ratio := b.ratio
-	if !c.Kind.Rescales() {
+	if !c.Rescales() {
 		ratio = nil
 	}
 	var loops, backLoops []float32
@@ -231,7 +231,7 @@ type step struct {
 
 // step puts the blocks of a stack on the device, the last one first. With ÂX given, layer 0 has no block.
 func (d *desk) step(c Config, p Plan, t *task, s *stack) *step {
-	scale := ScalingOf(c.Kind, t.g.InDegree(), t.g.OutDegree())
+	scale := ScalingOf(c, t.g.InDegree(), t.g.OutDegree())
 	out := &step{roots: s.ids[:s.roots]}
 	ids := s.ids
 	if p.Input == Precomputed {

@@ -18,6 +18,10 @@ type Tensor struct {
 	Data  []float32
 	Off   int // first element in Weights.Flat, a multiple of 16 (64 bytes)
 	Layer int // that it belongs to: of norms.l, layer l; of jumping knowledge's lin, layer 0, whose backward pass completes its gradient
+
+	// bound is of the uniform distribution from which a tensor of a program is drawn whose name does not say it; 0: it is constant.
+	bound    float64
+	constant float32
 }
 
 // Weights is the parameters of a model on the host: tensors laid one after another in one flat array, so that a
@@ -60,6 +64,9 @@ func FlatLen(cfg Config) (n int64) {
 
 // layout lists the tensors of a model's program. One belongs to the first layer that reads it.
 func layout(cfg Config) (tensors []Tensor) {
+	if cfg.Custom != nil {
+		return slices.Clone(cfg.Custom.tensors)
+	}
 	nodes, _ := cfg.nodes()
 	layers := map[string]int{}
 	for _, n := range slices.Backward(nodes) {

@@ -49,7 +49,7 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	if o.Sampling.NoGather {
 		t.turns = r.units
 	}
-	for _, x := range d.tables(p, o.Model.Kind) {
+	for _, x := range d.tables(p, o.Model) {
 		t.row += 4 * gpu.Bytes(x.cols)
 	}
 	return t

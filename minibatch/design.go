@@ -50,13 +50,13 @@ const (
 )
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
-	kind := o.Model.Kind
+	m := o.Model
 	d := design{roots: r, vertices: p.Vertices(), sparse: p.Features.Sparse(), reads: p.Features.Cols, scored: p.Scored()}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
-	if kind.ScalesRows() {
+	if m.ScalesRows() {
 		in, out := p.Loops.Degrees(p.Graph)
-		*d.scaling = p.Scaling(kind, in, out)
+		*d.scaling = p.Scaling(m, in, out)
 	}
 	if _, total, err := hostmem.Free(); err == nil {
 		d.memory = total / int64(r.parts*o.Sampling.Samplers)
@@ -78,7 +78,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	}
 	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
-		a := blockUse{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
+		a := blockUse{hop: o.Model.Layers - 1 - l, loops: m.Rescales() && p.Loops == graph.LoopsAdded, rescales: m.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate
 		if i := o.Isolated; i != nil {
 			a.weighs = i.Correction.EdgeWeights() && (l > 0 || i.AllLayers)
@@ -242,7 +242,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if dev := o.Devices[part]; dev != nil {
 		info = dev.Info()
 	}
-	tables := d.tables(p, o.Model.Kind)
+	tables := d.tables(p, o.Model)
 	lock := o.Lock
 	lock.Optional = true // slower, not wrong
 	if info.Kind == gpu.CPU {

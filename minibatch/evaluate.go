@@ -12,14 +12,14 @@ import (
 )
 
 // tables returns where the dense rows of layer 0 come from, ÂX first, which is still to be made; none: features are sparse, and stay so.
-func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
+func (d *design) tables(p *learn.Problem, m gnn.Config) (list []table) {
 	if d.sparse {
 		return nil
 	}
 	cols := p.Features.Cols
 	if d.sums {
 		list = append(list, table{cols: cols})
-		if !kind.ReadsOwn() {
+		if !m.ReadsOwn() {
 			return list
 		}
 	}

@@ -43,11 +43,11 @@ func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	if o.Sampling.Place != Batch || o.Shares != nil {
 		bad("their roots are their targets: there is no place, and no share, to choose")
 	}
-	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
+	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
 		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
-	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
-		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)
+	if i.Correction.EdgeWeights() && o.Model.Attends() {
+		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Name())
 	}
 	if i.Corrects() && o.Storage != gpu.FP32 {
 		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)

@@ -229,7 +229,7 @@ func (x *sizing) part(part, steps int) []Use {
 		uses = append(uses, Use{"carried gradients", 2 * n, 0})
 	}
 	if part < len(x.d.residents) && x.d.residents[part] != nil {
-		uses = append(uses, Use{"resident rows", blockOf(x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model.Kind))), 0})
+		uses = append(uses, Use{"resident rows", blockOf(x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model))), 0})
 	}
 	return uses
 }

@@ -141,10 +141,10 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)
 	errs = append(errs, o.checkIsolated(p)...)
-	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Kind.Attends()) {
+	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Attends()) {
 		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))
 	}
-	errs = append(errs, p.SuitsWeights(o.Model.Kind))
+	errs = append(errs, p.SuitsWeights(o.Model))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
 	}
@@ -227,8 +227,8 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	case o.EvalFanout[last] != sample.All && o.readsSums(p):
 		bad("--fanout eval: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
 	}
-	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
-		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)
+	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
+		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
 	}
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
@@ -238,5 +238,5 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 
 // readsSums reports whether evaluation reads ÂX. It does where that can be made, whatever training samples.
 func (o *Options) readsSums(p *learn.Problem) bool {
-	return o.Model.Kind.Precomputes() && !p.Features.Sparse()
+	return o.Model.CanPrecompute() && !p.Features.Sparse()
 }

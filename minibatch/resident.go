@@ -76,7 +76,7 @@ func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes
 		}
 	}
 	row := gpu.Bytes(0)
-	for _, t := range d.tables(p, o.Model.Kind) {
+	for _, t := range d.tables(p, o.Model) {
 		row += 4 * gpu.Bytes(t.cols)
 	}
 	missing := func(of func(e *extent) int) int {

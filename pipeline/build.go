@@ -194,7 +194,7 @@ func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
 
 // precomputed makes or fetches the aggregated features, and uploads the features where the model reads them too.
 func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
-	readsX := b.model.Kind.ReadsOwn()
+	readsX := b.model.ReadsOwn()
 	in.AX = b.ld.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
 	if b.ld.err != nil {
 		return

@@ -27,7 +27,7 @@ func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, gpu.Bytes, error)
 		if s != nil {
 			uses = append(uses, t.hostPairs())
 		}
-		if s != nil && t.o.Model.Kind.Precomputes() {
+		if s != nil && t.o.Model.CanPrecompute() {
 			uses = append(uses, HostUse{"aggregated features", 4 * gpu.Bytes(len(s.place)) * gpu.Bytes(t.o.Model.In)})
 		}
 		return uses, cache + staging, nil

@@ -38,11 +38,11 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
-	if (o.Model.Kind.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
+	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
 		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
-	if i.Correction.EdgeWeights() && o.Model.Kind.Attends() {
-		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Kind)
+	if i.Correction.EdgeWeights() && o.Model.Attends() {
+		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Name())
 	}
 	if i.Corrects() && o.Storage != gpu.FP32 {
 		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
@@ -57,7 +57,7 @@ type isolation struct {
 	cut     *graph.Cut
 	chunks  *chunks.Cut
 	turn    chunks.Course
-	kind    gnn.Kind
+	model   gnn.Config
 	layers  int
 	scale   gnn.Scaling    // of the whole graph
 	looped  bool           // some vertex has a loop
@@ -76,8 +76,8 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 	if o.Isolated == nil {
 		return nil, nil
 	}
-	s := &isolation{Isolated: *o.Isolated, held: chunks.First, p: p, cut: cut, kind: o.Model.Kind, layers: o.Model.Layers,
-		scale: p.Scaling(o.Model.Kind, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
+	s := &isolation{Isolated: *o.Isolated, held: chunks.First, p: p, cut: cut, model: o.Model, layers: o.Model.Layers,
+		scale: p.Scaling(o.Model, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
 	s.Complete()
 	var err error
 	if s.chunks, err = chunks.New(o.Part, o.chunks()); err != nil {
@@ -108,7 +108,7 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 }
 
 // rescales reports whether what is left of a sum over neighbours stands for all of it.
-func (s *isolation) rescales() bool { return s.kind.Rescales() && !s.Correction.EdgeWeights() }
+func (s *isolation) rescales() bool { return s.model.Rescales() && !s.Correction.EdgeWeights() }
 
 // valued reports whether edges between the rows of a pair have values: where they are weighed, or where loops keep their weight beside rescaled neighbours.
 func (s *isolation) valued() bool {

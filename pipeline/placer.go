@@ -70,7 +70,7 @@ func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo
 	}
 	var scale gnn.Scaling
 	if !t.o.phased() {
-		scale = t.layout.scaling(t.o.Model.Kind)
+		scale = t.layout.scaling(t.o.Model)
 	}
 	if err := t.layers(t.hub.Context()); err != nil {
 		return err

@@ -162,7 +162,7 @@ func checkHidden(t *testing.T, storage gpu.DType, residual bool) {
 			t.Fatalf("hidden value %g: these rows are not behind a ReLU", x)
 		}
 	}
-	s := gnn.ScalingOf(m.Kind, p.Graph.InDegree(), p.Graph.OutDegree())
+	s := gnn.ScalingOf(m, p.Graph.InDegree(), p.Graph.OutDegree())
 	w, bias := o.Weights.Tensor("convs.2.lin.weight").Data, o.Weights.Tensor("convs.2.bias").Data
 	for v := range p.Vertices() {
 		sum := make([]float64, m.Hidden)

@@ -51,7 +51,7 @@ func (t placer) aggregateKey(w *worker) string {
 		return ""
 	}
 	info := w.dev.Info()
-	return contentkey.Of("aggregate 2", t.layout.key, t.p.FeaturesKey, t.o.Model.Kind, t.o.Storage, w.index,
+	return contentkey.Of("aggregate 2", t.layout.key, t.p.FeaturesKey, t.o.Model.Identity(), t.o.Storage, w.index,
 		info.Kind, info.Model, info.Variant)
 }
 

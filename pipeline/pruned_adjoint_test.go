@@ -50,7 +50,7 @@ type operandBench struct {
 
 // operandsOf builds the adjacencies of all workers once more.
 func operandsOf(tr *Trainer) [][]gnn.LayerGraph {
-	w := tr.layout.scaling(tr.o.Model.Kind)
+	w := tr.layout.scaling(tr.o.Model)
 	var out [][]gnn.LayerGraph
 	for _, worker := range tr.workers {
 		worker.ld.seen = map[any]gpu.Buffer{}

@@ -44,7 +44,7 @@ func TestLayoutRange(t *testing.T) {
 							if got, want := some.shape(p.FeatureEntries(), false, m), whole.shape(p.FeatureEntries(), false, m); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: shape %+v, of all %+v", own, got, want)
 							}
-							if got, want := some.scaling(kind), whole.scaling(kind); !reflect.DeepEqual(got, want) {
+							if got, want := some.scaling(m), whole.scaling(m); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: other edge weights", own)
 							}
 							for i := own.Lo; i < own.Hi; i++ {
@@ -139,7 +139,7 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	put := placer{tr}
 	put.newWorkers()
 	closeAfter(t, tr)
-	scale := tr.layout.scaling(o.Model.Kind)
+	scale := tr.layout.scaling(o.Model)
 	if err := tr.each(func(w *worker) error { return put.build(w, scale) }); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // scaling returns the edge weights of a model: those of the whole graph, whatever Options.Dropped leaves of it.
-func (l *Layout) scaling(kind gnn.Kind) gnn.Scaling {
-	return l.problem.Scaling(kind, l.cut.InDegree, l.cut.OutDegree)
+func (l *Layout) scaling(m gnn.Config) gnn.Scaling {
+	return l.problem.Scaling(m, l.cut.InDegree, l.cut.OutDegree)
 }
 
 func ones(n int) []float32 {

@@ -149,7 +149,7 @@ func (o *Options) validate(p *learn.Problem) error {
 		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}
 	errs = append(errs, o.checkModel(p)...)
-	errs = append(errs, p.SuitsWeights(o.Model.Kind))
+	errs = append(errs, p.SuitsWeights(o.Model))
 	if errors.Join(errs...) == nil && o.lossTerms(p) == 0 {
 		errs = append(errs, errors.New("class weights: no training vertex has one above 0"))
 	}
@@ -192,8 +192,8 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
-	if o.Storage != gpu.FP32 && !o.Model.Kind.StoresBF16() {
-		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Kind)
+	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
+		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
 	}
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)

@@ -100,7 +100,7 @@ func (t placer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
 	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
-	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.Kind.ReadsOwn()
+	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {
 		h.ax = h.matrix("aggregated features", h.most.rows)
 	}

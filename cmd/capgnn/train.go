@@ -135,6 +135,9 @@ func newTraining(c *cli.Context, t *training.Run) error {
 			}
 		}
 	}
+	if err := t.Config.RefuseModelOptions(given); err != nil {
+		return err
+	}
 	if !c.IsSet("config") {
 		if err := t.Config.RefuseExchange(given); err != nil {
 			return err

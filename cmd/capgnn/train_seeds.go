@@ -108,7 +108,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	if path := c.String("run-dir"); path != "" {
 		made = runfolder.Missing(path)
 	}
-	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Overwrite, t.Config.Dataset, t.Config.Model); err != nil {
+	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Overwrite, t.Config.Dataset, t.Config.ModelName()); err != nil {
 		return nil, err
 	}
 	if made == nil && c.String("run-dir") == "" {

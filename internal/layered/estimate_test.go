@@ -49,9 +49,9 @@ func TestSampleOfOneLayer(t *testing.T) {
 		got := evaluated(t, d.p, d.o, w)
 		x := neededOf(d.p, &d.o)
 		q, o := *d.p, d.o
-		scale := scalingOf(d.p, m.Kind)
+		scale := scalingOf(d.p, *m)
 		scale.Row = slices.Clone(scale.Row)
-		q.Graph = drawnGraph(x, &scale, m.Kind, d.p)
+		q.Graph = drawnGraph(x, &scale, *m, d.p)
 		o.Fanout, o.Scaling = nil, &scale
 		want := evaluated(t, &q, o, w)
 		if far := away(got, want); !(far <= 1e-5) && !slices.Equal(want, make([]float32, len(want))) {
@@ -64,10 +64,10 @@ func TestSampleOfOneLayer(t *testing.T) {
 }
 
 // drawnGraph returns the graph of what the last layer draws. What is left out of a row weighs in its edges, or in its scale where that is 1 / their number.
-func drawnGraph(x *needed, scale *gnn.Scaling, kind gnn.Kind, p *learn.Problem) *graph.CSR {
+func drawnGraph(x *needed, scale *gnn.Scaling, m gnn.Config, p *learn.Problem) *graph.CSR {
 	n := p.Vertices()
 	g := &graph.CSR{Indptr: make([]int64, n+1), Cols: n}
-	weigh := kind.Rescales()
+	weigh := m.Rescales()
 	for v := range graph.NodeID(n) {
 		list, _, _ := x.neighbours(0, v)
 		ratio := float32(1)

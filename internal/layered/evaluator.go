@@ -81,8 +81,8 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
 	}
 	if o.Scaling != nil {
 		e.scaling = *o.Scaling
-	} else if o.Model.Kind.ScalesRows() {
-		e.scaling = scalingOf(p, o.Model.Kind)
+	} else if o.Model.ScalesRows() {
+		e.scaling = scalingOf(p, o.Model)
 	}
 	for i := range parts {
 		w, err := e.newWorker(i, &parts[i])
@@ -324,7 +324,7 @@ func (e *Evaluator) Close() error {
 var errClosed = errors.New("the evaluator is closed")
 
 // scalingOf returns the weights of a model's entries.
-func scalingOf(p *learn.Problem, kind gnn.Kind) gnn.Scaling {
+func scalingOf(p *learn.Problem, m gnn.Config) gnn.Scaling {
 	in, out := p.Loops.Degrees(p.Graph)
-	return p.Scaling(kind, in, out)
+	return p.Scaling(m, in, out)
 }

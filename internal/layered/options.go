@@ -140,7 +140,7 @@ func (o *Options) pieceBytes(part int) gpu.Bytes {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.ValidateInput(), o.Model.Validate(), p.SuitsWeights(o.Model.Kind)}
+	errs := []error{p.ValidateInput(), o.Model.Validate(), p.SuitsWeights(o.Model)}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if p.Vertices() == 0 {
 		bad("the graph has no vertex")
@@ -166,8 +166,8 @@ func (o *Options) validate(p *learn.Problem) error {
 	if o.Fanout != nil && (len(o.Fanout) != o.Model.Layers || slices.Min(o.Fanout) < 1) {
 		bad("fan-outs %v of evaluation for %d layers: want one each, at least 1", o.Fanout, o.Model.Layers)
 	}
-	if o.Precomputed && (!o.Model.Kind.Precomputes() || p.Features.Sparse() && !o.Dense) {
-		bad("aggregated features are neither for %s nor for sparse features", o.Model.Kind)
+	if o.Precomputed && (!o.Model.CanPrecompute() || p.Features.Sparse() && !o.Dense) {
+		bad("aggregated features are neither for %s nor for sparse features", o.Model.Name())
 	}
 	if o.ChunkBytes < 0 {
 		bad("chunks of %d bytes", o.ChunkBytes)

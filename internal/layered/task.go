@@ -38,7 +38,7 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 	}
 	dense := !sparse && (p.Features.Sparse() || p.Shards != nil)
 	var tasks []task
-	cols, rows := o.Model.Kind.Symmetric(), o.Model.Kind.ScalesRows()
+	cols, rows := o.Model.Symmetric(), o.Model.ScalesRows()
 	if o.Precomputed {
 		plan.Input, plan.Layers[0] = gnn.Precomputed, aggregateFirst
 		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
@@ -46,9 +46,9 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 	for l := range o.Model.Layers {
 		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil || o.Fanout != nil}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
-		t.loops = need.scaled(l) && o.Model.Kind.Rescales() && p.Loops == graph.LoopsAdded
-		t.rowScales, t.weighted = t.rowScales || need.scaled(l) && o.Model.Kind.Rescales(), t.weighted || t.loops
-		t.roots = t.given && o.Model.Kind.ReadsOwn()
+		t.loops = need.scaled(l) && o.Model.Rescales() && p.Loops == graph.LoopsAdded
+		t.rowScales, t.weighted = t.rowScales || need.scaled(l) && o.Model.Rescales(), t.weighted || t.loops
+		t.roots = t.given && o.Model.ReadsOwn()
 		t.dense = l == 0 && dense && (!t.given || t.roots)
 		t.in, t.out = o.Model.RowWidth(l)
 		if l > 0 {

@@ -58,23 +58,23 @@ func (h *Shard) outward() *graph.CSR {
 }
 
 // Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge weights symmetric models have the sums of these for degrees.
-func (p *Problem) Scaling(kind gnn.Kind, in, out []int32) gnn.Scaling {
-	if kind.Symmetric() && p.Weighted() {
+func (p *Problem) Scaling(m gnn.Config, in, out []int32) gnn.Scaling {
+	if m.Symmetric() && p.Weighted() {
 		in, out := p.weightSums().Degrees(p.Loops)
-		return gnn.ScalingOf(kind, in, out)
+		return gnn.ScalingOf(m, in, out)
 	}
-	return gnn.ScalingOf(kind, in, out)
+	return gnn.ScalingOf(m, in, out)
 }
 
 // SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT and GATv2 have none, and symmetric models divide by the roots of the sums of weights into and
 // out of every vertex, which may be 0 only where there is nothing to be summed.
-func (p *Problem) SuitsWeights(kind gnn.Kind) error {
+func (p *Problem) SuitsWeights(m gnn.Config) error {
 	switch {
 	case !p.Weighted():
 		return nil
-	case kind.Attends():
-		return fmt.Errorf("%s does not take edge weights", kind)
-	case !kind.Symmetric():
+	case !m.ReadsWeights():
+		return fmt.Errorf("%s does not take edge weights", m.Name())
+	case !m.Symmetric():
 		return nil
 	}
 	if p.Shards == nil && !slices.ContainsFunc(p.Graph.Weights, func(w float32) bool { return w < 0 }) {
@@ -90,7 +90,7 @@ func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 			way string
 		}{{in[v], inAny, "into"}, {out[v], outAny, "out of"}} {
 			if d.any && !(d.sum > 0) {
-				return fmt.Errorf("%s divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", kind, d.way, d.sum, v)
+				return fmt.Errorf("%s divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", m.Name(), d.way, d.sum, v)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 		if beyond != nil {
 			need += transitNeed(beyond, evaluation, i)
 		}
-		if !c.Model.Kind.Attends() { // sums read edge weights as vectors, which go with the rows of the halo matrix
+		if !c.Model.Attends() { // sums read edge weights as vectors, which go with the rows of the halo matrix
 			need += scaleNeed(plain, i)
 		}
 		m := e.Device.Memory()

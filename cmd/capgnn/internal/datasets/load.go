@@ -12,7 +12,6 @@ import (
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
@@ -240,7 +239,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 		return nil, term.Usagef("the data set has no labels (y): nothing can be learned from it")
 	}
 	p := &learn.Problem{
-		Graph: d.Graph, Loops: LoopsOf(cfg.SelfLoops, cfg.Model),
+		Graph: d.Graph, Loops: LoopsOf(cfg),
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test, Files: d,
@@ -250,7 +249,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 
 // SuitsWeights refuses edge weights that the model of a run does not go with.
 func SuitsWeights(p *learn.Problem, cfg *runfolder.Config) error {
-	if err := p.SuitsWeights(gnn.Kind(cfg.Model)); err != nil {
+	if err := p.SuitsWeights(cfg.Network(p.Features.Cols, p.Classes, false)); err != nil {
 		whence := "leave them out with --ignore-weights"
 		if p.Shards != nil {
 			whence = "cut it with --ignore-weights, which leaves them out"
@@ -261,13 +260,20 @@ func SuitsWeights(p *learn.Problem, cfg *runfolder.Config) error {
 }
 
 // LoopsOf returns what becomes of the self-loops in a run: auto adds one to each vertex that has none for the models whose
-// definition has them, and removes them for the others.
-func LoopsOf(choice, model string) graph.Loops {
-	switch {
-	case choice == "keep":
+// definition has them, and removes them for the others. A program that adds or removes loops does so whatever is said, and auto keeps those of the data
+// for one that does neither.
+func LoopsOf(cfg *runfolder.Config) graph.Loops {
+	choice, auto := cfg.SelfLoops, graph.LoopsRemoved
+	if of, fixed := cfg.Loops(); fixed {
+		return of
+	} else if choice == "auto" {
+		auto = of
+	}
+	switch choice {
+	case "keep":
 		return graph.LoopsKept
-	case choice == "add", choice == "auto" && gnn.Kind(model).AddsLoops():
+	case "add":
 		return graph.LoopsAdded
 	}
-	return graph.LoopsRemoved
+	return auto
 }

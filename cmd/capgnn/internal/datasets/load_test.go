@@ -20,7 +20,7 @@ func TestLoopsOf(t *testing.T) {
 		{"auto", "gcn", graph.LoopsAdded}, {"auto", "gat", graph.LoopsAdded}, {"auto", "sage", graph.LoopsRemoved}, {"auto", "gin", graph.LoopsRemoved},
 		{"add", "sage", graph.LoopsAdded}, {"keep", "gcn", graph.LoopsKept}, {"remove", "gcn", graph.LoopsRemoved},
 	} {
-		if got := LoopsOf(c.choice, c.model); got != c.want {
+		if got := LoopsOf(&runfolder.Config{SelfLoops: c.choice, Model: c.model}); got != c.want {
 			t.Errorf("--self-loops %s of %s: %v, want %v", c.choice, c.model, got, c.want)
 		}
 	}

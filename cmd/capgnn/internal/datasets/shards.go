@@ -73,7 +73,7 @@ func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, pat
 	if f.Weighted && cfg.IgnoreWeights {
 		return nil, fault(term.Usagef("--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`"))
 	}
-	in, err := inputOf(f, LoopsOf(cfg.SelfLoops, cfg.Model))
+	in, err := inputOf(f, LoopsOf(cfg))
 	if err == nil {
 		err = SuitsWeights(in.Problem, cfg)
 	}

@@ -112,7 +112,7 @@ func (b *Bench) path(ctx context.Context, item string) (string, error) {
 
 // load makes a data set ready for a training, which is then checked. The last one is kept.
 func (b *Bench) load(ctx context.Context, t *training.Run) error {
-	key := fmt.Sprintf("%s %d %v", t.Config.Dataset, t.Config.Seed, datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model))
+	key := fmt.Sprintf("%s %d %v", t.Config.Dataset, t.Config.Seed, datasets.LoopsOf(&t.Config))
 	if b.loaded != nil && b.loaded.key == key {
 		t.Data, t.Config.DatasetPath = b.loaded.data, b.loaded.path
 		return t.Load(ctx)

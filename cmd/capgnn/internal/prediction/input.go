@@ -39,7 +39,7 @@ func (p *Prediction) sameLayers() error {
 		return nil
 	}
 	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
-	activates := p.model.HiddenLayers() > 0 || p.model.Kind.KeepsOrigin() || p.model.Kind == gnn.GIN
+	activates := p.model.Custom == nil && (p.model.HiddenLayers() > 0 || p.model.Kind.KeepsOrigin() || p.model.Kind == gnn.GIN)
 	if f := cmp.Or(p.model.Activation, gnn.ReLU); activates && have.Activation != f {
 		return term.Usagef("--weights %s: they are of a model with %s, and the run in --run has one with %s: give --run the run that they come from", p.Weights, have.Activation, f)
 	}

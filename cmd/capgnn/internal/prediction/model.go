@@ -10,6 +10,10 @@ import (
 // modelOf returns the network of a run; its input and output widths are those of the weights.
 func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 	m := cfg.Network(0, 0, false)
+	if m.Custom != nil {
+		m = m.Custom.Config(false, cfg.Seed)
+		return m, gnn.CheckStateDict(m, tensors)
+	}
 	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
 	switch m.Kind {
 	case gnn.SAGE:

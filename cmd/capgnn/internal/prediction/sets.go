@@ -98,7 +98,7 @@ func (p *Prediction) sameVertices(d *dataset.Dataset, sets *runfolder.Sets) bool
 // problem returns graph and features of a data set.
 func (p *Prediction) problem(d *dataset.Dataset) *learn.Problem {
 	return &learn.Problem{
-		Graph: d.Graph, Loops: datasets.LoopsOf(p.Config.SelfLoops, p.Config.Model),
+		Graph: d.Graph, Loops: datasets.LoopsOf(&p.Config),
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}

@@ -49,10 +49,14 @@ func Together(ctx context.Context, k *term.Console, m *ranks.Members, own traini
 	if says, err = ranks.First(ctx, m, says); err != nil {
 		return nil, err
 	}
+	program, err := m.FirstBytes(ctx, p.program())
+	if err != nil {
+		return nil, err
+	}
 	if m.Leads() {
 		p.Ranks, p.Own = m, own
 	} else {
-		p, err = says.take(k, m, own)
+		p, err = says.take(k, m, own, program)
 	}
 	if err := m.Agree(ctx, err); err != nil {
 		return nil, err
@@ -67,8 +71,11 @@ func Together(ctx context.Context, k *term.Console, m *ranks.Members, own traini
 }
 
 // take returns the prediction of a rank that rank 0 speaks to.
-func (b *beginning) take(k *term.Console, m *ranks.Members, own training.Own) (*Prediction, error) {
+func (b *beginning) take(k *term.Console, m *ranks.Members, own training.Own, program []byte) (*Prediction, error) {
 	run, err := training.TakePart(k, m, own, b.Config)
+	if err == nil {
+		err = run.Config.SetProgram(program)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +86,14 @@ func (b *beginning) take(k *term.Console, m *ranks.Members, own training.Own) (*
 	}
 	p.values = gnn.NewWeights(p.model)
 	return p, nil
+}
+
+// program returns the text of the run's program, nil where there is none.
+func (p *Prediction) program() []byte {
+	if p.Run == nil {
+		return nil
+	}
+	return p.Config.Program()
 }
 
 // agree returns the error with which a step ends: of several ranks the first one's.

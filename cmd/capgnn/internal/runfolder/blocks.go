@@ -77,11 +77,14 @@ func (c *Config) checkBlocks(p *problems) {
 	}
 }
 
+// ofModel reports whether models differ by the option.
+func (o Option) ofModel() bool { return o.Group == GroupModel && o.Name != "model" && o.Name != "init" }
+
 // ModelOptions lists the options that models differ by.
 func ModelOptions() []string {
 	var out []string
 	for _, o := range Options {
-		if o.Group == GroupModel && o.Name != "model" && o.Name != "init" {
+		if o.ofModel() {
 			out = append(out, o.Name)
 		}
 	}

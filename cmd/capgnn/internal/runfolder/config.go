@@ -110,7 +110,8 @@ type Config struct {
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence
-	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
+	custom          *gnn.Custom // of a Model that is a file; nil: the model has a name
+	DataSHA256      string      // identity of graph, features, labels and splits of the run that wrote the file; config file only
 }
 
 // Default returns the settings of a run where nothing is said.
@@ -152,9 +153,9 @@ func (c *Config) Validate() error {
 		p.add("--dataset is missing: name a data set, a store folder or a file")
 	}
 	c.checkChoices(&p)
-	model, optimizer := c.Network(1, 1, false), c.updateRule()
+	model, optimizer := c.anyNetwork(), c.updateRule()
 	model.Residual, model.Jumping, model.Activation, model.DropFeatures = false, model.Jumping && model.Kind.Norms(), "", false // checkBlocks names their flags
-	if !p.oneOf("model", c.Model, Names(Models)...) {
+	if c.custom == nil && !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
 	if !slices.Contains(Optimizers, optimizer.Kind) {
@@ -164,7 +165,7 @@ func (c *Config) Validate() error {
 		p.add("%s is for --%s %s and %s: add one of them or drop it", Label(positiveOption), metricOption, learn.ROCAUC, learn.AveragePrecision)
 	}
 	c.checkParts(&p)
-	if c.ElementType() != gpu.FP32 && slices.Contains(Models, model.Kind) && !model.Kind.StoresBF16() {
+	if c.ElementType() != gpu.FP32 && (c.custom != nil || slices.Contains(Models, model.Kind)) && !model.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
 	p = append(p, c.cacheErrors()...)
@@ -182,7 +183,7 @@ func (c *Config) Validate() error {
 	p = append(p, c.Split.err)
 	p.flags(model.Validate())
 	p.flags(optimizer.Validate())
-	if slices.Contains(Models, gnn.Kind(c.Model)) && model.Validate() == nil {
+	if (c.custom != nil || slices.Contains(Models, gnn.Kind(c.Model))) && model.Validate() == nil {
 		c.checkWeightDecay(&p, model)
 	}
 	if err := errors.Join(p...); err != nil {
@@ -229,8 +230,29 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 
 // Network returns the network for data of this many features and classes.
 func (c *Config) Network(features, classes int, multi bool) gnn.Config {
+	if c.custom != nil {
+		m := c.custom.Config(multi, c.Seed)
+		m.In, m.Out = features, classes
+		return m
+	}
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
 		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
+}
+
+// anyNetwork returns the network for some data that it fits.
+func (c *Config) anyNetwork() gnn.Config {
+	if c.custom != nil {
+		return c.custom.Config(false, c.Seed)
+	}
+	return c.Network(1, 1, false)
+}
+
+// dropsFeatures reports whether the model drops features, and might not.
+func (c *Config) dropsFeatures() bool {
+	if c.custom != nil {
+		return c.anyNetwork().DropsFeatures()
+	}
+	return c.DropFeatures && gnn.Kind(c.Model).Norms()
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.
@@ -310,8 +332,8 @@ var Orders = []string{OrderAuto, OrderNone, OrderCommunity}
 
 // MakeAbsolute turns the given file flags into absolute paths, and a file of class weights into what it says, so that config.yaml means the same anywhere.
 func (c *Config) MakeAbsolute(given []string) error {
-	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile, "plan": &c.Plan} {
-		if *path == "" || !slices.Contains(given, name) {
+	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile, "plan": &c.Plan, "model": &c.Model} {
+		if *path == "" || name == "model" && !c.ModelFile() || !slices.Contains(given, name) {
 			continue
 		}
 		abs, err := filepath.Abs(*path)
@@ -319,6 +341,11 @@ func (c *Config) MakeAbsolute(given []string) error {
 			return term.Usagef("--%s %s: %w", name, *path, err)
 		}
 		*path = abs
+	}
+	if c.ModelFile() && slices.Contains(given, "model") {
+		if err := c.readModel(c.Model); err != nil {
+			return err
+		}
 	}
 	return c.readWeights()
 }

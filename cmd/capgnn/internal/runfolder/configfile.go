@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,10 +27,24 @@ const (
 
 // ReadConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
 // null keep what cfg has.
-func ReadConfig(path string, cfg *Config) error { return readConfig(path, cfg, ParseConfig) }
+func ReadConfig(path string, cfg *Config) error {
+	err := readConfig(path, cfg, ParseConfig)
+	if beside := Dir(filepath.Dir(path)).Model(); err == nil && cfg.ModelFile() {
+		if !term.Exists(beside) {
+			beside = cfg.Model
+		}
+		err = cfg.readModel(beside)
+	}
+	return err
+}
 
 // ReadConfig reads the settings of the run in a folder, whose file has a key for each of them.
-func (d Dir) ReadConfig(cfg *Config) error { return readConfig(d.Config(), cfg, parseWhole) }
+func (d Dir) ReadConfig(cfg *Config) error {
+	if err := readConfig(d.Config(), cfg, parseWhole); err != nil {
+		return err
+	}
+	return d.readModel(cfg)
+}
 
 func readConfig(path string, cfg *Config, parse func([]byte, *Config) error) error {
 	f, err := regular.Open(path)

@@ -44,6 +44,9 @@ func (d Dir) Initial() string { return filepath.Join(string(d), "init.safetensor
 // Plan is the file of the parts (rapa.WritePlan).
 func (d Dir) Plan() string { return filepath.Join(string(d), "plan.bin") }
 
+// Model is the file of the program that --model named.
+func (d Dir) Model() string { return filepath.Join(string(d), "model.json") }
+
 // Lock is the file that a process holds as long as it writes to the folder.
 func (d Dir) Lock() string { return filepath.Join(string(d), "lock") }
 
@@ -105,7 +108,7 @@ func (d Dir) NoRun() string {
 
 // Settings returns the files there that say what the run is.
 func (d Dir) Settings() []string {
-	return slices.DeleteFunc([]string{d.Plan(), d.Initial(), d.scaling(), d.names(), d.splitFile(), d.Config()}, func(path string) bool { return !term.Exists(path) })
+	return slices.DeleteFunc([]string{d.Plan(), d.Initial(), d.Model(), d.scaling(), d.names(), d.splitFile(), d.Config()}, func(path string) bool { return !term.Exists(path) })
 }
 
 // Again notes that a file of a run, which it names, was not where the run had left it.
@@ -165,7 +168,7 @@ func (d Dir) foreign() string {
 	}
 	ours := []string{}
 	if lockfile.Wrote(d.Lock()) {
-		for _, path := range []string{d.Lock(), d.Plan(), d.Initial(), d.scaling(), d.names(), d.splitFile(), d.Config(), SeedsDir(d).plan()} {
+		for _, path := range []string{d.Lock(), d.Plan(), d.Initial(), d.Model(), d.scaling(), d.names(), d.splitFile(), d.Config(), SeedsDir(d).plan()} {
 			ours = append(ours, filepath.Base(path))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"capgnn/chunks"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/pipeline"
 	"capgnn/rapa"
@@ -144,13 +143,13 @@ func (c *Config) checkIsolated(p *problems) {
 	if err := c.RefuseExchange(nil); err != nil {
 		p.add("%w", err)
 	}
-	if gnn.Kind(c.Model).KeepsOrigin() && !i.AllLayers {
+	if c.anyNetwork().KeepsOrigin() && !i.AllLayers {
 		p.add("--%s: say layers=all with --model %s: its first layer reads what a network makes of features, so it is cut as the others are", isolated, c.Model)
 	}
-	if c.DropFeatures && gnn.Kind(c.Model).Norms() && !i.AllLayers {
+	if c.dropsFeatures() && !i.AllLayers {
 		p.add("--%s: say layers=all with --%s: sums of features that are dropped cannot be made once, so the first layer is cut as the others are", isolated, dropFeaturesOption)
 	}
-	if i.Correction.EdgeWeights() && gnn.Kind(c.Model).Attends() {
+	if i.Correction.EdgeWeights() && c.anyNetwork().Attends() {
 		p.add("--%s: correction=%s weighs edges, which %s does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction, c.Model)
 	}
 	if i.Correction != chunks.None && !i.Correction.EdgeWeights() && c.ElementType() != gpu.FP32 {

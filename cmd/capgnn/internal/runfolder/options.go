@@ -240,8 +240,10 @@ func (o Option) items(c *Config, which func(Option) bool) string {
 }
 
 // Says reports whether the option says something of a run: those of sampled training say nothing of a full-batch
-// run, whose file does not have them.
-func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
+// run, whose file does not have them, and those that models differ by say nothing of a model that is a file.
+func (o Option) Says(c *Config) bool {
+	return (!o.Sampled || c.Sampled()) && !(c.ModelFile() && o.ofModel())
+}
 
 // Identity returns what of the option's value decides the bits of a run, and whether anything does.
 func (o Option) Identity(c *Config) (value any, decides bool) {
@@ -253,6 +255,8 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 		return nil, false
 	case o.Name == gpuCache && c.Sampled(): // changes no bit there
 		return nil, false
+	case o.Name == "model" && c.custom != nil:
+		return c.custom.Program.SHA256(), true
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true
 	}

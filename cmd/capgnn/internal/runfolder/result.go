@@ -28,7 +28,7 @@ type Result struct {
 // NewResult describes a finished run.
 func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d Dir, r *pipeline.Result) *Result {
 	out := &Result{Result: runfile.Result{
-		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
+		Dataset: dataset, Model: cfg.ModelName(), Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: runfile.Loss(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
 		Metric: r.MetricName, Estimated: r.Best.Estimated, EpochS: EpochSecondsOf(r.EpochTime), Bytes: bytesOf(r.Usage),
 		HaloRows: r.HaloRows, HaloPairs: r.HaloPairs, PeakBytes: runfile.PeakBytes{Host: int64(r.PeakHost)},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/minibatch"
 	"capgnn/minibatch/sample"
 )
@@ -143,7 +142,7 @@ func (c *Config) checkSampling(p *problems) {
 		switch {
 		case c.Isolated.Value != nil:
 			p.add("--%s %s with --%s: isolated parts draw neighbours: drop one of them", sampler, c.Sampler, isolated)
-		case gnn.Kind(c.Model).Attends():
+		case c.anyNetwork().Attends():
 			p.add("--%s %s with --model %s: attention weighs edges by itself: drop one of them", sampler, c.Sampler, c.Model)
 		}
 	}

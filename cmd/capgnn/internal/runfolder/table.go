@@ -89,7 +89,8 @@ var table = []Option{
 			"sage and gin, and for other models adds one to each vertex that has none"},
 	{Name: "model", Everyday: true, Group: GroupModel, examples: Names(Models),
 		field: func(c *Config) any { return &c.Model },
-		usage: "`MODEL`: gcn, sage, gin, gat, gatv2, sgc, appnp or gcnii"},
+		usage: "`MODEL`: gcn, sage, gin, gat, gatv2, sgc, appnp, gcnii, or a file NAME.json, which says all that " +
+			"follows but --init (capgnn model)"},
 	{Name: "layers", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Layers },
 		usage: "number `N` of convolutions; of propagations of sgc and appnp"},
 	{Name: "hidden", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Hidden },

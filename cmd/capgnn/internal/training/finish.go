@@ -36,7 +36,7 @@ func periods(caches *jaca.Plan) map[string]int {
 
 // metadata is what a weights file says about itself.
 func (t *Run) metadata(epoch int) map[string]string {
-	m := map[string]string{"format": "pt", "model": t.Config.Model, "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
+	m := map[string]string{"format": "pt", "model": t.Config.ModelName(), "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
 	net := t.Config.Network(0, 0, false)
 	if net.Residual { // the tensors do not show it
 		m["residual"] = "true"
@@ -87,6 +87,9 @@ func (t *Run) writeFiles() error {
 		if err := gnn.WriteSafetensors(t.Dir.Initial(), t.initial, t.metadata(-1)); err != nil {
 			return err
 		}
+	}
+	if err := t.Dir.WriteModel(&t.Config); err != nil {
+		return err
 	}
 	if err := errors.Join(t.Dir.WriteScaling(t.Data.Scaling), t.Dir.WriteNames(&t.Data.Names)); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (t *Run) LoadGraph(ctx context.Context) error {
 		t.cutting = true
 		return t.Load(ctx)
 	}
-	p := &learn.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model)}
+	p := &learn.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(&t.Config)}
 	if !d.Drawn {
 		p.Train = d.Train
 	}

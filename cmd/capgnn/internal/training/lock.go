@@ -42,7 +42,7 @@ func (t *Run) LockRunDir() error {
 
 // lockNewRunDir makes the folder of a run for which none was named.
 func (t *Run) lockNewRunDir() (err error) {
-	if t.Dir, err = runfolder.Make(t.Data.Name, t.Config.Model, time.Now()); err != nil {
+	if t.Dir, err = runfolder.Make(t.Data.Name, t.Config.ModelName(), time.Now()); err != nil {
 		return err
 	}
 	t.madeDir = true

@@ -128,7 +128,7 @@ func (t *Run) PlanMachines(ctx context.Context) (*MachinePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &MachinePlan{Dataset: t.Data.Name, Model: t.Config.Model, Net: t.Config.Net.String()}
+	p := &MachinePlan{Dataset: t.Data.Name, Model: t.Config.ModelName(), Net: t.Config.Net.String()}
 	bar := t.Console.Begin("forecast", int64(len(machines)), "machines", 0)
 	defer bar.End()
 	least, fits := 0.0, false

@@ -160,7 +160,7 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 		return nil, nil, err
 	}
 	runtime.ReadMemStats(&after)
-	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
+	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.ModelName(), Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	if t.may > 0 {
 		uses, mapped, err := trainer.ProcessMemory(t.onWorkers())

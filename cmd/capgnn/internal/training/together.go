@@ -80,6 +80,13 @@ func BeginTogether(ctx context.Context, k *term.Console, m *ranks.Members, own O
 		err = runfolder.ParseConfig([]byte(says.Config), &t.Config)
 		t.useOwn(own)
 	}
+	if err := m.Agree(ctx, err); err != nil {
+		return nil, nil, err
+	}
+	program, err := m.FirstBytes(ctx, t.Config.Program())
+	if err == nil && !m.Leads() {
+		err = t.Config.SetProgram(program)
+	}
 	t.Ranks, t.Own = m, own
 	return t, nil, m.Agree(ctx, err)
 }

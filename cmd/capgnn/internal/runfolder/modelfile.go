@@ -1,0 +1,112 @@
+package runfolder
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/graph"
+	"capgnn/model"
+)
+
+// ModelFile reports whether --model names a file and not a model.
+func (c *Config) ModelFile() bool { return strings.HasSuffix(c.Model, ".json") }
+
+// ModelName is what folders and tables call the model.
+func (c *Config) ModelName() string {
+	if c.ModelFile() {
+		return FileName(strings.TrimSuffix(filepath.Base(c.Model), ".json"))
+	}
+	return c.Model
+}
+
+// readModel reads the program of --model, whose file lies at path.
+func (c *Config) readModel(path string) error {
+	p, err := model.Read(path)
+	if err == nil {
+		err = c.use(p)
+	}
+	if err != nil {
+		return term.Usagef("--model %s: %w", c.Model, err)
+	}
+	return nil
+}
+
+// use has the run train a program.
+func (c *Config) use(p *model.Program) (err error) {
+	if c.custom, err = gnn.NewCustom(p); err != nil {
+		return err
+	}
+	c.Layers = c.custom.Config(false, 0).Layers
+	return nil
+}
+
+// Program returns the text of the program of --model; nil: the model has a name.
+func (c *Config) Program() []byte {
+	if c.custom == nil {
+		return nil
+	}
+	return c.custom.Program.JSON()
+}
+
+// SetProgram takes what Program returned elsewhere.
+func (c *Config) SetProgram(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	p, err := model.Parse(text)
+	if err == nil {
+		err = c.use(p)
+	}
+	return err
+}
+
+// RefuseModelOptions refuses options beside --model FILE that the file says.
+func (c *Config) RefuseModelOptions(given []string) error {
+	if !c.ModelFile() {
+		return nil
+	}
+	for _, name := range given {
+		if slices.Contains(ModelOptions(), name) {
+			return term.Usagef("--%s with --model %s: the file says what the model is: drop --%s, or change the file", name, c.Model, name)
+		}
+	}
+	return nil
+}
+
+// Loops returns what the model makes of self-loops by itself, and whether it does so whatever --self-loops says.
+func (c *Config) Loops() (of graph.Loops, fixed bool) {
+	switch {
+	case c.custom == nil && gnn.Kind(c.Model).AddsLoops():
+		return graph.LoopsAdded, false
+	case c.custom == nil:
+		return graph.LoopsRemoved, false
+	case c.custom.Loops() == model.FullLoops:
+		return graph.LoopsAdded, true
+	case c.custom.Loops() == model.NoLoops:
+		return graph.LoopsRemoved, true
+	}
+	return graph.LoopsKept, false
+}
+
+// WriteModel writes the program of a run into its folder.
+func (d Dir) WriteModel(c *Config) error {
+	if c.custom == nil {
+		return nil
+	}
+	return term.WriteFile(d.Model(), c.Program())
+}
+
+// readModel reads the program of the run in the folder into its settings, if it trains one.
+func (d Dir) readModel(c *Config) error {
+	if !c.ModelFile() {
+		return nil
+	}
+	if !term.Exists(d.Model()) {
+		return fmt.Errorf("%s is not there: the run trains it: put the file of --model %s there", d.Model(), c.Model)
+	}
+	return c.readModel(d.Model())
+}
