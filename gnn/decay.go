@@ -45,7 +45,7 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 	for i, d := range named {
 		some := false
 		if fits[i], some = d.in(tensors); !some {
-			errs = append(errs, fmt.Errorf("no weight of this %s has the part %q in its name: parts are %s", c.Kind, d.Of, nameParts(tensors)))
+			errs = append(errs, fmt.Errorf("no weight of this %s has the part %q in its name: parts are %s", c.Name(), d.Of, nameParts(tensors)))
 		}
 	}
 	var out []DecayRange

@@ -85,10 +85,10 @@ func (r *refModel) run(w *refWeights, epoch int) *interpreter.Run {
 	}
 	run.Keep = func(n *model.Node, row, col int) bool {
 		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), uint32(epoch)}
-		if n.Counter == model.FeatureCounter && r.p.Features.Sparse() { // each entry has a counter of its own
+		if run.Program.Nodes[n.In[0]].Op == model.Input && r.p.Features.Sparse() { // each entry has a counter of its own
 			counter[0], counter[1], col = 0, uint32(row*r.p.Features.Cols+col), 0
 		}
-		return gpu.Philox(counter, gpu.SeedKey(r.m.Seed))[col%4] >= gpu.DropoutThreshold(r.m.Dropout)
+		return gpu.Philox(counter, gpu.SeedKey(r.m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
 	}
 	run.Count = func(depth int, _ string, e int) float64 { return r.counts[depth][e] }
 	return run

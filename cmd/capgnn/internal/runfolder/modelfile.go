@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,7 +105,7 @@ func (d Dir) readModel(c *Config) error {
 		return nil
 	}
 	if !term.Exists(d.Model()) {
-		return fmt.Errorf("%s is not there: the run trains it: put the file of --model %s there", d.Model(), c.Model)
+		return term.Usagef("%s is not there: the run trains it: put the file of --model %s there", d.Model(), c.Model)
 	}
 	return c.readModel(d.Model())
 }
