@@ -83,6 +83,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	if !ok {
 		return false
 	}
+	f.adjacency(weighted, "attention")
 	a.x = f.value(x)
 	n.bias, n.attend = bias, a
 	return true

@@ -42,7 +42,11 @@ func (d *derivation) backward(n *node) {
 	}
 	for i := range n.terms {
 		t := &n.terms[i]
-		if t.graph {
+		switch {
+		case t.graph:
+			continue
+		case t.w == "":
+			d.addTo(t.x, n.level, t.coef, dz)
 			continue
 		}
 		d.wait(n, t.x, func() { d.weightGrad(t, dz, d.back(t.x, n.level), nil) })
@@ -199,6 +203,12 @@ func (d *derivation) share(n *node, level int) share {
 
 // addTo appends factor·v as a share of the gradient of what a node makes.
 func (d *derivation) addTo(n *node, level int, factor float64, v *value) {
+	if v.t != gpu.FP32 {
+		wide := d.value(v.rows, v.cols, gpu.FP32)
+		from := v
+		d.op(list(from), list(wide), func(x *exec) { x.q.Copy(*wide.m, *from.m) })
+		v = wide
+	}
 	s := d.share(n, level)
 	d.op(reading(s.v, s.add, v), list(s.v), func(x *exec) { x.q.Axpby(s.at(x), float32(factor), *v.m, beta(s.add)) })
 }
@@ -242,9 +252,9 @@ func (d *derivation) spreadBack(n *node, t *term, dz *value) {
 	}
 	switch {
 	case t.own == nil:
-	case t.own.eps != "":
-		eps := d.vec(d.params, t.own.eps)
-		d.op(list(back, dz), list(back), func(x *exec) { x.q.AddScaled(back.m.RowRange(0, dz.m.Rows), *dz.m, eps) })
+	case t.scales():
+		v, eps := d.scale(t)
+		d.op(list(back, dz, v), list(back), func(x *exec) { x.q.AddScaled(back.m.RowRange(0, dz.m.Rows), *dz.m, eps()) })
 		d.epsGrad(t, dz, operand{v: t.t, rows: dz.rows})
 	default:
 		d.productTo(t.own.x, n.level, dz, d.factor(t, t.own.coef))
@@ -259,8 +269,7 @@ func (d *derivation) spreadBack(n *node, t *term, dz *value) {
 
 // gatherBack appends the gradient of a term whose product comes first in the backward pass.
 func (d *derivation) gatherBack(n *node, t *term, dz *value) {
-	scaled := t.own != nil
-	if t.x == nil && !scaled {
+	if t.x == nil && (t.own == nil || t.own.eps == "") {
 		return
 	}
 	typ := gpu.FP32
@@ -272,18 +281,22 @@ func (d *derivation) gatherBack(n *node, t *term, dz *value) {
 	if t.x != nil {
 		s := d.share(t.x, n.layer)
 		d.scatter(n, s.v, ds, s.add)
-		if scaled {
-			eps, s := d.vec(d.params, t.own.eps), d.share(t.x, n.level)
-			d.op(list(ds, s.v), list(s.v), func(x *exec) { x.q.AddScaled(s.at(x), *ds.m, eps) })
+		if t.own != nil {
+			v, eps := d.scale(t)
+			s := d.share(t.x, n.level)
+			d.op(list(ds, s.v, v), list(s.v), func(x *exec) { x.q.AddScaled(s.at(x), *ds.m, eps()) })
 		}
 	}
-	if scaled {
+	if t.own != nil {
 		d.wait(n, t.own.x, func() { d.epsGrad(t, ds, d.back(t.own.x, n.level)) })
 	}
 }
 
 // epsGrad appends the gradient of ε: ⟨g, x⟩.
 func (d *derivation) epsGrad(t *term, g *value, x operand) {
+	if t.own.eps == "" {
+		return
+	}
 	deps := d.vec(d.Pass.grads, t.own.eps)
 	d.op(list(g, x.v), nil, func(e *exec) { e.q.Dot(deps, *g.m, x.dense(e), 1) })
 }

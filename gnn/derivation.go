@@ -172,13 +172,16 @@ func (d *derivation) end(nodes, outputs []*node) {
 		d.op(list(d.result.v, d.rows.v), nil, nil)
 		return
 	}
-	z := last.z
-	d.grad = d.value(z.rows, z.cols, d.gradType(last))
-	if d.grad.t == gpu.FP32 {
-		d.grad.over = list(z)
-		last.shows = d.grad
+	d.grad = d.value(last.h.rows, last.cols, gpu.FP32, last.h)
+	if last.then == nil {
+		d.grad.t = d.gradType(last)
 	}
-	d.op(list(z), list(d.grad), nil) // the loss
+	if d.grad.t == gpu.FP32 {
+		last.shows = d.grad
+	} else {
+		d.grad.over = nil
+	}
+	d.op(list(last.h), list(d.grad), nil) // the loss
 	last.grad = &gradient{v: d.grad, times: 1, base: 1}
 	from := len(d.ops)
 	clear(d.touched)

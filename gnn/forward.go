@@ -102,6 +102,11 @@ func (d *derivation) sum(n *node) {
 	for i := range n.terms {
 		t := &n.terms[i]
 		switch {
+		case !t.graph && t.w == "":
+			x, add := d.read(t.x, n.level), added
+			d.op(reading(n.z, add, x.v), list(n.z), func(e *exec) { e.q.Axpby(*n.z.m, float32(t.coef), x.dense(e), beta(add)) })
+			added = true
+			continue
 		case !t.graph:
 			n.terms[i].s = d.read(t.x, n.level)
 		case d.fixed(t) || t.w != "" && d.order(n, t).AggregateFirst:
@@ -115,7 +120,7 @@ func (d *derivation) sum(n *node) {
 	}
 	end, middle := d.ending(n), ending{writes: list(n.z)}
 	apart := end.then
-	if n.apart || n.blends() {
+	if n.apart || slices.ContainsFunc(n.terms, func(t term) bool { return t.w == "" && t.blends() }) {
 		end.then, end.writes = nil, middle.writes
 	} else {
 		apart = nil
@@ -180,13 +185,14 @@ func (d *derivation) products(n *node, terms []int, add bool, e ending) {
 // spread appends what adds a term that is summed over neighbours as it is, or behind its product.
 func (d *derivation) spread(n *node, t *term, add bool, e ending) {
 	x, halo := t.s, t.tHalo
-	if t.own != nil && t.own.eps != "" {
-		eps, fill := d.vec(d.params, t.own.eps), !add
-		d.op(list(x.v), list(n.z), func(q *exec) {
+	if t.scales() {
+		fill := !add
+		v, eps := d.scale(t)
+		d.op(list(x.v, v), list(n.z), func(q *exec) {
 			if fill {
 				q.q.Fill(*n.z.m, 0)
 			}
-			q.q.AddScaled(*n.z.m, x.dense(q).RowRange(0, n.z.m.Rows), eps)
+			q.q.AddScaled(*n.z.m, x.dense(q).RowRange(0, n.z.m.Rows), eps())
 		})
 		add = true
 	}
@@ -194,7 +200,7 @@ func (d *derivation) spread(n *node, t *term, add bool, e ending) {
 		q.spread(n.layer, Forward, &q.graph(n.layer).Forward,
 			gpu.AggregateArgs{Y: *n.z.m, X: x.dense(q), Accumulate: add, Bias: e.bias, Then: e.epilogue(q)}, halo)
 	})
-	if t.own != nil && t.own.eps == "" {
+	if t.blends() {
 		d.blend(n.z, n, t)
 	}
 }
@@ -260,9 +266,10 @@ func (d *derivation) gather(n *node, t *term) operand {
 	}
 	switch {
 	case t.own == nil:
-	case t.own.eps != "":
-		eps, x := d.vec(d.params, t.own.eps), d.read(t.own.x, n.level)
-		d.op(list(x.v, y), list(y), func(e *exec) { e.q.AddScaled(*y.m, x.dense(e), eps) })
+	case t.scales():
+		x := d.read(t.own.x, n.level)
+		v, eps := d.scale(t)
+		d.op(list(x.v, y, v), list(y), func(e *exec) { e.q.AddScaled(*y.m, x.dense(e), eps()) })
 	default:
 		d.blend(y, n, t)
 	}
@@ -277,15 +284,18 @@ func (d *derivation) outside(n *node) bool {
 
 // outType returns the element type of a node's output: that of gathered rows if a sum over neighbours reads them, on a device whose products round
 // their operands also if its products do, so that they are rounded once.
-func (d *derivation) outType(n *node) gpu.DType {
+func (d *derivation) outType(n *node) (typ gpu.DType) {
 	for _, r := range n.readers {
 		for i := range r.terms {
-			if t := &r.terms[i]; t.x == n && t.graph && (d.order(r, t).AggregateFirst || d.ws.device.HalfProducts) {
-				return d.cfg.GatherType(d.plan, r.layer, Forward)
+			switch t := &r.terms[i]; {
+			case t.x == n && t.graph && (d.order(r, t).AggregateFirst || d.ws.device.HalfProducts):
+				typ = d.cfg.GatherType(d.plan, r.layer, Forward)
+			case t.x == n && !t.graph && t.w == "" || t.blends() && (t.own.x == n || t.x == n):
+				return gpu.FP32
 			}
 		}
 	}
-	return gpu.FP32
+	return typ
 }
 
 // residual appends what is added behind the epilogue of a node.

@@ -2,6 +2,7 @@ package gnn
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"capgnn/gpu"
@@ -40,7 +41,7 @@ type node struct {
 // term is Σ x·W, of x itself or summed over neighbours.
 type term struct {
 	x     *node // nil: the features
-	graph bool  // x is summed over in-edges
+	graph bool  // x is summed over in-edges; else, without a weight, coef·x is added
 	coef  float64
 	own   *own   // added to that sum
 	w     string // tensor; "": none
@@ -112,10 +113,13 @@ func (n *node) readsFeatures() bool {
 	return n.sums(nil) || slices.ContainsFunc(n.terms, func(t term) bool { return t.x == nil })
 }
 
-// blends reports whether other rows are mixed into a sum over neighbours without a weight.
-func (n *node) blends() bool {
-	return slices.ContainsFunc(n.terms, func(t term) bool { return t.w == "" && t.own != nil && t.own.eps == "" })
+// scales reports whether a multiple of x is added to a term's sum over neighbours of x.
+func (t *term) scales() bool {
+	return t.own != nil && (t.own.eps != "" || t.own.x == t.x && t.w != "" && !t.mix && t.coef == 1)
 }
+
+// blends reports whether other rows are mixed into a term's sum over neighbours.
+func (t *term) blends() bool { return t.own != nil && !t.scales() }
 
 // fusion makes nodes of a program.
 type fusion struct {
@@ -124,7 +128,8 @@ type fusion struct {
 	layers              int
 	made                map[int]*node
 	nodes               []*node
-	drop                *then // of features
+	drop                *then           // of features
+	sums                map[string]bool // graphs, weights of edges and divisors of sums over neighbours
 }
 
 // refused is a program that no operations are known for.
@@ -132,7 +137,7 @@ type refused struct{ error }
 
 // fuse returns the nodes of a program in the order in which they run, and the dropout of features, nil if there is none.
 func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
-	f := &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(), made: map[int]*node{}}
+	f := &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(), made: map[int]*node{}, sums: map[string]bool{}}
 	for i, n := range p.Nodes {
 		for _, k := range n.In {
 			if f.reach[i] >= 0 {
@@ -150,9 +155,18 @@ func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
 	return f.nodes, f.drop, nil
 }
 
-func (f *fusion) refuse(i int) {
-	n := &f.Nodes[i]
-	panic(refused{fmt.Errorf("node %q: this %s is no operation of capgnn  (%s)", n.Name, n.Op, n.Line)})
+// refuse says that nothing is known for value i, unless ok.
+func (f *fusion) refuse(i int, ok bool) {
+	if n := &f.Nodes[i]; !ok {
+		panic(refused{fmt.Errorf("node %q: this %s is no operation of capgnn%s", n.Name, n.Op, where(n))})
+	}
+}
+
+func where(n *model.Node) string {
+	if n.Line == "" {
+		return ""
+	}
+	return "  (" + n.Line + ")"
 }
 
 // in returns input k of a node.
@@ -163,26 +177,34 @@ func (f *fusion) op(i int) model.Op { return f.Nodes[i].Op }
 // only reports whether value i is of an operation and has one reader.
 func (f *fusion) only(i int, op model.Op) bool { return f.op(i) == op && f.users[i] == 1 }
 
+// tensor returns the name of tensor i, of that shape.
+func (f *fusion) tensor(i int, shape ...int) string {
+	f.refuse(i, f.op(i) == model.Param && slices.Equal(f.Nodes[i].Shape, shape))
+	return f.Nodes[i].Name
+}
+
+// new returns a node for value i.
+func (f *fusion) new(i int) *node {
+	return &node{layer: max(0, f.depth[i]-1), level: f.layers - f.reach[i], cols: f.Nodes[i].Columns(), begin: -1, end: -1}
+}
+
 // value returns the node that makes value i, nil for the features.
 func (f *fusion) value(i int) *node {
-	if n, ok := f.made[i]; ok {
+	if n, ok := f.made[i]; ok || f.isInput(i) {
 		return n
 	}
-	if f.isInput(i) {
-		return nil
-	}
 	at := &f.Nodes[i]
-	n := &node{layer: max(0, f.depth[i]-1), level: f.layers - f.reach[i], cols: at.Columns(), begin: -1, end: -1}
+	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1 && f.reach[i] <= f.layers)
+	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
 	case z != i && f.users[z] > 1:
+		f.refuse(i, n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil)
 		n.from = f.value(z)
+		f.refuse(i, n.from != nil)
 	case f.attention(n, z):
 	default:
-		f.sum(n, z, 1)
-	}
-	if n.add != nil && n.then == nil {
-		f.refuse(i)
+		f.sum(n, z)
 	}
 	f.made[i] = n
 	f.nodes = append(f.nodes, n)
@@ -192,47 +214,57 @@ func (f *fusion) value(i int) *node {
 // isInput reports whether value i is the features, or what dropout leaves of them: then this has to be all that is read.
 func (f *fusion) isInput(i int) bool {
 	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input {
-		if f.users[f.in(i, 0)] > 1 {
-			f.refuse(i)
-		}
+		f.refuse(i, f.users[f.in(i, 0)] == 1)
 		f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
 		return true
 	}
 	return f.op(i) == model.Input
 }
 
+// activation returns the function that value i is of.
+func (f *fusion) activation(i int) (act gpu.Activation, ok bool) {
+	switch n := &f.Nodes[i]; n.Op {
+	case model.ReLU:
+		return gpu.ReLU, true
+	case model.LeakyReLU:
+		return gpu.LeakyReLU, float32(n.Slope) == gpu.LeakySlope
+	case model.ELU:
+		return gpu.ELU, n.Alpha == 1
+	case model.Tanh:
+		return gpu.Tanh, true
+	}
+	return 0, false
+}
+
 // behind takes norm, function, dropout and what is added behind them off value i and returns what they are made of.
 func (f *fusion) behind(n *node, i int) int {
-	peel := func(ops ...model.Op) (int, bool) {
-		if (n.then != nil || n.add != nil) && f.users[i] > 1 || !slices.Contains(ops, f.op(i)) {
-			return 0, false
-		}
-		if n.then == nil {
-			n.then = &then{}
-		}
-		at := i
-		i = f.in(i, 0)
-		return at, true
-	}
-	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) && f.ends(f.in(i, 0)) {
+	t := &then{}
+	first := i
+	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) && f.ends(f.in(i, 0)) && !f.isInput(f.in(i, 1)) && f.op(f.in(i, 1)) != model.Param {
 		n.add = f.value(f.in(i, 1))
 		i = f.in(i, 0)
+		first = i
 	}
-	if at, ok := peel(model.Dropout); ok {
-		n.then.p, n.then.counter = f.Nodes[at].P, f.Nodes[at].Counter
+	next := func() bool { return i == first || f.users[i] == 1 }
+	if f.op(i) == model.Dropout {
+		n.then, t.p, t.counter = t, f.Nodes[i].P, f.Nodes[i].Counter
+		i = f.in(i, 0)
 	}
-	if at, ok := peel(model.ReLU, model.LeakyReLU, model.ELU, model.Tanh); ok {
-		n.then.act = map[model.Op]gpu.Activation{model.ReLU: gpu.ReLU, model.LeakyReLU: gpu.LeakyReLU, model.ELU: gpu.ELU, model.Tanh: gpu.Tanh}[f.op(at)]
+	if act, ok := f.activation(i); ok && next() {
+		n.then, t.act = t, act
+		i = f.in(i, 0)
 	}
-	if at, ok := peel(model.LayerNorm); ok {
-		n.then.gamma, n.then.beta, n.then.eps = f.Nodes[f.in(at, 1)].Name, f.Nodes[f.in(at, 2)].Name, f.Nodes[at].Eps
+	if at := &f.Nodes[i]; at.Op == model.LayerNorm && next() && len(at.In) == 3 {
+		n.then, t.gamma, t.beta, t.eps = t, f.tensor(at.In[1], n.cols), f.tensor(at.In[2], n.cols), at.Eps
+		i = at.In[0]
 	}
 	return i
 }
 
 // ends reports whether a value with one reader ends with a function or dropout.
 func (f *fusion) ends(i int) bool {
-	return f.users[i] == 1 && (f.op(i) == model.Dropout || f.op(i).IsFunction())
+	_, ok := f.activation(i)
+	return f.users[i] == 1 && (ok || f.op(i) == model.Dropout && !f.isInput(i))
 }
 
 // plain reports whether a sum has no factors.
@@ -240,64 +272,76 @@ func (f *fusion) plain(i int) bool {
 	return !slices.ContainsFunc(f.Nodes[i].Coef, func(c float64) bool { return c != 1 })
 }
 
-// sum adds coef times value i to the terms of n.
-func (f *fusion) sum(n *node, i int, coef float64) {
+// sum makes n the sum that value i is.
+func (f *fusion) sum(n *node, i int) {
+	at := &f.Nodes[i]
+	if at.Op == model.Add && f.mixed(n, i) {
+		return
+	}
+	if at.Op != model.Add || f.blended(i) {
+		f.refuse(i, f.term(n, i, 1) && f.known(n))
+		return
+	}
+	for k, x := range at.In {
+		switch {
+		case f.op(x) == model.Param:
+			f.refuse(i, n.bias == "" && at.Coef[k] == 1)
+			n.bias = f.tensor(x, n.cols)
+		case f.users[x] > 1 || !f.term(n, x, at.Coef[k]):
+			n.terms = append(n.terms, term{x: f.value(x), coef: at.Coef[k]})
+			f.refuse(x, !f.isInput(x))
+		}
+	}
+	f.refuse(i, len(n.terms) > 0 && f.known(n))
+}
+
+// known reports whether there are operations for the terms of n: features are not summed up in training but behind a product.
+func (f *fusion) known(n *node) bool {
+	return !slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == nil && t.w == "" })
+}
+
+// term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.
+func (f *fusion) term(n *node, i int, coef float64) bool {
 	at := &f.Nodes[i]
 	switch {
-	case at.Op == model.Add && f.mixed(n, i):
-	case at.Op == model.Add && len(at.In) == 2 && f.spread(at.In[0]) && !f.plain(i):
-		n.terms = append(n.terms, f.shared(i))
-	case at.Op == model.Add:
-		for k, x := range at.In {
-			if f.op(x) == model.Param {
-				n.bias = f.Nodes[x].Name
-			} else {
-				f.sum(n, x, coef*at.Coef[k])
-			}
-		}
 	case coef != 1:
-		f.refuse(i)
+		return false
 	case at.Op == model.Linear:
 		if len(at.In) == 3 {
-			n.bias = f.Nodes[at.In[2]].Name
+			if n.bias != "" {
+				return false
+			}
+			n.bias = f.tensor(at.In[2], n.cols)
 		}
-		f.product(n, at.In[0], f.Nodes[at.In[1]].Name, f.users[at.In[0]] == 1)
-	case f.spread(i):
+		x := at.In[0]
+		f.product(n, x, f.tensor(at.In[1], n.cols, f.Nodes[x].Columns()), f.users[x] == 1)
+	case f.blended(i):
+		t := f.shared(i)
+		f.refuse(i, t.w == "")
+		n.terms = append(n.terms, t)
+	case f.spread(i) && f.depth[i]-1 == n.layer:
 		n.terms = append(n.terms, f.neighbours(i))
 	default:
-		f.refuse(i)
+		return false
 	}
+	return true
 }
 
 // product adds value i, which has no other reader if once, times a weight. Values side by side are added one by one, each as soon as it exists.
 func (f *fusion) product(n *node, i int, w string, once bool) {
 	switch {
-	case once && f.op(i) == model.Concat:
-		lo := 0
-		n.joins = true
-		for k, x := range f.Nodes[i].In {
-			t := term{x: f.value(x), coef: 1, w: w, lo: lo}
-			lo += f.Nodes[x].Columns()
-			if k == len(f.Nodes[i].In)-1 {
-				n.terms = []term{t}
-				break
-			}
-			part := &node{layer: t.x.layer, level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
-			if k == 0 {
-				part.bias, n.bias = n.bias, ""
-			}
-			f.nodes = append(f.nodes, part)
-			n.before = part
-		}
-	case once && f.spread(i):
+	case once && f.op(i) == model.Concat && len(n.terms) == 0:
+		f.join(n, i, w)
+	case once && f.spread(i) && f.depth[i]-1 == n.layer:
 		t := f.neighbours(i)
 		if t.w != "" {
-			f.refuse(i)
+			t = term{x: f.value(i), coef: 1}
 		}
 		t.w = w
 		n.terms = append(n.terms, t)
-	case once && f.op(i) == model.Add && f.spread(f.in(i, 0)):
+	case once && f.op(i) == model.Add && (f.blended(i) || f.scaled(i)) && f.depth[i]-1 == n.layer:
 		t := f.shared(i)
+		f.refuse(i, t.w == "")
 		t.w = w
 		n.terms = append(n.terms, t)
 	default:
@@ -305,16 +349,55 @@ func (f *fusion) product(n *node, i int, w string, once bool) {
 	}
 }
 
+// join makes n the product of values side by side and a weight.
+func (f *fusion) join(n *node, i int, w string) {
+	lo := 0
+	n.joins = true
+	for k, x := range f.Nodes[i].In {
+		t := term{x: f.value(x), coef: 1, w: w, lo: lo}
+		f.refuse(x, t.x != nil)
+		lo += t.x.cols
+		if k == len(f.Nodes[i].In)-1 {
+			n.terms = []term{t}
+			break
+		}
+		part := &node{layer: t.x.layer, level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
+		if k == 0 {
+			part.bias, n.bias = n.bias, ""
+		}
+		f.nodes = append(f.nodes, part)
+		n.before = part
+	}
+}
+
 // spread reports whether value i is a sum over neighbours with constant weights.
 func (f *fusion) spread(i int) bool {
+	what := ""
 	if f.op(i) == model.Div && f.Nodes[f.in(i, 1)].What == model.InCount {
+		what = "mean"
 		i = f.in(i, 0)
 	}
 	if f.op(i) != model.SumIn {
 		return false
 	}
 	e := f.in(i, 0)
-	return f.op(e) == model.Src || f.op(e) == model.Mul && f.op(f.in(e, 0)) == model.Const && f.op(f.in(e, 1)) == model.Src
+	if f.op(e) == model.Mul && f.op(f.in(e, 0)) == model.Const && f.Nodes[f.in(e, 0)].What != model.Number {
+		what += f.Nodes[f.in(e, 0)].What
+		e = f.in(e, 1)
+	}
+	if f.op(e) != model.Src {
+		return false
+	}
+	f.adjacency(i, what)
+	return true
+}
+
+// adjacency notes how a program sums over neighbours: all of its sums have the same graph and weights.
+func (f *fusion) adjacency(i int, what string) {
+	f.sums[f.Nodes[i].Graph+" "+what] = true
+	if n := &f.Nodes[i]; len(f.sums) > 1 {
+		panic(refused{fmt.Errorf("node %q: sums over neighbours differ in graphs or weights%s", n.Name, where(n))})
+	}
 }
 
 // neighbours returns the term of a sum over neighbours. A product with one reader is moved behind it.
@@ -327,25 +410,36 @@ func (f *fusion) neighbours(i int) term {
 		i = f.in(i, k)
 	}
 	x := f.in(i, 0)
-	if f.only(x, model.Linear) && len(f.Nodes[x].In) == 2 {
-		return term{x: f.value(f.in(x, 0)), graph: true, coef: 1, w: f.Nodes[f.in(x, 1)].Name}
+	if at := &f.Nodes[x]; f.only(x, model.Linear) && len(at.In) == 2 {
+		return term{x: f.value(at.In[0]), graph: true, coef: 1, w: f.tensor(at.In[1], at.Columns(), f.Nodes[at.In[0]].Columns())}
 	}
 	return term{x: f.value(x), graph: true, coef: 1}
 }
 
-// shared returns the term c₀·(sum over neighbours) + c₁·x, or that sum + (1 + ε)·x.
+// blended reports whether value i is c₀·(sum over neighbours) + c₁·x.
+func (f *fusion) blended(i int) bool {
+	return f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.users[f.in(i, 0)] == 1 && f.spread(f.in(i, 0)) && !f.plain(i)
+}
+
+// scaled reports whether value i is a sum over neighbours and x, or (1 + ε)·x.
+func (f *fusion) scaled(i int) bool {
+	return f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.users[f.in(i, 0)] == 1 && f.spread(f.in(i, 0)) && f.plain(i)
+}
+
+// shared returns the term that is blended or scaled.
 func (f *fusion) shared(i int) term {
 	at := &f.Nodes[i]
 	t := f.neighbours(at.In[0])
 	t.coef = at.Coef[0]
 	x := at.In[1]
 	switch m := &f.Nodes[x]; {
-	case len(at.In) != 2:
-		f.refuse(i)
-	case m.Op == model.Mul && f.op(m.In[1]) == model.Add && t.coef == 1 && at.Coef[1] == 1:
-		t.own = &own{x: f.value(m.In[0]), coef: 1, eps: f.Nodes[f.in(m.In[1], 1)].Name}
+	case f.plain(i) && m.Op == model.Mul && f.op(m.In[1]) == model.Add && f.plain(m.In[1]) && f.Nodes[f.in(m.In[1], 0)].Value == 1:
+		t.own = &own{x: f.value(m.In[0]), coef: 1, eps: f.tensor(f.in(m.In[1], 1), 1)}
+		f.refuse(x, t.own.x == t.x)
 	case at.Coef[1] != 0:
+		f.refuse(x, f.op(x) != model.Param)
 		t.own = &own{x: f.value(x), coef: at.Coef[1]}
+		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
 	}
 	return t
 }
@@ -353,11 +447,13 @@ func (f *fusion) shared(i int) term {
 // mixed makes (1−β)·s + β·s·W the product of s and one matrix.
 func (f *fusion) mixed(n *node, i int) bool {
 	at := &f.Nodes[i]
-	if len(at.In) != 2 || f.op(at.In[1]) != model.Product || f.in(at.In[1], 0) != at.In[0] || f.Nodes[at.In[1]].Spec != "ni,ij->nj" {
+	if len(at.In) != 2 || f.op(at.In[1]) != model.Product || f.in(at.In[1], 0) != at.In[0] || f.Nodes[at.In[1]].Spec != "ni,ij->nj" ||
+		math.Abs(at.Coef[0]+at.Coef[1]-1) > 1e-12 {
 		return false
 	}
-	f.product(n, at.In[0], f.Nodes[f.in(at.In[1], 1)].Name, f.users[at.In[0]] == 2)
+	f.product(n, at.In[0], f.tensor(f.in(at.In[1], 1), n.cols, n.cols), f.users[at.In[0]] == 2)
 	t := &n.terms[len(n.terms)-1]
+	f.refuse(i, t.x != nil && !n.joins)
 	t.mix, t.beta = true, at.Coef[1]
 	return true
 }

@@ -125,17 +125,37 @@ func (w weight) at() gpu.Matrix {
 	return w.m
 }
 
-// factor returns what a term multiplies with, times f if that is a mixture.
+// factor returns what a term multiplies with, times f.
 func (d *derivation) factor(t *term, f float64) weight {
 	if t.mix {
 		return weight{v: d.mixture(t, f)}
 	}
-	return weight{m: d.weight(d.params, t)}
+	w := d.weight(d.params, t)
+	if f == 1 {
+		return weight{m: w}
+	}
+	v := d.value(number(w.Rows), w.Cols, gpu.FP32)
+	d.op(nil, list(v), func(x *exec) { x.q.Axpby(*v.m, float32(f), w, 0) })
+	return weight{v: v}
 }
 
-// order is that of a term's sum over neighbours. One matrix made of a weight and the identity comes behind it, forward and backward.
+// scale returns the ε of a term that adds (1 + ε)·x, on the device.
+func (d *derivation) scale(t *term) (eps *value, at func() gpu.Vec) {
+	if t.own.eps != "" {
+		v := d.vec(d.params, t.own.eps)
+		return nil, func() gpu.Vec { return v }
+	}
+	eps = d.value(number(1), 0, gpu.FP32)
+	d.op(nil, list(eps), func(x *exec) {
+		x.q.Fill(gpu.Matrix{Buf: eps.v.Buf, Off: eps.v.Off, Rows: 1, Cols: 1, LD: 1}, float32(t.own.coef-1))
+	})
+	return eps, func() gpu.Vec { return *eps.v }
+}
+
+// order is that of a term's sum over neighbours. What other rows are mixed into, or a matrix made of a weight and the identity multiplies, is summed up
+// first, forward and backward.
 func (d *derivation) order(n *node, t *term) LayerPlan {
-	if t.mix {
+	if t.mix || t.blends() {
 		return LayerPlan{AggregateFirst: true, KeepAggregate: true}
 	}
 	return d.plan.Layers[n.layer]
