@@ -1,5 +1,5 @@
-// Package gnn is graph neural networks on one device: layers written out forward and backward as device operations, weights,
-// initialisation, losses and metrics.
+// Package gnn is graph neural networks on one device: the operations of a program, forward and backward, their buffers, weights, initialisation,
+// losses and metrics.
 //
 // Its nouns: a Config describes a model; Weights are its parameters on the host; a Pass is one way through the network on
 // one device (training or evaluation) with the buffers it needs; a Halo brings the rows of vertices that other devices
