@@ -182,7 +182,7 @@ func (c *attended) haloRows(x *exec, l int, w gpu.Matrix, bias gpu.Vec, raw bool
 // returnRaw appends what sends the gradients of halo rows of x to their owners. Those of the weights are added before the rows may be replaced.
 func (d *derivation) returnRaw(n *node, c *attended, dtHalo *value) {
 	a, l := n.attend, n.layer
-	dh := d.value(d.haloOf(l), d.width(a.x), gpu.FP32)
+	dh := d.value(d.haloOf(l), d.cfg.width(a.x), gpu.FP32)
 	w, dw := d.params.mat(d.touch(a.w)), d.Pass.grads.mat(a.w)
 	var db gpu.Vec
 	if a.b != "" {

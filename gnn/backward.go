@@ -170,7 +170,7 @@ func (d *derivation) grads_() *Params { return d.Pass.grads }
 // gradType returns the element type of the gradient of a node's sum: that of gathered rows where it is what sums over neighbours read.
 func (d *derivation) gradType(n *node) gpu.DType {
 	for i := range n.terms {
-		if t := &n.terms[i]; t.graph && !d.fixed(t) && (t.w == "" || !d.order(n, t).BackwardIn) {
+		if t := &n.terms[i]; t.graph && !d.fixed(t) && (t.w == "" || !d.plan.order(n, t).BackwardIn) {
 			return d.cfg.GatherType(d.plan, n.layer, Backward)
 		}
 	}
@@ -229,7 +229,7 @@ func (d *derivation) spreadBack(n *node, t *term, dz *value) {
 		d.propagateBack(n, t, dz)
 		return
 	}
-	lp := d.order(n, t)
+	lp := d.plan.order(n, t)
 	keeps := d.fixed(t) || lp.KeepAggregate
 	if keeps {
 		d.weightGrad(t, dz, t.s, nil)
@@ -276,7 +276,7 @@ func (d *derivation) gatherBack(n *node, t *term, dz *value) {
 	if !d.fixed(t) {
 		typ = d.cfg.GatherType(d.plan, n.layer, Backward)
 	}
-	ds, w := d.value(dz.rows, d.width(t.x), typ), d.weight(d.params, t)
+	ds, w := d.value(dz.rows, d.cfg.width(t.x), typ), d.weight(d.params, t)
 	d.op(list(dz), list(ds), func(x *exec) { x.gemm(gpu.GemmArgs{C: *ds.m, A: *dz.m, B: w}) })
 	if t.x != nil {
 		s := d.share(t.x, n.layer)

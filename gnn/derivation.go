@@ -53,7 +53,7 @@ func (p *Pass) derive() *derived {
 // splits reports whether the epilogue of a node is inside an aggregation and writes rows apart from it.
 func (d *derivation) splits(n *node) bool {
 	return d.training() && n.then != nil && n.then.gamma != "" && slices.ContainsFunc(n.terms, func(t term) bool {
-		return t.graph && !d.fixed(&t) && !d.order(n, &t).AggregateFirst
+		return t.graph && !d.fixed(&t) && !d.plan.order(n, &t).AggregateFirst
 	})
 }
 

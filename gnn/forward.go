@@ -109,7 +109,7 @@ func (d *derivation) sum(n *node) {
 			continue
 		case !t.graph:
 			n.terms[i].s = d.read(t.x, n.level)
-		case d.fixed(t) || t.w != "" && d.order(n, t).AggregateFirst:
+		case d.fixed(t) || t.w != "" && d.plan.order(n, t).AggregateFirst:
 			n.terms[i].s = d.gather(n, t)
 		default:
 			d.transform(n, t)
@@ -254,7 +254,7 @@ func (d *derivation) gather(n *node, t *term) operand {
 	if d.fixed(t) && t.own == nil {
 		return s
 	}
-	y := d.value(rows, d.width(t.x), gpu.FP32)
+	y := d.value(rows, d.cfg.width(t.x), gpu.FP32)
 	if d.fixed(t) {
 		d.op(nil, list(y), func(x *exec) { x.q.Copy(*y.m, s.dense(x)) })
 	} else {
@@ -288,7 +288,7 @@ func (d *derivation) outType(n *node) (typ gpu.DType) {
 	for _, r := range n.readers {
 		for i := range r.terms {
 			switch t := &r.terms[i]; {
-			case t.x == n && t.graph && (d.order(r, t).AggregateFirst || d.ws.device.HalfProducts):
+			case t.x == n && t.graph && (d.plan.order(r, t).AggregateFirst || d.ws.device.HalfProducts):
 				typ = d.cfg.GatherType(d.plan, r.layer, Forward)
 			case t.x == n && !t.graph && t.w == "" || t.blends() && (t.own.x == n || t.x == n):
 				return gpu.FP32

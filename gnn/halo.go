@@ -22,13 +22,10 @@ type Halo interface {
 	// the caller may overwrite it later on q.
 	Begin(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
 	// Wait makes q wait for the halo rows of the exchange and returns them, indexed as the operand's Halo columns. They
-	// stay valid for what is enqueued on q before the next Begin; if the model keeps forward rows (Config.KeepsHalo), forward
+	// stay valid for what is enqueued on q before the next Begin; where they are kept (Exchange.Kept), forward
 	// rows stay until the layer's backward exchange begins.
 	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
 }
-
-// KeepsHalo reports whether forward halo rows are read again in the backward pass (GAT, GATv2).
-func (c Config) KeepsHalo() bool { return c.Attends() }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
 // Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any;

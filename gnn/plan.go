@@ -213,44 +213,6 @@ func (c Config) staysFresh(l int, ch Choice) bool {
 	return 3*max(4, ch.Period)*2*out <= 4*(in+out)
 }
 
-// ExchangeWidth returns the columns of one exchange under plan p, 0 if the layer does not exchange in that direction.
-func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
-	if layer == 0 && p.Input != Exchanged {
-		return 0
-	}
-	in, out := c.Width(layer)
-	lp := p.Layers[layer]
-	switch {
-	case lp.Raw:
-		return in
-	case c.Custom != nil && !c.Attends() && !c.Chooses(layer):
-		return in
-	case c.Kind == GCNII: // before the last layer's Linear
-		return c.Hidden
-	case c.Attends():
-		return c.gatWidth(layer) + c.ScoreColumns(p, layer, dir)
-	case dir == Forward && lp.AggregateFirst:
-		return in
-	case dir == Forward:
-		return out
-	case lp.BackwardIn && layer == 0:
-		return 0 // no gradient for the input features
-	case lp.BackwardIn:
-		return in
-	default:
-		return out
-	}
-}
-
-// ScoreColumns returns how many of the last columns of an exchanged row are scores: of GAT's backward rows the d, L and g of
-// every head, unless gradients are returned.
-func (c Config) ScoreColumns(p Plan, layer int, dir Direction) int {
-	if c.Attends() && !c.pairs() && dir == Backward && !p.Layers[layer].Returns {
-		return 3 * c.heads(layer)
-	}
-	return 0
-}
-
 // gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.
 func (c Config) gatWidth(layer int) int {
 	if c.Custom != nil {

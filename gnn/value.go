@@ -152,15 +152,6 @@ func (d *derivation) scale(t *term) (eps *value, at func() gpu.Vec) {
 	return eps, func() gpu.Vec { return *eps.v }
 }
 
-// order is that of a term's sum over neighbours. What other rows are mixed into, or a matrix made of a weight and the identity multiplies, is summed up
-// first, forward and backward.
-func (d *derivation) order(n *node, t *term) LayerPlan {
-	if t.mix || t.blends() {
-		return LayerPlan{AggregateFirst: true, KeepAggregate: true}
-	}
-	return d.plan.Layers[n.layer]
-}
-
 // fixed reports whether a term's sum over neighbours was made before the first epoch.
 func (d *derivation) fixed(t *term) bool {
 	return t.graph && t.x == nil && d.plan.Input == Precomputed
@@ -185,11 +176,3 @@ func (d *derivation) read(n *node, level int) operand {
 
 // sparse reports whether what a node makes is sparse: the features may be.
 func (d *derivation) sparse(n *node) bool { return n == nil && d.in.X.sparse() }
-
-// width returns the columns of what a node makes.
-func (d *derivation) width(n *node) int {
-	if n == nil {
-		return d.cfg.In
-	}
-	return n.cols
-}

@@ -77,12 +77,22 @@ func store(row []byte, j int, d gpu.DType, x float64) {
 	binary.LittleEndian.PutUint32(row[4*j:], math.Float32bits(float32(x)))
 }
 
+// exchanged returns the columns of an exchange, 0 if there is none.
+func exchanged(tr *Trainer, l int, dir gnn.Direction) int {
+	for _, e := range tr.o.Model.Exchanges(tr.plan) {
+		if e.Layer == l && e.Dir == dir {
+			return e.Width
+		}
+	}
+	return 0
+}
+
 // encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
 func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding) gpu.Bytes {
 	var sum gpu.Bytes
 	for l := range m.Layers {
 		for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
-			width := m.ExchangeWidth(tr.plan, l, dir)
+			width := exchanged(tr, l, dir)
 			if width == 0 {
 				continue
 			}

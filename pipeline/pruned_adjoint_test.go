@@ -34,7 +34,7 @@ func TestPrunedAdjointOnDevices(t *testing.T) {
 		})
 		bench := operandBench{tr, operandsOf(tr)}
 		for l := range m.Layers {
-			if m.ExchangeWidth(tr.plan, l, gnn.Forward) > 0 {
+			if exchanged(tr, l, gnn.Forward) > 0 {
 				a := effective(p, kind, part, dropped, l)
 				t.Run(fmt.Sprintf("layer %d", l), func(t *testing.T) { bench.adjoint(t, a, l) })
 			}
@@ -62,8 +62,7 @@ func operandsOf(tr *Trainer) [][]gnn.LayerGraph {
 
 // adjoint compares the two products of a layer with a's, and with each other.
 func (b *operandBench) adjoint(t *testing.T, a ref.CSR, l int) {
-	m := b.tr.o.Model
-	wf, wb := m.ExchangeWidth(b.tr.plan, l, gnn.Forward), m.ExchangeWidth(b.tr.plan, l, gnn.Backward)
+	wf, wb := exchanged(b.tr, l, gnn.Forward), exchanged(b.tr, l, gnn.Backward)
 	reads, writes := b.needed(a.Rows, l), b.needed(a.Rows, l+1)
 	x, y := random(1, wf, reads), random(2, wb, writes)
 	ax, aty := b.run(t, l, gnn.Forward, x), ref.NewMatrix(a.Rows, wb)

@@ -331,7 +331,7 @@ func TestPrunedBytes(t *testing.T) {
 					if tr.plan.Layers[l].Returns { // a row from each part that read one
 						backward = forward
 					}
-					want += 4 * (forward*m.ExchangeWidth(tr.plan, l, gnn.Forward) + backward*m.ExchangeWidth(tr.plan, l, gnn.Backward))
+					want += 4 * (forward*exchanged(tr, l, gnn.Forward) + backward*exchanged(tr, l, gnn.Backward))
 				}
 				if int(got) != want || got >= last {
 					t.Errorf("%s, directed %t, %g dropped: %d bytes per epoch, want %d, with less dropped %d", kind, directed, share, got, want, last)

@@ -8,20 +8,9 @@ import (
 // trainingExchanges returns the exchanges of a training epoch, in its order, without what moves.
 func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 	var exchanges []traffic
-	add := func(l int, dir gnn.Direction) {
-		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
-			stored := model.GatherType(plan, l, dir)
-			exchanges = append(exchanges, traffic{ID: ID{l, dir}, index: len(exchanges),
-				rowFormat: rowFormat{w, stored, codingOf(o.HaloType, stored, model.ScoreColumns(plan, l, dir))},
-				returned:  plan.Layers[l].Returns && dir == gnn.Backward, keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l),
-				still: l == 0 && dir == gnn.Forward && plan.Layers[0].AggregateFirst && !model.DropsFeatures()})
-		}
-	}
-	for l := range model.Layers {
-		add(l, gnn.Forward)
-	}
-	for l := model.Layers - 1; l >= 0; l-- {
-		add(l, gnn.Backward)
+	for i, e := range model.Exchanges(plan) {
+		exchanges = append(exchanges, traffic{ID: ID{e.Layer, e.Dir}, index: i, rowFormat: rowFormat{e.Width, e.Type, codingOf(o.HaloType, e.Type, e.Exact)},
+			returned: e.Returned, keeps: e.Kept, ages: e.Ages, still: e.Fixed})
 	}
 	for i := range exchanges {
 		exchanges[i].until = i + 1
@@ -37,9 +26,9 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 // evaluationTraffic returns the exchanges of an evaluation through the first layers, which need every row.
 func evaluationTraffic(c *Config, layers int, s scope) []*traffic {
 	var out []*traffic
-	for l := range layers {
-		if w := c.Model.ExchangeWidth(c.Order, l, gnn.Forward); w > 0 {
-			t := traffic{ID: ID{l, gnn.Forward}, index: len(out), rowFormat: rowFormat{width: w, dtype: c.Model.GatherType(c.Order, l, gnn.Forward)}, ranks: s.ranks, across: s.across}
+	for _, e := range c.Model.Exchanges(c.Order) {
+		if e.Dir == gnn.Forward && e.Layer < layers {
+			t := traffic{ID: ID{e.Layer, e.Dir}, index: len(out), rowFormat: rowFormat{width: e.Width, dtype: e.Type}, ranks: s.ranks, across: s.across}
 			out = append(out, exact(t, c.Cuts.Whole, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}

@@ -1,0 +1,97 @@
+package gnn
+
+import (
+	"cmp"
+	"slices"
+
+	"capgnn/gpu"
+)
+
+// Exchange is what parts send each other of one layer in one direction, in every epoch.
+type Exchange struct {
+	Layer    int
+	Dir      Direction
+	Width    int       // columns of a row
+	Type     gpu.DType // of its elements
+	Exact    int       // how many of the last columns are scores, which no encoding may round
+	Kept     bool      // rows are read again in the backward pass
+	Fixed    bool      // rows are the features, the same in all epochs
+	Returned bool      // rows are gradients of halo rows, which go to the owners, who add them up
+	Ages     bool      // rows may be of an earlier epoch
+}
+
+// Exchanges returns those of a training epoch under plan p, in its order.
+func (c Config) Exchanges(p Plan) (list []Exchange) {
+	nodes, drop := c.nodes()
+	for _, n := range nodes {
+		if n.attend != nil {
+			list = append(list, c.attended(p, n)...)
+		}
+		for i := range n.terms {
+			if t := &n.terms[i]; t.graph && (t.x != nil || p.Input == Exchanged) {
+				list = append(list, c.spread(p, n, t, drop)...)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Exchange) int {
+		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Layer, b.Layer)*map[Direction]int{Forward: 1, Backward: -1}[a.Dir])
+	})
+	return list
+}
+
+// exchange returns one of layer l.
+func (c Config) exchange(p Plan, l int, dir Direction, width int) Exchange {
+	return Exchange{Layer: l, Dir: dir, Width: width, Type: c.GatherType(p, l, dir), Ages: p.Ages(l)}
+}
+
+// spread returns the exchanges of a sum over neighbours: of the rows that are summed up, and of the gradients.
+func (c Config) spread(p Plan, n *node, t *term, drop *then) []Exchange {
+	in, lp := c.width(t.x), p.order(n, t)
+	f, b := c.exchange(p, n.layer, Forward, n.cols), c.exchange(p, n.layer, Backward, n.cols)
+	if t.w == "" || lp.AggregateFirst {
+		f.Width, f.Fixed = in, t.x == nil && drop == nil
+	}
+	if lp.BackwardIn {
+		b.Width = in
+		if t.x == nil { // features have no gradient
+			return []Exchange{f}
+		}
+	}
+	return []Exchange{f, b}
+}
+
+// attended returns the exchanges of attention: of T and of what GAT's gradient of T is made of, or of rows of x and their gradients.
+func (c Config) attended(p Plan, n *node) []Exchange {
+	a, lp := n.attend, p.Layers[n.layer]
+	if a.x == nil && p.Input != Exchanged {
+		return nil
+	}
+	width := a.width
+	if lp.Raw {
+		width = c.width(a.x)
+	}
+	f, b := c.exchange(p, n.layer, Forward, width), c.exchange(p, n.layer, Backward, width)
+	f.Kept, b.Returned = true, lp.Returns
+	if !lp.Returns {
+		b.Exact = 3 * a.heads // d, L and g
+		b.Width += b.Exact
+	}
+	return []Exchange{f, b}
+}
+
+// width returns the columns of what a node makes, nil for the features.
+func (c Config) width(n *node) int {
+	if n == nil {
+		return c.In
+	}
+	return n.cols
+}
+
+// order is that of a term's sum over neighbours. What other rows are mixed into, or a matrix made of a weight and the identity multiplies, is summed up
+// first, forward and backward.
+func (p Plan) order(n *node, t *term) LayerPlan {
+	if t.mix || t.blends() {
+		return LayerPlan{AggregateFirst: true, KeepAggregate: true}
+	}
+	return p.Layers[n.layer]
+}
