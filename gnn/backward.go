@@ -87,7 +87,7 @@ type waiting struct {
 // wait has f append the gradients of n's weights that read what x makes: behind the gradient of what follows x's sum, with which its rows are made again,
 // of features at the end of n, else now.
 func (d *derivation) wait(n, x *node, f func()) {
-	if x == nil || x.then != nil && x.from == nil && (x.layer < n.layer || n.joins) {
+	if x == nil || x.then != nil && x.from == nil && (x.layer < n.layer || n.joins || d.remade(x)) {
 		d.waits = append(d.waits, waiting{x, f})
 		return
 	}

@@ -93,5 +93,8 @@ func (p Plan) order(n *node, t *term) LayerPlan {
 	if t.mix || t.blends() {
 		return LayerPlan{AggregateFirst: true, KeepAggregate: true}
 	}
-	return p.Layers[n.layer]
+	if lp := p.Layers[n.layer]; !t.scales() || !lp.AggregateFirst {
+		return lp
+	}
+	return aggregateIn
 }
