@@ -62,7 +62,7 @@ func (d *derivation) backward(n *node) {
 		f()
 	}
 	if n.before != nil {
-		n.before.grad = n.grad
+		n.before.grad = &gradient{v: dz, times: 1, base: 1}
 	}
 	for _, w := range slices.Backward(d.waits) {
 		if w.x != nil {
