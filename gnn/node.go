@@ -151,6 +151,9 @@ func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
 			err = r.error
 		}
 	}()
+	for i := range p.Nodes {
+		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i)) // parts would have to add up
+	}
 	f.value(p.Logits)
 	return f.nodes, f.drop, nil
 }
@@ -194,7 +197,7 @@ func (f *fusion) value(i int) *node {
 		return n
 	}
 	at := &f.Nodes[i]
-	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1 && f.reach[i] <= f.layers)
+	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1)
 	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
@@ -240,10 +243,14 @@ func (f *fusion) activation(i int) (act gpu.Activation, ok bool) {
 func (f *fusion) behind(n *node, i int) int {
 	t := &then{}
 	first := i
-	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) && f.ends(f.in(i, 0)) && !f.isInput(f.in(i, 1)) && f.op(f.in(i, 1)) != model.Param {
-		n.add = f.value(f.in(i, 1))
-		i = f.in(i, 0)
-		first = i
+	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) {
+		for k, x := range f.Nodes[i].In {
+			if y := f.in(i, 1-k); f.ends(x) && !f.isInput(y) && f.op(y) != model.Param {
+				n.add = f.value(y)
+				first, i = x, x
+				break
+			}
+		}
 	}
 	next := func() bool { return i == first || f.users[i] == 1 }
 	if f.op(i) == model.Dropout {
@@ -355,13 +362,12 @@ func (f *fusion) join(n *node, i int, w string) {
 	n.joins = true
 	for k, x := range f.Nodes[i].In {
 		t := term{x: f.value(x), coef: 1, w: w, lo: lo}
-		f.refuse(x, t.x != nil)
-		lo += t.x.cols
+		lo += f.Nodes[x].Columns()
 		if k == len(f.Nodes[i].In)-1 {
 			n.terms = []term{t}
 			break
 		}
-		part := &node{layer: t.x.layer, level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
+		part := &node{layer: max(0, f.depth[x]-1), level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
 		if k == 0 {
 			part.bias, n.bias = n.bias, ""
 		}

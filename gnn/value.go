@@ -106,8 +106,8 @@ func (d *derivation) vec(p *Params, name string) gpu.Vec { return p.vec(d.touch(
 // weight returns the matrix of a term.
 func (d *derivation) weight(p *Params, t *term) gpu.Matrix {
 	w := p.mat(d.touch(t.w))
-	if t.x != nil && !t.mix {
-		w = w.ColRange(t.lo, t.lo+t.x.cols)
+	if !t.mix {
+		w = w.ColRange(t.lo, t.lo+d.cfg.width(t.x))
 	}
 	return w
 }
