@@ -45,11 +45,14 @@ func (d *derivation) backward(n *node) {
 		switch {
 		case t.graph:
 			continue
+		case t.gain != "":
+			d.wait(n, t.x, func() { d.dot(d.element(d.Pass.grads, t), dz, d.back(t.x, n.level)) })
 		case t.w == "":
 			d.addTo(t.x, n.level, t.coef, dz)
 			continue
+		default:
+			d.wait(n, t.x, func() { d.weightGrad(t, dz, d.back(t.x, n.level), nil) })
 		}
-		d.wait(n, t.x, func() { d.weightGrad(t, dz, d.back(t.x, n.level), nil) })
 		if t.x != nil {
 			d.productTo(t.x, n.level, dz, d.factor(t, 1))
 		}
@@ -292,13 +295,16 @@ func (d *derivation) gatherBack(n *node, t *term, dz *value) {
 	}
 }
 
-// epsGrad appends the gradient of ε: ⟨g, x⟩.
+// epsGrad appends the gradient of ε, if it is a tensor: ⟨g, x⟩.
 func (d *derivation) epsGrad(t *term, g *value, x operand) {
-	if t.own.eps == "" {
-		return
+	if t.own.eps != "" {
+		d.dot(d.vec(d.Pass.grads, t.own.eps), g, x)
 	}
-	deps := d.vec(d.Pass.grads, t.own.eps)
-	d.op(list(g, x.v), nil, func(e *exec) { e.q.Dot(deps, *g.m, x.dense(e), 1) })
+}
+
+// dot appends the gradient of a number: ⟨g, x⟩.
+func (d *derivation) dot(dst gpu.Vec, g *value, x operand) {
+	d.op(list(g, x.v), nil, func(e *exec) { e.q.Dot(dst, *g.m, x.dense(e), 1) })
 }
 
 // propagateBack appends the gradient of c₀·Âx + c₁·y. The factor c₀ is left out, and counted.
@@ -382,7 +388,7 @@ func (d *derivation) mixture(t *term, factor float64) *value {
 	d.op(list(turned), list(mix), func(x *exec) {
 		m := *mix.m
 		x.q.Fill(m, 0)
-		x.q.Fill(gpu.Matrix{Buf: m.Buf, Off: m.Off, Rows: m.Rows, Cols: 1, LD: m.LD + 1}, float32(factor*(1-t.beta)))
+		x.q.Fill(diagonalOf(m), float32(factor*(1-t.beta)))
 		x.q.Axpby(m, float32(factor*t.beta), *turned.m, 1)
 	})
 	return mix

@@ -102,7 +102,7 @@ func (d *derivation) sum(n *node) {
 	for i := range n.terms {
 		t := &n.terms[i]
 		switch {
-		case !t.graph && t.w == "":
+		case !t.graph && t.w == "" && t.gain == "":
 			x, add := d.read(t.x, n.level), added
 			d.op(reading(n.z, add, x.v), list(n.z), func(e *exec) { e.q.Axpby(*n.z.m, float32(t.coef), x.dense(e), beta(add)) })
 			added = true
@@ -290,7 +290,7 @@ func (d *derivation) outType(n *node) (typ gpu.DType) {
 			switch t := &r.terms[i]; {
 			case t.x == n && t.graph && (d.plan.order(r, t).AggregateFirst || d.ws.device.HalfProducts):
 				typ = d.cfg.GatherType(d.plan, r.layer, Forward)
-			case t.x == n && !t.graph && t.w == "" || t.blends() && (t.own.x == n || t.x == n):
+			case t.x == n && !t.graph && t.w == "" && t.gain == "" || t.blends() && (t.own.x == n || t.x == n):
 				return gpu.FP32
 			}
 		}

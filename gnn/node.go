@@ -48,6 +48,8 @@ type term struct {
 	lo    int    // its columns from there on, as many as x has
 	mix   bool   // W is (1−β)I + βWᵀ
 	beta  float64
+	gain  string // tensor of whose element at W is a multiple of the identity
+	at    int
 
 	// In a pass:
 	s      operand // what is multiplied or summed up last: x, A·x with what is added, or x·Wᵀ
@@ -93,7 +95,7 @@ func (n *node) tensors() (names []string) {
 		names = append(names, t.gamma, t.beta)
 	}
 	for i := range n.terms {
-		if names = append(names, n.terms[i].w); n.terms[i].own != nil {
+		if names = append(names, n.terms[i].w, n.terms[i].gain); n.terms[i].own != nil {
 			names = append(names, n.terms[i].own.eps)
 		}
 	}
@@ -281,25 +283,38 @@ func (f *fusion) plain(i int) bool {
 
 // sum makes n the sum that value i is.
 func (f *fusion) sum(n *node, i int) {
+	if f.op(i) != model.Add || f.mixed(n, i) || f.blended(i) {
+		f.refuse(i, len(n.terms) > 0 || f.term(n, i))
+	} else {
+		f.add(n, i, 1)
+	}
+	f.refuse(i, len(n.terms) > 0 && f.known(n))
+}
+
+// add adds coef times the sum that value i is to n.
+func (f *fusion) add(n *node, i int, coef float64) {
 	at := &f.Nodes[i]
-	if at.Op == model.Add && f.mixed(n, i) {
-		return
-	}
-	if at.Op != model.Add || f.blended(i) {
-		f.refuse(i, f.term(n, i, 1) && f.known(n))
-		return
-	}
 	for k, x := range at.In {
-		switch {
+		c := coef * at.Coef[k]
+		switch once := f.users[x] == 1; {
 		case f.op(x) == model.Param:
-			f.refuse(i, n.bias == "" && at.Coef[k] == 1)
+			f.refuse(i, n.bias == "" && c == 1)
 			n.bias = f.tensor(x, n.cols)
-		case f.users[x] > 1 || !f.term(n, x, at.Coef[k]):
-			n.terms = append(n.terms, term{x: f.value(x), coef: at.Coef[k]})
+		case once && c == 1 && f.term(n, x):
+		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased(x):
+			f.add(n, x, c)
+		default:
+			n.terms = append(n.terms, term{x: f.value(x), coef: c})
 			f.refuse(x, !f.isInput(x))
 		}
 	}
-	f.refuse(i, len(n.terms) > 0 && f.known(n))
+}
+
+// biased reports whether a sum has a bias: n has one.
+func (f *fusion) biased(i int) bool {
+	return slices.ContainsFunc(f.Nodes[i].In, func(x int) bool {
+		return f.op(x) == model.Param || f.op(x) == model.Linear && len(f.Nodes[x].In) == 3 || f.op(x) == model.Add && f.biased(x)
+	})
 }
 
 // known reports whether there are operations for the terms of n: features are not summed up in training but behind a product.
@@ -308,10 +323,16 @@ func (f *fusion) known(n *node) bool {
 }
 
 // term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.
-func (f *fusion) term(n *node, i int, coef float64) bool {
+func (f *fusion) term(n *node, i int) bool {
 	at := &f.Nodes[i]
 	switch {
-	case coef != 1:
+	case at.Op == model.Mul:
+		for k, x := range at.In {
+			if gain, e, ok := f.gain(x); ok && !f.isInput(at.In[1-k]) && f.Nodes[at.In[1-k]].Space == model.Vertices {
+				n.terms = append(n.terms, term{x: f.value(at.In[1-k]), coef: 1, gain: gain, at: e})
+				return true
+			}
+		}
 		return false
 	case at.Op == model.Linear:
 		if len(at.In) == 3 {
@@ -332,6 +353,21 @@ func (f *fusion) term(n *node, i int, coef float64) bool {
 		return false
 	}
 	return true
+}
+
+// gain returns the element of a tensor that value i is.
+func (f *fusion) gain(i int) (tensor string, at int, ok bool) {
+	if f.op(i) == model.Reshape {
+		i = f.in(i, 0)
+	}
+	if f.op(i) == model.Slice && len(f.Nodes[i].Shape) == 1 {
+		at = f.Nodes[i].Lo
+		ok = f.Nodes[i].Columns() == 1
+		i = f.in(i, 0)
+	} else {
+		ok = f.Nodes[i].Columns() == 1
+	}
+	return f.Nodes[i].Name, at, ok && f.op(i) == model.Param
 }
 
 // product adds value i, which has no other reader if once, times a weight. Values side by side are added one by one, each as soon as it exists.

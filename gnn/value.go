@@ -127,8 +127,11 @@ func (w weight) at() gpu.Matrix {
 
 // factor returns what a term multiplies with, times f.
 func (d *derivation) factor(t *term, f float64) weight {
-	if t.mix {
+	switch {
+	case t.mix:
 		return weight{v: d.mixture(t, f)}
+	case t.gain != "":
+		return weight{v: d.diagonal(t)}
 	}
 	w := d.weight(d.params, t)
 	if f == 1 {
@@ -137,6 +140,26 @@ func (d *derivation) factor(t *term, f float64) weight {
 	v := d.value(number(w.Rows), w.Cols, gpu.FP32)
 	d.op(nil, list(v), func(x *exec) { x.q.Axpby(*v.m, float32(f), w, 0) })
 	return weight{v: v}
+}
+
+// element returns that of a term's gain.
+func (d *derivation) element(p *Params, t *term) gpu.Vec { return d.vec(p, t.gain).Slice(t.at, t.at+1) }
+
+// diagonal appends the identity times a term's gain.
+func (d *derivation) diagonal(t *term) *value {
+	g := d.element(d.params, t)
+	one, w := d.value(number(t.x.cols), 1, gpu.FP32), d.value(number(t.x.cols), t.x.cols, gpu.FP32)
+	d.op(nil, list(one, w), func(x *exec) {
+		x.q.Fill(*one.m, 1)
+		x.q.Fill(*w.m, 0)
+		x.q.Gemm(gpu.GemmArgs{C: diagonalOf(*w.m), A: *one.m, B: gpu.Matrix{Buf: g.Buf, Off: g.Off, Rows: 1, Cols: 1, LD: 1}})
+	})
+	return w
+}
+
+// diagonalOf returns the diagonal of a square matrix as a column.
+func diagonalOf(m gpu.Matrix) gpu.Matrix {
+	return gpu.Matrix{Buf: m.Buf, Off: m.Off, Rows: m.Rows, Cols: 1, LD: m.LD + 1}
 }
 
 // scale returns the ε of a term that adds (1 + ε)·x, on the device.

@@ -156,7 +156,15 @@ func (w *writer) program(features, outputs, layers int) string {
 // block appends a sum over neighbours with what may be around it.
 func (w *writer) block(h, first value, out int, weights string, mean bool) value {
 	var y value
-	switch w.IntN(6) {
+	switch w.IntN(7) {
+	case 5: // GPRGNN: γ₀·h + γ₁·Âh
+		gains := w.tensor("[2]")
+		gain := func(k int, x value) string {
+			e := w.node("slice", gains, fmt.Sprintf(`"axis": 0, "lo": %d, "hi": %d`, k, k+1))
+			return w.node("mul", list(x.name, w.node("reshape", list(e), `"shape": []`)), "")
+		}
+		first := gain(0, h)
+		y = value{w.node("add", list(first, gain(1, w.sum(h, weights, mean))), ""), h.cols}
 	case 0: // GCN
 		y = w.sum(w.linear(h, out), weights, mean)
 	case 1: // a product behind the sum
