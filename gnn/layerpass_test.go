@@ -107,7 +107,7 @@ func (d *desk) chunk(c Config, p Plan, u *task, scale Scaling, l int, ids []int3
 	cols, _ := c.RowWidth(l)
 	if l == 0 && p.Input == Precomputed {
 		in := Input{AX: d.rows(u.aggregated(scale, cols), ids, cols)}
-		if c.Kind.ReadsOwn() {
+		if c.ReadsOwn() {
 			in.X.Dense = d.rows(table, ids, cols)
 		}
 		return LayerGraph{Rows: len(ids), Src: len(ids)}, in

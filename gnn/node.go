@@ -317,9 +317,9 @@ func (f *fusion) biased(i int) bool {
 	})
 }
 
-// known reports whether there are operations for the terms of n: features are not summed up in training but behind a product.
+// known reports whether there are operations for the terms of n: features are summed up only with a product, and not read behind the first layer.
 func (f *fusion) known(n *node) bool {
-	return !slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == nil && t.w == "" })
+	return !slices.ContainsFunc(n.terms, func(t term) bool { return t.x == nil && (t.graph && t.w == "" || n.layer > 0) })
 }
 
 // term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.
@@ -392,22 +392,35 @@ func (f *fusion) product(n *node, i int, w string, once bool) {
 	}
 }
 
-// join makes n the product of values side by side and a weight.
+// join makes n the product of values side by side and a weight, features first.
 func (f *fusion) join(n *node, i int, w string) {
+	var parts []term
 	lo := 0
-	n.joins = true
-	for k, x := range f.Nodes[i].In {
+	for _, x := range f.Nodes[i].In {
 		t := term{x: f.value(x), coef: 1, w: w, lo: lo}
-		lo += f.Nodes[x].Columns()
-		if k == len(f.Nodes[i].In)-1 {
+		if lo += f.Nodes[x].Columns(); t.x == nil {
+			parts = slices.Insert(parts, 0, t)
+		} else {
+			parts = append(parts, t)
+		}
+	}
+	n.joins = true
+	for k, t := range parts {
+		if k == len(parts)-1 {
 			n.terms = []term{t}
 			break
 		}
-		part := &node{layer: max(0, f.depth[x]-1), level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
+		part := &node{level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
+		if t.x != nil {
+			part.layer = t.x.layer
+		}
 		if k == 0 {
 			part.bias, n.bias = n.bias, ""
 		}
-		f.nodes = append(f.nodes, part)
+		at := len(f.nodes) // as soon as its part is there
+		for ; at > 0 && f.nodes[at-1] != t.x && f.nodes[at-1] != n.before; at-- {
+		}
+		f.nodes = slices.Insert(f.nodes, at, part)
 		n.before = part
 	}
 }

@@ -35,7 +35,7 @@ func newTask(c Config, n int, seed uint64) *task {
 	if err != nil {
 		panic(err)
 	}
-	t := &task{g: g.WithoutLoops(), loops: c.Kind.AddsLoops()}
+	t := &task{g: g.WithoutLoops(), loops: (c.Custom == nil && c.Kind.AddsLoops())}
 	if t.loops {
 		t.g = t.g.WithLoops()
 	}
@@ -214,7 +214,7 @@ func (d *desk) graph(c Config, s Scaling, ids []int32, b *block) LayerGraph {
 	}
 	var loops, backLoops []float32
 	back := b.transposed()
-	if c.Kind.Symmetric() {
+	if c.Symmetric() {
 		loops, backLoops = BlockLoops(nil, b.begin, b.indices, ratio), BlockLoops(nil, back.begin, back.indices, ratio)
 	}
 	row, col := d.vec(s.BlockRows(nil, ids[:b.rows()], ratio)), d.vec(s.BlockCols(nil, ids[:b.cols]))
@@ -245,7 +245,7 @@ func (d *desk) step(c Config, p Plan, t *task, s *stack) *step {
 	for _, b := range slices.Backward(s.blocks) {
 		out.layers = append(out.layers, d.graph(c, scale, ids, &b))
 	}
-	if p.Input != Precomputed || c.Kind.ReadsOwn() {
+	if p.Input != Precomputed || c.ReadsOwn() {
 		out.in.X.Dense = d.rows(t.x, ids, c.In)
 	}
 	if t.sparse {
