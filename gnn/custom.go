@@ -14,23 +14,22 @@ type Custom struct {
 	Program *model.Program
 	layers  []customLayer
 	tensors []Tensor
-	drop    *then       // of features; nil: they are not dropped
-	weights string      // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
-	mean    bool        // they are means
-	own     bool        // layer 0 reads features of a vertex itself beside those of its neighbours
-	loops   string      // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
+	drop    *then  // of features; nil: they are not dropped
+	weights string // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
+	mean    bool   // they are means
+	own     bool   // layer 0 reads features of a vertex itself beside those of its neighbours
+	loops   string // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
 }
 
 // customLayer is what one exchange is for.
 type customLayer struct {
-	in, out  int    // columns of the rows that are summed over neighbours, and of what is made of them
-	weighs   bool   // a product with a matrix may come before the sum or behind it
-	own      bool   // rows of the vertex itself are added to the sum before the product
-	heads    int    // of attention; 0: there is none
-	attends  int    // columns of all heads
-	pairs    bool   // scores are of pairs of rows, as GATv2's
-	features bool   // the rows are the features
-	what     string // for messages
+	in, out  int  // columns of the rows that are summed over neighbours, and of what is made of them
+	weighs   bool // a product with a matrix may come before the sum or behind it
+	own      bool // rows of the vertex itself are added to the sum before the product
+	heads    int  // of attention; 0: there is none
+	attends  int  // columns of all heads
+	pairs    bool // scores are of pairs of rows, as GATv2's
+	features bool // the rows are the features
 }
 
 // NewCustom returns a program as a model, or a line that says which of its nodes there are no operations for.
@@ -97,7 +96,7 @@ func (c *Custom) findLayers(nodes []*node) error {
 				}
 				l, ok = customLayer{in: width(t.x), out: n.cols, weighs: t.w != "" && !t.mix, own: t.own != nil, features: t.x == nil}, true
 			}
-			c.own = c.own || n.layer == 0 && (t.x == nil && !t.graph || t.own != nil && t.own.x == nil)
+			c.own = c.own || t.x == nil && !t.graph || t.own != nil && t.own.x == nil
 		}
 		if !ok {
 			continue
