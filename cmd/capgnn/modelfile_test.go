@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// A model's file gives the bits of its name: full-batch and on samples, over parts, resumed from a folder that keeps the file, repeated from there, and predicted.
+func TestModelFile(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for i, name := range runfolder.Names(runfolder.Models) {
+		said := []string{"--layers", "2"}
+		if name != "sgc" {
+			said = append(said, "--hidden", "8")
+		}
+		for k, how := range []string{"--devices cpu:0,cpu:0", "--batch-size 16"} {
+			if k == 1 && i%3 != 0 {
+				continue
+			}
+			s.must(append([]string{"model", "show", name, "--in-channels", "6", "--out-channels", "2", "--out", "net.json"}, said...)...)
+			common := append([]string{"--dataset", "ok.npz"}, strings.Fields(how)...)
+			run := name + strings.Fields(how)[0]
+			want := s.train(append(append(common, "--epochs", "4", "--model", name), said...)...)
+			if r := s.train(append(common, "--epochs", "3", "--model", "net.json", "--run-dir", run)...); r.Model != "net" {
+				t.Errorf("%s: the result is of model %q", name, r.Model)
+			}
+			if err := os.Remove(s.path("net.json")); err != nil { // the run has its own
+				t.Fatal(err)
+			}
+			if r := s.train("--resume", run, "--epochs", "4"); r.SHA256 != want.SHA256 {
+				t.Errorf("%s %s: the file gives other weights than the name", name, how)
+			}
+			if r := s.train("--config", run+"/config.yaml", "--epochs", "4"); r.SHA256 != want.SHA256 {
+				t.Errorf("%s %s: a run that is repeated has other weights", name, how)
+			}
+			s.must("predict", "--run", run, "--what", "logits", "--quiet")
+			text, err := os.ReadFile(s.path(run + "/config.yaml"))
+			if err != nil || strings.Contains(string(text), "hidden:") || strings.Contains(string(text), "\nlayers:") {
+				t.Errorf("%v: settings beside a file say what the model is:\n%s", err, text)
+			}
+		}
+	}
+	s.must("model", "show", "gat", "--in-channels", "6", "--out-channels", "2", "--layers", "3", "--hidden", "8", "--out", "net.json")
+	s.must("plan", "--dataset", "ok.npz", "--model", "net.json", "--devices", "cpu:0,cpu:0")
+	s.must("launch", "-n", "2", "--", "train", "--dataset", "ok.npz", "--model", "net.json", "--epochs", "2", "--run-dir", "two", "--quiet")
+	s.must("launch", "-n", "2", "--", "predict", "--run", "two", "--quiet")
+}
+
+// What cannot be is said in a line: settings that the file has, a file for other data, one that is not there, a run without its file or with another one.
+func TestModelFileRefuses(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("model", "show", "gcn", "--in-channels", "6", "--out-channels", "2", "--out", "net.json")
+	s.must("model", "show", "gcn", "--out", "wide.json")
+	s.train("--dataset", "ok.npz", "--epochs", "2", "--model", "net.json", "--run-dir", "run")
+	text, err := os.ReadFile(s.path("net.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put("strange.json", []byte(strings.Replace(string(text), `"relu"`, `"gelu"`, 1)))
+	refuse := func(want string, args ...string) {
+		t.Helper()
+		s.fails(term.ExitUsage, []string{want}, args...)
+	}
+	refuse("/net.json: the file says what the model is: drop --hidden, or change the file", "train", "--dataset", "ok.npz", "--model", "net.json", "--hidden", "9")
+	refuse("model reads 128 features, and the data set has 6; model has 40 outputs, and the data set 2 classes", "train", "--dataset", "ok.npz", "--model", "wide.json", "--quiet")
+	refuse("nowhere.json", "train", "--dataset", "ok.npz", "--model", "nowhere.json")
+	refuse(`/strange.json: node "`, "train", "--dataset", "ok.npz", "--model", "strange.json")
+	refuse("drop --model", "train", "--resume", "run", "--model", "wide.json")
+	refuse("drop --dropout", "train", "--resume", "run", "--dropout", "0.1")
+	s.put("run/model.json", []byte(strings.Replace(string(text), `"p": 0.5`, `"p": 0.25`, 1)))
+	if _, errs, code := s.run("train", "--resume", "run", "--epochs", "5", "--quiet"); code != term.ExitUsage {
+		t.Errorf("a changed model.json: exit code %d, %q", code, errs)
+	}
+	if err := os.Remove(s.path("run/model.json")); err != nil {
+		t.Fatal(err)
+	}
+	refuse("run/model.json is not there: the run trains it", "train", "--resume", "run", "--epochs", "5")
+	refuse("run/model.json is not there: the run trains it", "predict", "--run", "run")
+}

@@ -1,0 +1,171 @@
+package gnn
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/model"
+)
+
+// customCases are models in their options.
+func customCases() (out []Config) {
+	for _, kind := range Kinds {
+		for _, layers := range []int{1, 2, 3} {
+			for i := range 8 {
+				c := Config{Kind: kind, Layers: layers, Hidden: 6, In: 5, Out: 3, Heads: 2, Alpha: 0.1, Theta: 0.5, Dropout: 0.5 * float64(i%2), Seed: 3}
+				if kind.Norms() {
+					c.NoNorm, c.Jumping, c.DropFeatures = i%4 > 1, i > 3, i%3 == 0
+					c.Residual = i%2 == 0 && c.HiddenLayers() > 1
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// What is asked of a model has the same answer where its program is given as one.
+func TestCustomAnswersAsItsKind(t *testing.T) {
+	for _, c := range customCases() {
+		custom, err := NewCustom(c.Program())
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		m := custom.Config(c.Multi, c.Seed)
+		ask := func(c Config) (facts []string) {
+			add := func(name string, x ...any) { facts = append(facts, fmt.Sprint(name, x)) }
+			add("layers", c.Layers, c.In, c.Out)
+			add("sums", c.Attends(), c.pairs(), c.Symmetric(), c.ReadsWeights(), c.ScalesRows(), c.Rescales())
+			add("layer 0", c.CanPrecompute(), c.Precomputes(), c.ReadsOwn() || !c.CanPrecompute(), c.KeepsOrigin(), c.DropsFeatures())
+			for l := range c.Layers {
+				in, out := c.RowWidth(l)
+				add("layer", l, in, out, c.Chooses(l))
+			}
+			s := ScalingOf(c, []int32{1, 4, 0}, []int32{4, 1, 9})
+			add("scales", s.Row, s.Col)
+			for _, x := range layout(c) {
+				add("tensor", x.Name, x.Shape, x.Layer)
+			}
+			for _, sparse := range []bool{false, true} {
+				for _, ch := range []Choice{{}, {NoPrecompute: true}, {Blocks: true}, {Period: 2}, {Period: 8, Stale: []int{1}}} {
+					shape := Shape{FeatureEntries: 50, Sparse: sparse, Rows: []int64{100, 80, 60, 40}, Edges: []int64{400, 300, 200},
+						Halo: []int64{30, 20, 10}, BackHalo: []int64{30, 20, 10}}
+					p := Choose(c, shape, ch)
+					add("plan", sparse, ch, p, c.Exchanges(p))
+				}
+			}
+			w := NewWeights(c)
+			w.Init(7)
+			add("initial weights", w.SHA256())
+			return facts
+		}
+		got, want := ask(m), ask(c)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s %+v:\n got %s\nwant %s", c.Kind, c, got[i], want[i])
+			}
+		}
+		if c.StoresBF16() && !m.StoresBF16() {
+			t.Errorf("%s %+v: as a program it stores no BF16", c.Kind, c)
+		}
+		if c.DropsFeatures() && m.Dropout != c.Dropout {
+			t.Errorf("%s: drops features with %g, want %g", c.Kind, m.Dropout, c.Dropout)
+		}
+	}
+}
+
+// edited returns the text of a program of two layers after replacements.
+func edited(t *testing.T, kind Kind, pairs ...string) string {
+	t.Helper()
+	b, err := model.Named(string(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Build(model.Arguments{In: 5, Out: 3, Layers: 2, Hidden: 4, Heads: 2, Loops: b.Loops, Dropout: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(p.JSON())
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("no %s in\n%s", pairs[i], text)
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	return text
+}
+
+// What is no model that can be trained is refused in one line, which names the node.
+func TestCustomRefuses(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+	}{
+		{edited(t, GCN, `"do": "full_loops"`, `"do": "reverse"`), `graph "a": capgnn trains on the data set's graph, or on its full_loops or no_loops`},
+		{edited(t, GCN, `"full_loops"`, `"full_loops", "weight": 2`), `graph "a": loops of weight 2: capgnn adds loops of weight 1`},
+		{edited(t, GCN, `"relu0", "relu"`, `"relu0", "gelu"`), `node "relu0"`},
+		{edited(t, GCN, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `node "layer_norm0": this batch_norm is no operation of capgnn`},
+		{edited(t, SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
+		{edited(t, GCN, `"sum_in", ["mul1"]`, `"sum_in", ["src1"]`), `sums over neighbours differ in graphs or weights`},
+		{`{"capgnn_model": 1, "features": 2, "outputs": 2, "graphs": {}, "tensors": {"w": [2, 2]}, "nodes": [["x", "input"], ["y", "linear", ["x", "w"]]], "logits": "y"}`,
+			"the model reads no rows of neighbours: it is no graph neural network"},
+		{edited(t, GCN, `"logits": "add1"`, `"logits": "add1", "line": {"layer_norm0": "net.py:7"}`, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `net.py:7`},
+	} {
+		p, err := model.Parse([]byte(c.text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.text)
+		}
+		if _, err := NewCustom(p); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
+// Tensors of a program that have names of their own are drawn by what they are for.
+func TestCustomInitialWeights(t *testing.T) {
+	text := edited(t, SAGE, "convs.0.lin_l", "conv1.left", "convs.0.lin_r", "conv1.right", "norms.0", "between", "convs.1.lin_l", "conv2.left", "convs.1.lin_r", "conv2.right")
+	p, err := model.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	custom, err := NewCustom(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWeights(custom.Config(false, 3))
+	w.Init(3)
+	for _, x := range w.Tensors {
+		least, most := slices.Min(x.Data), slices.Max(x.Data)
+		bound := float32(0.45) // 1/√5
+		if strings.HasPrefix(x.Name, "conv2") {
+			bound = 0.51 // 1/√4
+		}
+		switch {
+		case x.Name == "between.weight" && (least != 1 || most != 1), x.Name == "between.bias" && (least != 0 || most != 0),
+			strings.HasPrefix(x.Name, "conv") && (least < -bound || most > bound || least == most):
+			t.Errorf("%s is from %g to %g", x.Name, least, most)
+		}
+	}
+	if reflect.DeepEqual(w.Tensor("conv1.left.weight").Data, w.Tensor("conv1.right.weight").Data) {
+		t.Error("two tensors are drawn alike")
+	}
+}
+
+// Widths of a program are those of the data, or that is said.
+func TestCustomWidths(t *testing.T) {
+	custom, err := NewCustom(Config{Kind: GCN, Layers: 2, Hidden: 4, In: 5, Out: 3}.Program())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := custom.Config(false, 1)
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
+	m.In, m.Out = 7, 2
+	err = m.Validate()
+	if err == nil || !strings.Contains(err.Error(), "model reads 5 features, and the data set has 7") || !strings.Contains(err.Error(), "model has 3 outputs, and the data set 2 classes") {
+		t.Errorf("got %v", err)
+	}
+}
