@@ -79,7 +79,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
 		a := blockUse{hop: o.Model.Layers - 1 - l, loops: m.Rescales() && p.Loops == graph.LoopsAdded, rescales: m.Rescales()}
-		a.spreads = l > 0 || !lp.KeepAggregate
+		a.spreads = l > 0 || !lp.KeepAggregate || m.KeepsOrigin()
 		if i := o.Isolated; i != nil {
 			a.weighs = i.Correction.EdgeWeights() && (l > 0 || i.AllLayers)
 		}

@@ -1,203 +1,19 @@
 package pipeline
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/internal/interpreter"
 	"capgnn/internal/long"
 	"capgnn/model"
 )
 
-// writer writes a random program, line by line.
-type writer struct {
-	*rand.Rand
-	tensors, nodes []string
-	n              int
-	counter        int
-}
-
-// node appends a node and returns its name.
-func (w *writer) node(op, ins, attrs string) string {
-	w.n++
-	name := fmt.Sprintf("%s%d", op, w.n)
-	if attrs != "" {
-		attrs = ", {" + attrs + "}"
-	}
-	w.nodes = append(w.nodes, fmt.Sprintf(`["%s", "%s", [%s]%s]`, name, op, ins, attrs))
-	return name
-}
-
-func (w *writer) tensor(shape string) string {
-	w.n++
-	name := fmt.Sprintf("t%d.weight", w.n)
-	w.tensors = append(w.tensors, fmt.Sprintf(`"%s": %s`, name, shape))
-	return `"` + name + `"`
-}
-
-func (w *writer) often(in, of int) bool { return w.IntN(of) < in }
-
-func list(names ...string) string {
-	var out []string
-	for _, n := range names {
-		if !strings.HasPrefix(n, `"`) {
-			n = `"` + n + `"`
-		}
-		out = append(out, n)
-	}
-	return strings.Join(out, ", ")
-}
-
-// value is a name and its columns.
-type value struct {
-	name string
-	cols int
-}
-
-// linear appends a product, with a bias or without.
-func (w *writer) linear(x value, out int) value {
-	ins := []string{x.name, w.tensor(fmt.Sprintf("[%d, %d]", out, x.cols))}
-	if w.often(1, 2) {
-		ins = append(ins, w.tensor(fmt.Sprintf("[%d]", out)))
-	}
-	return value{w.node("linear", list(ins...), ""), out}
-}
-
-// behind appends norm, function and dropout, each perhaps.
-func (w *writer) behind(x value) value {
-	if w.often(1, 2) {
-		x.name = w.node("layer_norm", list(x.name, w.tensor(fmt.Sprintf("[%d]", x.cols)), w.tensor(fmt.Sprintf("[%d]", x.cols))), "")
-	}
-	if w.often(3, 4) {
-		x.name = w.node([]string{"relu", "elu", "tanh", "leaky_relu"}[w.IntN(4)], list(x.name), "")
-	}
-	if w.often(1, 2) {
-		x.name = w.node("dropout", list(x.name), fmt.Sprintf(`"p": 0.3, "counter": %d`, w.counter))
-		w.counter++
-	}
-	return x
-}
-
-// sum appends a sum over neighbours in the program's way.
-func (w *writer) sum(x value, weights string, mean bool) value {
-	e := w.node("src", list(x.name), `"graph": "g"`)
-	if weights != "" {
-		e = w.node("mul", list(weights, e), "")
-	}
-	y := w.node("sum_in", list(e), `"graph": "g"`)
-	if mean {
-		y = w.node("div", list(y, "count"), "")
-	}
-	return value{y, x.cols}
-}
-
-// program writes a program of so many layers whose blocks are drawn.
-func (w *writer) program(features, outputs, layers int) string {
-	weights, mean := []string{"", "sym", "gcn_norm", "edge_weight"}[w.IntN(4)], false
-	mean = (weights == "" || weights == "edge_weight") && w.often(1, 2)
-	w.nodes = append(w.nodes, `["x", "input"]`, `["count", "const", [], {"what": "in_count", "graph": "g"}]`, `["one", "const", [], {"what": "number", "value": 1}]`)
-	if weights != "" {
-		w.nodes = append(w.nodes, fmt.Sprintf(`["w", "const", [], {"what": "%s", "graph": "g"}]`, weights))
-		weights = "w"
-	}
-	x := value{"x", features}
-	if w.often(1, 4) {
-		x.name = w.node("dropout", list("x"), fmt.Sprintf(`"p": 0.3, "counter": %d`, w.counter))
-		w.counter++
-	}
-	h := x
-	if w.often(1, 3) {
-		h = w.behind(w.linear(h, 4))
-	}
-	first, all := h, []value{}
-	for l := range layers {
-		out := 4 + w.IntN(2)*2
-		if l == layers-1 && len(all) == 0 && w.often(1, 2) {
-			out = outputs
-		}
-		y := w.block(h, first, out, weights, mean)
-		if l < layers-1 || w.often(1, 2) {
-			y = w.behind(y)
-		}
-		if y.cols == h.cols && w.often(1, 2) {
-			y.name = w.node("add", list(y.name, h.name), "")
-		}
-		if w.often(1, 3) {
-			all = append(all, y)
-		}
-		h = y
-	}
-	if len(all) > 0 && w.often(1, 2) {
-		if all[len(all)-1] != h {
-			all = append(all, h)
-		}
-		if w.often(1, 3) {
-			all = append([]value{x}, all...)
-		}
-		var names []string
-		h.cols = 0
-		for _, a := range all {
-			names, h.cols = append(names, a.name), h.cols+a.cols
-		}
-		h.name = w.node("concat", list(names...), "")
-	}
-	if h.cols != outputs || w.often(1, 4) {
-		h = w.linear(h, outputs)
-	}
-	return fmt.Sprintf(`{"capgnn_model": 1, "features": %d, "outputs": %d, "graphs": {"g": {}}, "tensors": {%s}, "nodes": [%s], "logits": "%s"}`,
-		features, outputs, strings.Join(w.tensors, ", "), strings.Join(w.nodes, ",\n"), h.name)
-}
-
-// block appends a sum over neighbours with what may be around it.
-func (w *writer) block(h, first value, out int, weights string, mean bool) value {
-	var y value
-	switch w.IntN(7) {
-	case 5: // GPRGNN: γ₀·h + γ₁·Âh
-		gains := w.tensor("[2]")
-		gain := func(k int, x value) string {
-			e := w.node("slice", gains, fmt.Sprintf(`"axis": 0, "lo": %d, "hi": %d`, k, k+1))
-			return w.node("mul", list(x.name, w.node("reshape", list(e), `"shape": []`)), "")
-		}
-		first := gain(0, h)
-		y = value{w.node("add", list(first, gain(1, w.sum(h, weights, mean))), ""), h.cols}
-	case 0: // GCN
-		y = w.sum(w.linear(h, out), weights, mean)
-	case 1: // a product behind the sum
-		y = w.linear(w.sum(h, weights, mean), out)
-	case 2: // GraphSAGE
-		y = w.linear(w.sum(h, weights, mean), out)
-		y.name = w.node("add", list(y.name, w.linear(h, out).name), "")
-	case 3: // GIN
-		s := w.sum(h, weights, mean)
-		own := w.node("mul", list(h.name, w.node("add", list("one", w.tensor("[1]")), "")), "")
-		s.name = w.node("add", list(s.name, own), "")
-		y = w.linear(s, out)
-		if w.often(1, 2) {
-			y = w.linear(w.behind(y), out)
-		}
-	case 4: // APPNP
-		y = w.sum(h, weights, mean)
-		if y.cols == first.cols {
-			y.name = w.node("add", list(y.name, first.name), `"coef": [0.8, 0.2]`)
-		}
-	default: // a sum alone, or side by side with the rows
-		y = w.sum(h, weights, mean)
-		if w.often(1, 2) {
-			y = w.linear(value{w.node("concat", list(h.name, y.name), ""), h.cols + y.cols}, out)
-		}
-	}
-	if w.often(1, 3) {
-		y.name = w.node("add", list(y.name, w.tensor(fmt.Sprintf("[%d]", y.cols))), "")
-	}
-	return y
-}
-
-// Programs drawn from blocks that models are made of have the loss and the gradients of their definition in float64, on one part and on three, or are refused.
+// Programs drawn from blocks that models are made of have the loss and the gradients of their definition in float64,
+// on one part and on three, or are refused.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -209,13 +25,9 @@ func TestPrograms(t *testing.T) {
 	}
 	taken, why := 0, map[string]int{}
 	for seed := range n {
-		if s := os.Getenv("SEED"); s != "" && s != fmt.Sprint(seed) {
-			continue
-		}
 		directed := seed%2 == 0
 		p, _, _ := smallTask(t, gnn.GCN, directed, true)
-		w := &writer{Rand: rand.New(rand.NewPCG(uint64(seed), 5))}
-		text := w.program(p.Features.Cols, p.Classes, 1+w.IntN(3))
+		text := interpreter.Draw(uint64(seed), p.Features.Cols, p.Classes)
 		program, err := model.Parse([]byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -253,5 +65,3 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("only %d of %d programs are trained; refused: %v", taken, n, why)
 	}
 }
-
-var _ = slices.Max[[]int]
