@@ -12,6 +12,9 @@ import torch
 from .errors import at_line, frames_of_forward, refuse
 from .nodes import Node
 
+# LEAST is what sums of weights are at least: what is less counts as 0.
+LEAST = 1e-30
+
 
 class Builder:
     """A program that grows.
@@ -27,6 +30,7 @@ class Builder:
         self.graphs: Dict[str, Dict[str, Any]] = {"g": {}}
         self.tensors: Dict[str, Node] = {}
         self.permuted: Dict[str, Tuple[Node, List[int]]] = {}  # nodes that are others with their axes in this order
+        self.weighted: Set[bool] = set()  # whether edges have weights of the data set, of all places where they may
         self._taken = names
         self._sizes = {vertices: "V"}  # spaces by their number of rows
         self._made: Dict[str, Node] = {}
@@ -90,7 +94,32 @@ class Builder:
             return nodes[0]
         return self.joined("add", nodes, **({} if set(c) == {1.0} else {"coef": c}))
 
+    def clamp(self, node: Node, low: Optional[float] = None, high: Optional[float] = None) -> Node:
+        if node.attributes.get("what") == "in_degree" and low == 1 and high is None:
+            return self.constant("in_count", "V", node.attributes["graph"])
+        bounds = {key: float(v) for key, v in (("low", low), ("high", high)) if v is not None}
+        return self.function("clamp", node, **bounds)
+
+    def zeroed(self, power: Node) -> Node:
+        """Returns a negative power of x >= 0 with zeroes in place of infinite values: x^e where x > 0."""
+        base = self.named(power.inputs[0])
+        least = 1.0 if "degree" in base.attributes.get("what", "") else LEAST
+        there = self.clamp(self.scale(base, 1 / least), high=1.0)
+        return self.mul([self.function("power", self.clamp(base, low=least), **power.attributes), there])
+
+    def normalises(self, a: Node, b: Node) -> bool:
+        """Reports whether a product is gcn_norm by hand: 1/√(in-degree) of an edge's ends."""
+        if (a.op, b.op) not in (("src", "dst"), ("dst", "src")) or a.inputs != b.inputs or a.space != b.space:
+            return False
+        graph = a.attributes["graph"]
+        power = self.function("power", self.constant("in_degree", "V", graph), exponent=-0.5)
+        looped = self.graphs[graph].get("do") in ("loops", "full_loops")
+        return self.named(a.inputs[0]) in [self.zeroed(power)] + [power] * looped
+
     def mul(self, nodes: Sequence[Node]) -> Node:
+        if self.normalises(*nodes):
+            self.weighted.add(False)
+            return self.constant("gcn_norm", nodes[0].space, nodes[0].attributes["graph"])
         for x, y in (nodes, reversed(nodes)):
             number = self.number_of(x)
             if number is not None:

@@ -8,13 +8,12 @@ from typing import Any, List, Optional
 import torch
 from torch import Tensor
 
+from .builder import LEAST
 from .errors import lacks, refuse
 from .nodes import Node
 from .tracer import Mask, Tracer, calls
 
 COMPARISON = "a comparison of values is no operation of capgnn"
-# LEAST is what sums of weights are at least: what is less counts as 0.
-LEAST = 1e-30
 
 
 def aligned(t: Tracer, out: Tensor, x: Any) -> Node:
@@ -176,7 +175,7 @@ def log1p(t: Tracer, out: Tensor, x: Tensor) -> Node:
 
 @calls("clamp", "clip")
 def clamp(t: Tracer, out: Tensor, x: Tensor, min: Any = None, max: Any = None) -> Node:
-    return t.function("clamp", t.node(x), **{k: float(v) for k, v in (("low", min), ("high", max)) if v is not None})
+    return t.clamp(t.node(x), min, max)
 
 
 @calls("clamp_min")
@@ -237,21 +236,16 @@ def masked_fill(t: Tracer, out: Any, x: Tensor, mask: Any, value: Any) -> Option
             if isinstance(of, Mask)
             else "values are written into some places of a tensor: make it of whole tensors, as with torch.cat"
         )
-    node = finite(t, of.node) if of.number == math.inf else kept(t, of)
+    if of.number != math.inf:
+        node = kept(t, of)
+    elif of.node.op == "power" and of.node.attributes["exponent"] < 0:
+        node = t.zeroed(of.node)
+    else:
+        refuse("zeroes in place of infinite values are known where these are a negative power, as in degree.pow(-0.5)")
     if out is None:  # x[mask] = value
         t.bind(x, node)
         return None
     return node
-
-
-def finite(t: Tracer, node: Node) -> Node:
-    """Returns a negative power of x >= 0 with zeroes in place of infinite values: x^e where x > 0."""
-    if node.op != "power" or node.attributes["exponent"] >= 0:
-        refuse("zeroes in place of infinite values are known where these are a negative power, as in degree.pow(-0.5)")
-    base = t.named(node.inputs[0])
-    least = 1.0 if "degree" in base.attributes.get("what", "") else LEAST
-    power, there = t.function("clamp", base, low=least), t.function("clamp", t.scale(base, 1 / least), high=1.0)
-    return t.mul([t.function("power", power, exponent=node.attributes["exponent"]), there])
 
 
 def kept(t: Tracer, of: Mask) -> Node:

@@ -75,9 +75,6 @@ class Tracer(Builder, TorchFunctionMode):
         self._names = {id(t): name for name, t in [*module.named_parameters(), *module.named_buffers()]}
         super().__init__(set(self._names.values()), vertices, edges)
         self._buffers = {id(t) for t in module.buffers()}
-        self.weighted: Set[bool] = (
-            set()
-        )  # whether edges have the weights of the data set, of all places where they may
         self.matrix = False  # whether the graph is multiplied with as a matrix
         self._values: Dict[int, Value] = {}
         self._kept: List[Any] = []  # tensors whose id has a value
@@ -148,11 +145,8 @@ class Tracer(Builder, TorchFunctionMode):
         if isinstance(value, Node):
             return value
         if value is not None:
-            refuse(
-                value.what
-                if isinstance(value, Mask)
-                else "an edge_index is used as numbers: pass it to a convolution or to propagate"
-            )
+            numbers = "an edge_index is used as numbers: pass it to a convolution or to propagate"
+            refuse(value.what if isinstance(value, Mask) else numbers)
         name = self._names.get(id(t))
         if name is not None:
             return self.tensors.setdefault(name, Node(name, "tensor", shape=tuple(t.shape)))
@@ -173,17 +167,13 @@ class Tracer(Builder, TorchFunctionMode):
             if node.shape[axis] != size:
                 node = self.concat([node] * size, axis)
         if node.space != space:
-            ones = (
-                self.constant("in_count", "V", "g") if space == "V" else self.constant("edge_weight", space, space[2:])
-            )
-            node = self.mul([self.function("clamp", ones, low=1.0, high=1.0), node])
+            what, graph = ("in_count", "g") if space == "V" else ("edge_weight", space[2:])
+            node = self.mul([self.function("clamp", self.constant(what, space, graph), low=1.0, high=1.0), node])
         return node
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[Dict[str, Any]] = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", str(func))
         base = name.strip("_")
@@ -193,16 +183,10 @@ class Tracer(Builder, TorchFunctionMode):
             return self._create(func, base, args, kwargs)
         tensors = [t for t in _flat((args, kwargs)) if self.knows(t)]
         handler = self.getters.get(func) if name == "__get__" else self.handlers.get(base)
-        if (
-            not tensors
-            or (name.startswith("__") and base in PLAIN)
-            or (handler is None and base in PLAIN)
-            or name == "__get__"
-            and handler is None
-        ):
+        plain = base == "get" or base in PLAIN
+        counts = name.endswith("_") and args and id(args[0]) in self._buffers  # batches, as BatchNorm does
+        if not tensors or counts or plain and (handler is None or name.startswith("__") and base != "get"):
             return func(*args, **kwargs)
-        if name.endswith("_") and args and id(args[0]) in self._buffers:
-            return func(*args, **kwargs)  # a counter of batches
         for t in tensors:
             if isinstance(self.value(t), (Edges, Ends)):
                 return self.on_graph(func, base, args, kwargs, self.value(t))
