@@ -203,6 +203,7 @@ class ByHand(nn.Module):
     def forward(self, x, edge_index):
         row, col = edge_index
         near = torch.zeros_like(x).index_add_(0, col, x[row])
+        near = near + torch.zeros_like(x).scatter_reduce(0, col.view(-1, 1).expand(-1, IN), x[row], "amax", include_self=False)
         q, k = self.q(x).sigmoid(), self.k(x).sigmoid()
         far = (q @ (k.t() @ k)) / (q @ k.sum(0).unsqueeze(-1))
         return self.lin(torch.cat([near, far, q - q.mean(dim=0, keepdim=True)], dim=-1))
@@ -356,6 +357,10 @@ def picks(m, h, data):
     return torch.where(h > 0, h, 2 * h)
 
 
+def joins(m, h, data):
+    return m.conv(data.x, torch.cat([data.edge_index, data.edge_index.flip(0)], 1))
+
+
 def answers(m, h, data):
     return h.softmax(-1)
 
@@ -375,5 +380,6 @@ REFUSED = {
     sorts: "torch's sort is no operation of capgnn",
     pools: "forward does not return a row of logits for every vertex",
     picks: "torch's where is no operation of capgnn",
+    joins: "an edge_index is put together by hand",
     answers: "forward returns probabilities: return what softmax reads, the loss has it",
 }

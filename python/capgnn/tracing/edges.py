@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from .tracer import Edges, Ends, Mask, Tracer, Value
 BY_HAND = (
     "an edge_index is put together by hand: make the graph before, or use add_self_loops, remove_self_loops or flip(0)"
 )
-PRODUCTS = ("matmul", "mm", "spmm", "smm", "sparse_mm", "rmatmul", "_spmm")
+PRODUCTS = ("matmul", "mm", "spmm", "smm", "sparse_mm", "mv")
 
 
 def shaped(t: Tracer, x: Tensor, space: str) -> Tensor:
@@ -83,47 +83,21 @@ def followed(t: Tracer, weight: Optional[Tensor], graph: str) -> Optional[Tensor
 
 def on_graph(t: Tracer, func: Any, base: str, args: Tuple[Any, ...], kwargs: Dict[str, Any], value: Value) -> Any:
     """Answers a call of torch on an edge_index or one of its rows."""
-    first = args[0]
-    if isinstance(t.value(first), Edges):
-        graph = value.graph  # type: ignore[union-attr]
-        if base in ("unbind", "iter", "split", "chunk"):
-            rows = [t.ends(graph, 0), t.ends(graph, 1)]
-            return iter(rows) if base == "iter" else rows
-        if base == "getitem" and args[1] in (0, 1, -1, -2):
-            return t.ends(graph, args[1] % 2)
-        if base == "flip" or base == "getitem" and args[1] == [1, 0]:
-            return reverse(t, graph)
-        if base in ("to", "contiguous", "clone", "long", "detach", "coalesce", "cpu", "cuda", "t_"):
-            return first
-        if base in PRODUCTS:  # the matrix was made outside, so its values are weights of edges
-            t.matrix = True
-            return weighted_sum(t, graph, args[1], data_weight(t, graph))
-        refuse(
-            BY_HAND
-            if base in ("stack", "cat", "eq", "ne")
-            else f"torch's {base} of an edge_index is no operation of capgnn: pass it to a convolution or to propagate"
-        )
-    if base in ("stack", "vstack") and all(isinstance(t.value(x), Ends) for x in first):
-        ends = [t.value(x) for x in first]
-        a, b = ends if len(ends) == 2 else (None, None)
-        if isinstance(a, Ends) and isinstance(b, Ends) and a.graph == b.graph and a.side != b.side:
-            return t.edge_index(a.graph) if a.side == 0 else reverse(t, a.graph)
+    first = t.value(args[0])
+    if base in ("cat", "stack", "vstack"):
+        return stacked(t, [t.value(x) for x in args[0]])
+    if isinstance(first, Edges):
+        return of_edges(t, base, args, first.graph)
     if base in ("getitem", "index_select"):
         of = t.value(args[-1])
-        if isinstance(of, Ends) and not isinstance(t.value(first), (Edges, Ends)):
-            return moved(t, first, of.graph, of.side)
+        if isinstance(of, Ends) and not isinstance(first, Ends):
+            return moved(t, args[0], of.graph, of.side)
     if base in ("index_add", "scatter_add", "scatter_reduce"):
-        of = t.value(args[2])
-        if not isinstance(of, Ends):
-            lacks(f"{base} of the numbers of vertices")
-        how = args[4] if base == "scatter_reduce" else "sum"
-        out = gathered(t, args[3], of.graph, {"amax": "max", "amin": "min"}.get(how, how), of.side)
-        node = t.add([aligned(t, out, first), t.node(out)], [1, 1]) if t.number_of(t.node(first)) != 0 else t.node(out)
-        return t.bind(first if func.__name__.endswith("_") else out, node)
-    if base in ("view", "expand", "expand_as", "unsqueeze", "long", "to", "contiguous") and isinstance(value, Ends):
-        return t.bind(
-            func(*args, **kwargs) if base not in ("to", "long") else t.empty(first.shape, torch.int64), value
-        )
+        out = added(t, *args, **kwargs)
+        return t.bind(args[0], t.node(out)) if func.__name__.endswith("_") else out
+    if base in ("view", "expand", "expand_as", "unsqueeze", "contiguous", "long", "to"):
+        shape = args[0].shape if base in ("long", "to") else func(*args, **kwargs).shape
+        return t.bind(t.empty(shape, torch.int64), value)
     if base in ("eq", "ne", "gt", "lt"):
         return t.bind(func(*args, **kwargs), Mask(None, "edges are compared inside the model: make the graph before"))
     lacks(f"torch's {base} of the rows of an edge_index", "pass them to degree, softmax, scatter or propagate")
@@ -132,9 +106,56 @@ def on_graph(t: Tracer, func: Any, base: str, args: Tuple[Any, ...], kwargs: Dic
 Tracer.on_graph = on_graph
 
 
+def of_edges(t: Tracer, base: str, args: Tuple[Any, ...], graph: str) -> Any:
+    """Answers a call on an edge_index, or on a sparse matrix in its place."""
+    if base in ("unbind", "iter"):
+        rows = [t.ends(graph, 0), t.ends(graph, 1)]
+        return iter(rows) if base == "iter" else rows
+    if base == "getitem" and args[1] in (0, 1, -1, -2):
+        return t.ends(graph, args[1] % 2)
+    if (base, *args[1:]) in (("flip", 0), ("flip", [0]), ("flip", (0,)), ("getitem", [1, 0])):
+        return reverse(t, graph)
+    if base in ("to", "contiguous", "clone", "long", "detach", "coalesce", "cpu", "cuda"):
+        return args[0]
+    if base in PRODUCTS:  # the matrix was made outside, so its values are weights of edges
+        t.matrix = True
+        return weighted_sum(t, graph, args[1], data_weight(t, graph))
+    if base in ("eq", "ne", "setitem"):
+        refuse(BY_HAND)
+    lacks(f"torch's {base} of an edge_index", "pass it to a convolution or to propagate")
+
+
+def stacked(t: Tracer, rows: List[Optional[Value]]) -> Tensor:
+    """Returns the edge_index that two rows make."""
+    a, b = rows if len(rows) == 2 else (None, None)
+    if not (isinstance(a, Ends) and isinstance(b, Ends) and a.graph == b.graph and a.side != b.side):
+        refuse(BY_HAND)
+    return t.edge_index(a.graph) if a.side == 0 else reverse(t, a.graph)
+
+
+def added(
+    t: Tracer,
+    x: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    reduce: str = "sum",
+    *,
+    source: Any = None,
+    include_self: bool = True,
+) -> Tensor:
+    """Returns what index_add, scatter_add and scatter_reduce make."""
+    src, of = source if src is None else src, t.value(index)
+    if not isinstance(of, Ends) or not isinstance(src, Tensor) or dim % x.dim() != t.axis(x.shape):
+        lacks("a sum by other numbers than those of edge_index, or along another axis than rows")
+    if reduce != "sum" and include_self:
+        lacks(f"{reduce} of neighbours and what is there", "use include_self=False")
+    out = gathered(t, src, of.graph, {"amax": "max", "amin": "min"}.get(reduce, reduce), of.side)
+    if t.number_of(t.node(x)) == 0 or not include_self:
+        return out
+    return t.bind(t.empty(out.shape), t.add([aligned(t, out, x), t.node(out)], [1, 1]))
+
+
 def reverse(t: Tracer, graph: str) -> Tensor:
-    return (
-        t.edge_index(t.graphs[graph]["of"])
-        if t.graphs[graph].get("do") == "reverse"
-        else t.edge_index(graph, "reverse")
-    )
+    made = t.graphs[graph]
+    return t.edge_index(made["of"]) if made.get("do") == "reverse" else t.edge_index(graph, "reverse")
