@@ -221,7 +221,7 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     sizes = dict(in_channels=state[first].size(1), out_channels=state[last].size(0))
     if cfg["model"] == "sgc":
         return SGC(**sizes, K=layers)
-    args = dict(**sizes, hidden_channels=hidden, dropout=float(cfg["dropout"]), act=cfg.get("activation", ACTIVATION))
+    args = dict(**sizes, hidden_channels=hidden, dropout=float(cfg["dropout"]), act=cfg.get("activation") or ACTIVATION)
     alpha, theta = float(cfg.get("teleport", TELEPORT)), float(cfg.get("theta", THETA))
     if cfg["model"] == "appnp":
         return APPNP(**args, K=layers, alpha=alpha)
