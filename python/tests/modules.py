@@ -261,7 +261,6 @@ TRACED = {
     "GraphSAGE cat": basic(pyg.GraphSAGE, jk="cat"),
     "GraphSAGE jk max": basic(pyg.GraphSAGE, jk="max"),
     "PNA": basic(pyg.PNA, aggregators=["mean", "min", "max", "std"], scalers=["identity", "amplification"], deg=COUNTS),
-    "Polynormer": lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1),
     "SGConv": two(pyg.SGConv, K=2),
     "TAGConv": two(pyg.TAGConv),
     "ChebConv": two(pyg.ChebConv, K=3),
@@ -292,6 +291,10 @@ TRACED = {
     "by hand": ByHand,
     "matrix": Dense,
 }
+
+
+if hasattr(pyg, "Polynormer"):
+    TRACED["Polynormer"] = lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1)
 
 
 class Refused(nn.Module):

@@ -5,8 +5,13 @@ shapes.py, edges.py and helpers.py say what functions of torch and torch_geometr
 compares what interpret.py computes of it with the module.
 """
 
-from .fit import fit, with_weights
-from .nodes import Program
-from .trace import trace
+import torch
+
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 4):
+    raise ImportError(f"capgnn.trace needs torch 2.4 or newer, where x[i] can be traced: this is {torch.__version__}")
+
+from .fit import fit, with_weights  # noqa: E402
+from .nodes import Program  # noqa: E402
+from .trace import trace  # noqa: E402
 
 __all__ = ["Program", "fit", "trace", "with_weights"]
