@@ -5,8 +5,9 @@ import (
 	"capgnn/model"
 )
 
-// attention is Σ α·T over in-edges by head with T = x·Wᵀ + b, α a softmax of scores: of GAT leaky(⟨aSrc, T_u⟩ + ⟨aDst, T_v⟩), of GATv2
-// ⟨att, leaky(T_u + R_v)⟩ with R = x·W2ᵀ + b2. Heads lie side by side, or their mean is taken. The formulas across parts are in docs/mathematics.md.
+// attention is Σ α·T over in-edges by head with T = x·Wᵀ + b, α a softmax of scores: of GAT leaky(⟨aSrc, T_u⟩ +
+// ⟨aDst, T_v⟩), of GATv2 ⟨att, leaky(T_u + R_v)⟩ with R = x·W2ᵀ + b2. Heads lie side by side, or their mean is taken.
+// The formulas across parts are in docs/mathematics.md.
 type attention struct {
 	x            *node
 	w, b, w2, b2 string
@@ -69,7 +70,8 @@ func (f *fusion) attention(n *node, i int) bool {
 		if ok = ok && f.in(sum, 0) == far && in(r, 0, model.Linear) == x && len(f.Nodes[r].In) == 3; !ok {
 			return false
 		}
-		a.att, a.w2, a.b2, a.slope = name(f.in(m, 1)), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name, float32(f.Nodes[leaky].Slope)
+		a.att, a.w2, a.b2 = name(f.in(m, 1)), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name
+		a.slope = float32(f.Nodes[leaky].Slope)
 	} else {
 		sum := in(scores, 0, model.LeakyReLU)
 		score := func(e int) string {
@@ -91,7 +93,7 @@ func (f *fusion) attention(n *node, i int) bool {
 
 // attended is what attention makes forward, for the backward pass.
 type attended struct {
-	t, tHalo *value // T, and T of halo rows that are transformed here: replicated, or of a layer that returns their gradients
+	t, tHalo *value // T, and T of halo rows that are transformed here: replicated ones, and those of x that are exchanged
 	o, lse   *value // Σ α·T without bias, and the log-sum-exp by head
 	s, d     *value // GAT: scores of sources and destinations
 	sHalo    *value
@@ -104,13 +106,13 @@ type attended struct {
 // attend appends what makes the sum of a node of attention, and what follows it.
 func (d *derivation) attend(n *node) {
 	a, rows, src, halo := n.attend, d.rowsAt(n.level), d.rowsAt(n.layer), d.haloOf(n.layer)
-	c := &attended{t: d.value(src, a.width, gpu.FP32), lse: d.value(rows, a.heads, gpu.FP32), o: d.value(rows, a.width, gpu.FP32)}
+	c := &attended{t: d.wide(src, a.width), lse: d.wide(rows, a.heads), o: d.wide(rows, a.width)}
 	a.made = c
 	if d.replicated(n.layer) || d.plan.Layers[n.layer].Raw {
 		c.tHalo = d.value(halo, a.width, gpu.FP32)
 	}
 	if a.att == "" {
-		c.s, c.d, c.sHalo = d.value(src, a.heads, gpu.FP32), d.value(rows, a.heads, gpu.FP32), d.value(halo, a.heads, gpu.FP32)
+		c.s, c.d, c.sHalo = d.wide(src, a.heads), d.wide(rows, a.heads), d.wide(halo, a.heads)
 		d.gat(n, c)
 	} else {
 		c.r = d.value(rows, a.width, gpu.FP32)
@@ -179,7 +181,8 @@ func (c *attended) haloRows(x *exec, l int, w gpu.Matrix, bias gpu.Vec, raw bool
 	}
 }
 
-// returnRaw appends what sends the gradients of halo rows of x to their owners. Those of the weights are added before the rows may be replaced.
+// returnRaw appends what sends the gradients of halo rows of x to their owners. Those of the weights are added before
+// the rows may be replaced.
 func (d *derivation) returnRaw(n *node, c *attended, dtHalo *value) {
 	a, l := n.attend, n.layer
 	dh := d.value(d.haloOf(l), d.cfg.width(a.x), gpu.FP32)

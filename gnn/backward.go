@@ -7,7 +7,8 @@ import (
 	"capgnn/gpu"
 )
 
-// gradient is that of what a node makes: v times a factor that operations without weights have left out, times·base^power.
+// gradient is that of what a node makes: v times a factor that operations without weights have left out,
+// times·base^power.
 type gradient struct {
 	v           *value
 	times, base float64
@@ -16,8 +17,9 @@ type gradient struct {
 
 func (g *gradient) factor() float64 { return g.times * math.Pow(g.base, float64(g.power)) }
 
-// backward appends the gradient of a node's terms. That of what it makes is complete: nodes go from the last to the first, so that shares of it
-// come from its readers in this order, of each first the one summed over neighbours, then products, and what is added behind.
+// backward appends the gradient of a node's terms. That of what it makes is complete: nodes go from the last to the
+// first, so that shares of it come from its readers in this order, of each first the one summed over neighbours, then
+// products, and what is added behind.
 func (d *derivation) backward(n *node) {
 	dz := d.behind(n)
 	for _, f := range n.late {
@@ -58,7 +60,8 @@ func (d *derivation) backward(n *node) {
 		}
 	}
 	if n.add != nil { // behind all shares of this layer
-		r := n.add.readers[slices.IndexFunc(n.add.readers, func(r *node) bool { return r.layer == n.layer && !r.joins })]
+		first := func(r *node) bool { return r.layer == n.layer && !r.joins }
+		r := n.add.readers[slices.IndexFunc(n.add.readers, first)]
 		r.copies = append(r.copies, func() { d.addTo(n.add, n.level, 1, n.grad.v) })
 	}
 	for _, f := range n.copies {
@@ -87,8 +90,8 @@ type waiting struct {
 	f func()
 }
 
-// wait has f append the gradients of n's weights that read what x makes: behind the gradient of what follows x's sum, with which its rows are made again,
-// of features at the end of n, else now.
+// wait has f append the gradients of n's weights that read what x makes: behind the gradient of what follows x's sum,
+// with which its rows are made again, of features at the end of n, else now.
 func (d *derivation) wait(n, x *node, f func()) {
 	if x == nil || x.then != nil && x.from == nil && (x.layer < n.layer || n.joins || d.remade(x)) {
 		d.waits = append(d.waits, waiting{x, f})
@@ -153,7 +156,8 @@ func (d *derivation) behind(n *node) *value {
 	}
 	curved := n.add != nil && t.gamma == "" && t.act.Curved() // its gradient is made of the output
 	d.op(list(g.v, n.z, n.rstd), list(dz, n.again), func(x *exec) {
-		e := gpu.EpilogueGrad{DH: *g.v.m, X: *n.z.m, DZ: *dz.m, Act: t.act, Dropout: x.dropped(t, dz.m.Rows), DBias: bias}
+		e := gpu.EpilogueGrad{DH: *g.v.m, X: *n.z.m, DZ: *dz.m, Act: t.act, DBias: bias}
+		e.Dropout = x.dropped(t, dz.m.Rows)
 		if curved {
 			x.q.Epilogue(gpu.Epilogue{Z: e.X, H: e.X, Act: e.Act, Dropout: e.Dropout})
 		}
@@ -170,7 +174,8 @@ func (d *derivation) behind(n *node) *value {
 
 func (d *derivation) grads_() *Params { return d.Pass.grads }
 
-// gradType returns the element type of the gradient of a node's sum: that of gathered rows where it is what sums over neighbours read.
+// gradType returns the element type of the gradient of a node's sum: that of gathered rows where it is what sums over
+// neighbours read.
 func (d *derivation) gradType(n *node) gpu.DType {
 	for i := range n.terms {
 		if t := &n.terms[i]; t.graph && !d.fixed(t) && (t.w == "" || !d.plan.order(n, t).BackwardIn) {
@@ -180,7 +185,8 @@ func (d *derivation) gradType(n *node) gpu.DType {
 	return gpu.FP32
 }
 
-// share is where an operation puts a share of a gradient: the first rows of v, written by the first one, and then all of them, else added.
+// share is where an operation puts a share of a gradient: the first rows of v, written by the first one, and then all
+// of them, else added.
 type share struct {
 	v    *value
 	rows count
@@ -249,7 +255,8 @@ func (d *derivation) spreadBack(n *node, t *term, dz *value) {
 		halo = d.value(d.haloOf(n.layer), w.Rows, gpu.FP32)
 		d.op(list(dz), list(halo), func(x *exec) {
 			if lg := x.graph(n.layer); halo.m.Rows > 0 {
-				x.q.Aggregate(gpu.AggregateArgs{Y: *halo.m, A: lg.HaloBack, X: *dz.m, RowScale: lg.Forward.HaloScale, ColScale: lg.Forward.RowScale})
+				x.q.Aggregate(gpu.AggregateArgs{Y: *halo.m, A: lg.HaloBack, X: *dz.m,
+					RowScale: lg.Forward.HaloScale, ColScale: lg.Forward.RowScale})
 			}
 		})
 	}
@@ -257,7 +264,9 @@ func (d *derivation) spreadBack(n *node, t *term, dz *value) {
 	case t.own == nil:
 	case t.scales():
 		v, eps := d.scale(t)
-		d.op(list(back, dz, v), list(back), func(x *exec) { x.q.AddScaled(back.m.RowRange(0, dz.m.Rows), *dz.m, eps()) })
+		d.op(list(back, dz, v), list(back), func(x *exec) {
+			x.q.AddScaled(back.m.RowRange(0, dz.m.Rows), *dz.m, eps())
+		})
 		d.epsGrad(t, dz, operand{v: t.t, rows: dz.rows})
 	default:
 		d.productTo(t.own.x, n.level, dz, d.factor(t, t.own.coef))
@@ -340,7 +349,8 @@ func (d *derivation) propagateBack(n *node, t *term, dz *value) {
 func (d *derivation) scatter(n *node, y, dy *value, add bool) {
 	d.offer(n.layer, Backward, dy.all())
 	d.op(reading(y, add, dy), list(y), func(x *exec) {
-		x.spread(n.layer, Backward, &x.graph(n.layer).Backward, gpu.AggregateArgs{Y: *y.m, X: *dy.m, Accumulate: add}, nil)
+		a := gpu.AggregateArgs{Y: *y.m, X: *dy.m, Accumulate: add}
+		x.spread(n.layer, Backward, &x.graph(n.layer).Backward, a, nil)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 // derived is a pass as operations.
 type derived struct {
 	forward, backward []op
-	done              []int // by layer, how many operations of backward there are up to the last that touches its tensors
+	done              []int // by layer, how many operations of backward end with the last that touches its tensors
 	result, rows      operand
 	grad              *value
 	shows             []*value // by layer
@@ -29,7 +29,8 @@ type derivation struct {
 	waits   []waiting    // of the node whose gradient is being made
 }
 
-// derive makes the operations of the pass and requests what they need. Where it makes slabs smaller, an epilogue runs behind its aggregation.
+// derive makes the operations of the pass and requests what they need. Where it makes slabs smaller, an epilogue runs
+// behind its aggregation.
 func (p *Pass) derive() *derived {
 	d := p.operations(-1)
 	at := d.place()
@@ -57,29 +58,8 @@ func (d *derivation) splits(n *node) bool {
 	})
 }
 
-// crossing returns the nodes that layers behind layer l read of those up to it, first what is summed over neighbours.
-func crossing(nodes []*node, l int) (list []*node) {
-	var others []*node
-	seen := map[*node]bool{}
-	for _, n := range nodes {
-		if n.layer <= l {
-			continue
-		}
-		for _, x := range n.reads() {
-			if x.layer > l || seen[x] {
-				continue
-			}
-			if seen[x] = true; n.layer == l+1 && n.sums(x) {
-				list = append(list, x)
-			} else {
-				others = append(others, x)
-			}
-		}
-	}
-	return append(list, others...)
-}
-
-// operations makes those of the pass, with the epilogue of a node apart from its aggregation, if there is one of that number.
+// operations makes those of the pass, with the epilogue of a node apart from its aggregation, if there is one of that
+// number.
 func (p *Pass) operations(apart int) *derivation {
 	nodes, drop := p.cfg.nodes()
 	d := &derivation{Pass: p, touched: map[int]bool{}}
@@ -131,7 +111,8 @@ func (p *Pass) operations(apart int) *derivation {
 	return d
 }
 
-// start requests what dropout leaves of features, and the table of what a layer alone makes if that are several values.
+// start requests what dropout leaves of features, and the table of what a layer alone makes if that are several
+// values.
 func (d *derivation) start(drop *then, outputs []*node) {
 	if drop != nil && d.training() {
 		d.drop = &featureDrop{then: drop}
@@ -162,7 +143,9 @@ func (d *derivation) end(nodes, outputs []*node) {
 		for _, n := range outputs {
 			if n.h == nil || n.h.of == nil {
 				x := d.read(n, d.first+1)
-				d.op(list(x.v, d.table), list(d.table), func(e *exec) { e.q.Copy(d.table.m.ColRange(n.end, n.end+n.cols), x.dense(e)) })
+				d.op(list(x.v, d.table), list(d.table), func(e *exec) {
+					e.q.Copy(d.table.m.ColRange(n.end, n.end+n.cols), x.dense(e))
+				})
 			}
 		}
 		d.result = d.table.all()

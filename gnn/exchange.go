@@ -21,22 +21,34 @@ type Exchange struct {
 }
 
 // Exchanges returns those of a training epoch under plan p, in its order.
-func (c Config) Exchanges(p Plan) (list []Exchange) {
+func (c Config) Exchanges(p Plan) []Exchange {
 	nodes, drop := c.nodes()
+	var forward, backward []Exchange
+	add := func(x *node, f, b Exchange) {
+		if x == nil && p.Input != Exchanged {
+			return
+		}
+		if forward = append(forward, f); b.Width > 0 {
+			backward = append(backward, b)
+		}
+	}
 	for _, n := range nodes {
 		if n.attend != nil {
-			list = append(list, c.attended(p, n)...)
+			f, b := c.attended(p, n)
+			add(n.attend.x, f, b)
 		}
 		for i := range n.terms {
-			if t := &n.terms[i]; t.graph && (t.x != nil || p.Input == Exchanged) {
-				list = append(list, c.spread(p, n, t, drop)...)
+			if t := &n.terms[i]; t.graph {
+				f, b := c.spread(p, n, t, drop)
+				add(t.x, f, b)
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Exchange) int {
-		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Layer, b.Layer)*map[Direction]int{Forward: 1, Backward: -1}[a.Dir])
-	})
-	return list
+	byLayer := func(a, b Exchange) int { return cmp.Compare(a.Layer, b.Layer) }
+	slices.SortFunc(forward, byLayer)
+	slices.SortFunc(backward, byLayer)
+	slices.Reverse(backward)
+	return append(forward, backward...)
 }
 
 // exchange returns one of layer l.
@@ -45,38 +57,35 @@ func (c Config) exchange(p Plan, l int, dir Direction, width int) Exchange {
 }
 
 // spread returns the exchanges of a sum over neighbours: of the rows that are summed up, and of the gradients.
-func (c Config) spread(p Plan, n *node, t *term, drop *then) []Exchange {
+func (c Config) spread(p Plan, n *node, t *term, drop *then) (f, b Exchange) {
 	in, lp := c.width(t.x), p.order(n, t)
-	f, b := c.exchange(p, n.layer, Forward, n.cols), c.exchange(p, n.layer, Backward, n.cols)
+	f, b = c.exchange(p, n.layer, Forward, n.cols), c.exchange(p, n.layer, Backward, n.cols)
 	if t.w == "" || lp.AggregateFirst {
 		f.Width, f.Fixed = in, t.x == nil && drop == nil
 	}
 	if lp.BackwardIn {
-		b.Width = in
-		if t.x == nil { // features have no gradient
-			return []Exchange{f}
+		if b.Width = in; t.x == nil { // features have no gradient
+			b.Width = 0
 		}
 	}
-	return []Exchange{f, b}
+	return f, b
 }
 
-// attended returns the exchanges of attention: of T and of what GAT's gradient of T is made of, or of rows of x and their gradients.
-func (c Config) attended(p Plan, n *node) []Exchange {
+// attended returns the exchanges of attention: of T and of what GAT's gradient of T is made of, or of rows of x and their
+// gradients.
+func (c Config) attended(p Plan, n *node) (f, b Exchange) {
 	a, lp := n.attend, p.Layers[n.layer]
-	if a.x == nil && p.Input != Exchanged {
-		return nil
-	}
 	width := a.width
 	if lp.Raw {
 		width = c.width(a.x)
 	}
-	f, b := c.exchange(p, n.layer, Forward, width), c.exchange(p, n.layer, Backward, width)
+	f, b = c.exchange(p, n.layer, Forward, width), c.exchange(p, n.layer, Backward, width)
 	f.Kept, b.Returned = true, lp.Returns
 	if !lp.Returns {
 		b.Exact = 3 * a.heads // d, L and g
 		b.Width += b.Exact
 	}
-	return []Exchange{f, b}
+	return f, b
 }
 
 // width returns the columns of what a node makes, nil for the features.
@@ -87,8 +96,8 @@ func (c Config) width(n *node) int {
 	return n.cols
 }
 
-// order is that of a term's sum over neighbours. What other rows are mixed into, or a matrix made of a weight and the identity multiplies, is summed up
-// first, forward and backward.
+// order is that of a term's sum over neighbours. What other rows are mixed into, or a matrix made of a weight and the
+// identity multiplies, is summed up first, forward and backward.
 func (p Plan) order(n *node, t *term) LayerPlan {
 	if t.mix || t.blends() {
 		return LayerPlan{AggregateFirst: true, KeepAggregate: true}

@@ -41,13 +41,14 @@ func (c Config) DropsFeatures() bool {
 }
 
 // EntryNumber returns the number of an entry of sparse features in the counters of dropout, where a row has its id:
-// vertex·cols + column, modulo 2³², for features of cols columns. Entries whose numbers are the same are dropped together.
+// vertex·cols + column, modulo 2³², for features of cols columns. Entries whose numbers are the same are dropped
+// together.
 func EntryNumber(vertex, column int32, cols int) int32 {
 	return int32(uint32(vertex)*uint32(cols) + uint32(column))
 }
 
-// featureDrop makes what dropout leaves of features: a copy of dense rows, or the values of sparse ones. Backward, the values of the transpose take the place
-// of those that the forward pass read.
+// featureDrop makes what dropout leaves of features: a copy of dense rows, or the values of sparse ones. Backward,
+// the values of the transpose take the place of those that the forward pass read.
 type featureDrop struct {
 	then *then
 	kept *value   // dense: Src × in; sparse: Stored × 1
@@ -64,7 +65,8 @@ func (d *featureDrop) forward(x *exec) {
 	d.left.Dense = *d.kept.m
 }
 
-// backward makes what the gradient of the first weight reads: of sparse features what forward left, in the order of the transpose.
+// backward makes what the gradient of the first weight reads: of sparse features what forward left, in the order of
+// the transpose.
 func (d *featureDrop) backward(x *exec) {
 	if d.left.sparse() {
 		d.left.SparseT = d.sparse(x, d.left.SparseT, d.left.NumbersT)
@@ -88,7 +90,8 @@ func (x *exec) rootT() gpu.CSR {
 	return t
 }
 
-// sparse returns a with the values that dropout leaves, in which numbers stand for rows: its values are a column of a dense matrix.
+// sparse returns a with the values that dropout leaves, in which numbers stand for rows: its values are a column of a
+// dense matrix.
 func (d *featureDrop) sparse(x *exec, a gpu.CSR, numbers gpu.Ints) gpu.CSR {
 	n := int(a.Entries)
 	column := func(v gpu.Vec) gpu.Matrix { return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: n, Cols: 1, LD: 1} }

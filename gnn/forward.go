@@ -87,8 +87,8 @@ func (d *derivation) ending(n *node) ending {
 	return e
 }
 
-// sum appends the terms of a node. Those that are transformed before they are summed over neighbours come last: their exchange is under way
-// while the others are made.
+// sum appends the terms of a node. Those that are transformed before they are summed over neighbours come last: their
+// exchange is under way while the others are made.
 func (d *derivation) sum(n *node) {
 	added := n.before != nil
 	if added {
@@ -104,7 +104,9 @@ func (d *derivation) sum(n *node) {
 		switch {
 		case !t.graph && t.w == "" && t.gain == "":
 			x, add := d.read(t.x, n.level), added
-			d.op(reading(n.z, add, x.v), list(n.z), func(e *exec) { e.q.Axpby(*n.z.m, float32(t.coef), x.dense(e), beta(add)) })
+			d.op(reading(n.z, add, x.v), list(n.z), func(e *exec) {
+				e.q.Axpby(*n.z.m, float32(t.coef), x.dense(e), beta(add))
+			})
 			added = true
 			continue
 		case !t.graph:
@@ -276,14 +278,15 @@ func (d *derivation) gather(n *node, t *term) operand {
 	return y.all()
 }
 
-// outside reports whether the output of a node lies apart from its sum: behind a norm, in another type, or where residuals are added.
+// outside reports whether the output of a node lies apart from its sum: behind a norm, in another type, or where
+// residuals are added.
 func (d *derivation) outside(n *node) bool {
 	return n.then != nil && (n.then.gamma != "" || d.outType(n) != gpu.FP32 || n.add != nil ||
 		slices.ContainsFunc(n.readers, func(r *node) bool { return r.add == n }))
 }
 
-// outType returns the element type of a node's output: that of gathered rows if a sum over neighbours reads them, on a device whose products round
-// their operands also if its products do, so that they are rounded once.
+// outType returns the element type of a node's output: that of gathered rows if a sum over neighbours reads them, on
+// a device whose products round their operands also if its products do, so that they are rounded once.
 func (d *derivation) outType(n *node) (typ gpu.DType) {
 	for _, r := range n.readers {
 		for i := range r.terms {
@@ -311,7 +314,7 @@ func (d *derivation) residual(n *node) {
 			e.q.Axpby(*sum.m, 1, h, 1)
 			return
 		}
-		e.q.Fill(gpu.Matrix{Buf: zero.v.Buf, Off: zero.v.Off, Rows: 1, Cols: 1, LD: 1}, 0)
+		e.q.Fill(number1(*zero.v), 0)
 		e.q.AddScaled(*sum.m, h, *zero.v)
 	})
 	if t := d.outType(n); t != gpu.FP32 {

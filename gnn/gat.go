@@ -2,8 +2,8 @@ package gnn
 
 import "capgnn/gpu"
 
-// gat appends graph attention (Veličković et al., ICLR 2018). Rows without halo columns are made while the exchange is under way: of T, or where rows may be stale of
-// x, which this part then transforms itself.
+// gat appends graph attention (Veličković et al., ICLR 2018). Rows without halo columns are made while the exchange
+// is under way: of T, or where rows may be stale of x, which this part then transforms itself.
 func (d *derivation) gat(n *node, c *attended) {
 	a, l, in := n.attend, n.layer, d.read(n.attend.x, n.layer)
 	raw := d.plan.Layers[l].Raw
@@ -24,7 +24,8 @@ func (d *derivation) gat(n *node, c *attended) {
 	})
 	d.op(list(c.t, c.s, c.d, c.tHalo), list(c.o, c.lse, c.sHalo, c.tHalo), func(x *exec) {
 		lg, exchange := x.graph(l), x.exchanges(l)
-		args := gpu.GATArgs{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, S: *c.s.m, D: *c.d.m, Slope: a.slope}
+		args := gpu.GATArgs{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, S: *c.s.m, D: *c.d.m,
+			Slope: a.slope}
 		rows := func(lo, hi int) {
 			args.Lo, args.Hi = lo, hi
 			x.q.GATAggregate(args)
@@ -39,7 +40,8 @@ func (d *derivation) gat(n *node, c *attended) {
 	})
 }
 
-// gatBack appends the gradient of T. Parts send each other dO, d, L and g of their rows, or where rows may be stale return gradients of halo rows of x.
+// gatBack appends the gradient of T. Parts send each other dO, d, L and g of their rows, or where rows may be stale
+// return gradients of halo rows of x.
 func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value) {
 	a, l, rows := n.attend, n.layer, d.rowsAt(n.level)
 	width, heads, src, halo := a.width, a.heads, d.rowsAt(l), d.haloOf(l)
@@ -64,7 +66,8 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 	d.op(list(e, c.o, c.lse, c.t, c.s, c.d, c.tHalo, c.sHalo), list(dd, e), func(x *exec) {
 		do, _, _, g := columns(*e.m)
 		lg := x.graph(l)
-		dst := gpu.GATGradDst{DD: *dd.m, G: g, DO: do, O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, S: *c.s.m, D: *c.d.m, Slope: a.slope}
+		dst := gpu.GATGradDst{DD: *dd.m, G: g, DO: do, O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner,
+			T: *c.t.m, S: *c.s.m, D: *c.d.m, Slope: a.slope}
 		if c.halo.Rows > 0 {
 			dst.Halo, dst.THalo, dst.SHalo = lg.Forward.Halo, c.halo, *c.sHalo.m
 		}
@@ -74,7 +77,8 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 		do, dd, lse, g := columns(*e.m)
 		return gpu.GATGradSrc{DO: do, D: dd, LSE: lse, G: g, Slope: a.slope}
 	}
-	aSrc, aDst, daSrc, daDst := d.vec(d.params, a.aSrc), d.vec(d.params, a.aDst), d.vec(d.Pass.grads, a.aSrc), d.vec(d.Pass.grads, a.aDst)
+	aSrc, aDst := d.vec(d.params, a.aSrc), d.vec(d.params, a.aDst)
+	daSrc, daDst := d.vec(d.Pass.grads, a.aSrc), d.vec(d.Pass.grads, a.aDst)
 	var dsHalo *value
 	haloGrads := func(x *exec) {
 		if dtHalo.m.Rows == 0 {
@@ -115,7 +119,8 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 		x.q.GATScoresBackward(s)
 		if lg.Src > lg.Rows {
 			s.ADst, s.DADst, s.DD = gpu.Vec{}, gpu.Vec{}, gpu.Matrix{}
-			s.T, s.DT, s.DS = t.RowRange(lg.Rows, lg.Src), dt.m.RowRange(lg.Rows, lg.Src), ds.m.RowRange(lg.Rows, lg.Src)
+			lo, hi := lg.Rows, lg.Src
+			s.T, s.DT, s.DS = t.RowRange(lo, hi), dt.m.RowRange(lo, hi), ds.m.RowRange(lo, hi)
 			x.q.GATScoresBackward(s)
 		}
 	})

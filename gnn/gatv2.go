@@ -21,7 +21,8 @@ func (d *derivation) gatv2(n *node, c *attended) {
 	att := d.vec(d.params, a.att)
 	d.op(list(c.t, c.r, c.tHalo), list(c.o, c.lse, c.tHalo), func(x *exec) {
 		lg, exchange := x.graph(l), x.exchanges(l)
-		args := gpu.GATv2Args{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope}
+		args := gpu.GATv2Args{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att,
+			Slope: a.slope}
 		rows := func(lo, hi int) {
 			args.Lo, args.Hi = lo, hi
 			x.q.GATv2Aggregate(args)
@@ -34,7 +35,8 @@ func (d *derivation) gatv2(n *node, c *attended) {
 	})
 }
 
-// gatv2Back appends the gradients of T and R. Gradients of halo rows are returned to their owners in every layer: of T, or where rows may be stale of x.
+// gatv2Back appends the gradients of T and R. Gradients of halo rows are returned to their owners in every layer: of
+// T, or where rows may be stale of x.
 func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo *value) {
 	a, l, rows := n.attend, n.layer, d.rowsAt(n.level)
 	do := dz
@@ -43,11 +45,13 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		d.op(list(dz), list(do), func(x *exec) { x.q.HeadMeanBackward(*do.m, *dz.m) })
 	}
 	g := d.value(rows, a.heads, gpu.FP32)
-	dt, dr, dtHalo = d.value(d.rowsAt(l), a.width, gpu.FP32), d.value(rows, a.width, gpu.FP32), d.value(d.haloOf(l), a.width, gpu.FP32)
-	att, datt, db, db2 := d.vec(d.params, a.att), d.vec(d.Pass.grads, a.att), d.vec(d.Pass.grads, a.b), d.vec(d.Pass.grads, a.b2)
+	dt, dr, dtHalo = d.wide(d.rowsAt(l), a.width), d.wide(rows, a.width), d.wide(d.haloOf(l), a.width)
+	att, datt := d.vec(d.params, a.att), d.vec(d.Pass.grads, a.att)
+	db, db2 := d.vec(d.Pass.grads, a.b), d.vec(d.Pass.grads, a.b2)
 	d.op(list(do, c.o, c.lse, c.t, c.r, c.tHalo), list(dr, g, c.o), func(x *exec) {
 		lg := x.graph(l)
-		dst := gpu.GATv2GradDst{DR: *dr.m, DA: *c.o.m, G: *g.m, DO: *do.m, O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope}
+		dst := gpu.GATv2GradDst{DR: *dr.m, DA: *c.o.m, G: *g.m, DO: *do.m, O: *c.o.m, LSE: *c.lse.m,
+			Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope}
 		if c.halo.Rows > 0 {
 			dst.Halo, dst.THalo = lg.Forward.Halo, c.halo
 		}
@@ -56,7 +60,8 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		x.q.ColSum(db2, *dr.m, 1)
 	})
 	source := func(x *exec, dt, t gpu.Matrix, adjacency gpu.CSR) {
-		x.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: dt, T: t, A: adjacency, DO: *do.m, R: *c.r.m, LSE: *c.lse.m, G: *g.m, Att: att, Slope: a.slope})
+		x.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: dt, T: t, A: adjacency, DO: *do.m, R: *c.r.m, LSE: *c.lse.m, G: *g.m,
+			Att: att, Slope: a.slope})
 	}
 	reads := list(do, c.r, c.lse, g, c.t, c.tHalo)
 	d.op(reads, list(dtHalo), func(x *exec) {

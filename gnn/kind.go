@@ -9,7 +9,8 @@ func (k Kind) Symmetric() bool { return k == GCN || k == SGC || k == APPNP || k 
 // AddsLoops reports whether a model's definition has a loop at every vertex.
 func (k Kind) AddsLoops() bool { return k.Symmetric() || k.Attends() }
 
-// ScalesRows reports whether the entries of a model's adjacency weigh by their rows; those of symmetric ones weigh by their columns, too.
+// ScalesRows reports whether the entries of a model's adjacency weigh by their rows; those of symmetric ones weigh by
+// their columns, too.
 func (k Kind) ScalesRows() bool { return k.Symmetric() || k == SAGE }
 
 // Precomputes reports whether layer 0 may read ÂX, made before the first epoch.
@@ -24,11 +25,12 @@ func (k Kind) ReadsOwn() bool { return k == SAGE || k == GIN }
 // StoresBF16 reports whether the rows that aggregations gather may be stored in BF16.
 func (k Kind) StoresBF16() bool { return k == GCN || k == SAGE || k == GIN }
 
-// KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products alone.
+// KeepsOrigin reports whether every layer adds a share of H⁰, what the model makes of the features by dense products
+// alone.
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
-// Norms reports whether LayerNorm, an activation and dropout lie between layers. Config.NoNorm leaves LayerNorm out; such models may have residuals and jumping
-// knowledge (Config.Residual, Config.Jumping).
+// Norms reports whether LayerNorm, an activation and dropout lie between layers. Config.NoNorm leaves LayerNorm out;
+// such models may have residuals and jumping knowledge (Config.Residual, Config.Jumping).
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
 
 // normed reports whether LayerNorm lies between layers.
@@ -53,7 +55,8 @@ func (c Config) hides() bool {
 	return c.Kind != SGC && (c.HiddenLayers() > 0 || c.Kind.KeepsOrigin())
 }
 
-// HiddenLayers returns how many layers make rows that are not the logits: all but the last, and with jumping knowledge all.
+// HiddenLayers returns how many layers make rows that are not the logits: all but the last, and with jumping
+// knowledge all.
 func (c Config) HiddenLayers() int {
 	if c.Jumping {
 		return c.Layers
@@ -61,7 +64,8 @@ func (c Config) HiddenLayers() int {
 	return c.Layers - 1
 }
 
-// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone (NewLayerPass): all that further layers read.
+// RowWidth returns the columns of the rows that layer l reads and makes where a pass has one layer alone
+// (NewLayerPass): all that further layers read.
 func (c Config) RowWidth(l int) (in, out int) {
 	nodes, _ := c.nodes()
 	width := func(l int) (cols int) {

@@ -1,15 +1,13 @@
 package gnn
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
 	"capgnn/gpu"
-	"capgnn/model"
 )
 
-// node is a step of a program that devices take in a few operations: a sum of terms and a bias, or what attention makes, and what comes behind it.
+// node is a step of a program that devices take in a few operations: a sum of terms and a bias, or what attention
+// makes, and what comes behind it.
 type node struct {
 	layer  int // that it belongs to, from 0
 	level  int // of its rows: those that layer level reads, or for the number of layers those that the last one makes
@@ -107,7 +105,8 @@ func (n *node) tensors() (names []string) {
 
 // sums reports whether a node reads x, nil for the features, to sum it up over neighbours.
 func (n *node) sums(x *node) bool {
-	return n.attend != nil && n.attend.x == x || slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == x })
+	return n.attend != nil && n.attend.x == x ||
+		slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == x })
 }
 
 // readsFeatures reports whether a node reads the features.
@@ -123,392 +122,24 @@ func (t *term) scales() bool {
 // blends reports whether other rows are mixed into a term's sum over neighbours.
 func (t *term) blends() bool { return t.own != nil && !t.scales() }
 
-// fusion makes nodes of a program.
-type fusion struct {
-	*model.Program
-	users, reach, depth []int
-	layers              int
-	made                map[int]*node
-	nodes               []*node
-	drop                *then           // of features
-	sums                map[string]bool // graphs, weights of edges and divisors of sums over neighbours
-}
-
-// refused is a program that no operations are known for.
-type refused struct{ error }
-
-// fuse returns the nodes of a program in the order in which they run, and the dropout of features, nil if there is none.
-func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
-	f := &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(), made: map[int]*node{}, sums: map[string]bool{}}
-	for i, n := range p.Nodes {
-		for _, k := range n.In {
-			if f.reach[i] >= 0 {
-				f.users[k]++
+// crossing returns the nodes that layers behind layer l read of those up to it, first what is summed over neighbours.
+func crossing(nodes []*node, l int) (list []*node) {
+	var others []*node
+	seen := map[*node]bool{}
+	for _, n := range nodes {
+		if n.layer <= l {
+			continue
+		}
+		for _, x := range n.reads() {
+			if x.layer > l || seen[x] {
+				continue
+			}
+			if seen[x] = true; n.layer == l+1 && n.sums(x) {
+				list = append(list, x)
+			} else {
+				others = append(others, x)
 			}
 		}
 	}
-	f.layers = f.depth[p.Logits]
-	defer func() {
-		if r, ok := recover().(refused); ok {
-			err = r.error
-		}
-	}()
-	for i := range p.Nodes {
-		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i)) // parts would have to add up
-	}
-	f.value(p.Logits)
-	return f.nodes, f.drop, nil
-}
-
-// refuse says that nothing is known for value i, unless ok.
-func (f *fusion) refuse(i int, ok bool) {
-	if n := &f.Nodes[i]; !ok {
-		panic(refused{fmt.Errorf("node %q: this %s is no operation of capgnn%s", n.Name, n.Op, where(n))})
-	}
-}
-
-func where(n *model.Node) string {
-	if n.Line == "" {
-		return ""
-	}
-	return "  (" + n.Line + ")"
-}
-
-// in returns input k of a node.
-func (f *fusion) in(i, k int) int { return f.Nodes[i].In[k] }
-
-func (f *fusion) op(i int) model.Op { return f.Nodes[i].Op }
-
-// only reports whether value i is of an operation and has one reader.
-func (f *fusion) only(i int, op model.Op) bool { return f.op(i) == op && f.users[i] == 1 }
-
-// tensor returns the name of tensor i, of that shape.
-func (f *fusion) tensor(i int, shape ...int) string {
-	f.refuse(i, f.op(i) == model.Param && slices.Equal(f.Nodes[i].Shape, shape))
-	return f.Nodes[i].Name
-}
-
-// new returns a node for value i.
-func (f *fusion) new(i int) *node {
-	return &node{layer: max(0, f.depth[i]-1), level: f.layers - f.reach[i], cols: f.Nodes[i].Columns(), begin: -1, end: -1}
-}
-
-// value returns the node that makes value i, nil for the features.
-func (f *fusion) value(i int) *node {
-	if n, ok := f.made[i]; ok || f.isInput(i) {
-		return n
-	}
-	at := &f.Nodes[i]
-	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1)
-	n := f.new(i)
-	z := f.behind(n, i)
-	switch {
-	case z != i && f.users[z] > 1:
-		f.refuse(i, n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil)
-		n.from = f.value(z)
-		f.refuse(i, n.from != nil)
-	case f.attention(n, z):
-	default:
-		f.sum(n, z)
-	}
-	f.made[i] = n
-	f.nodes = append(f.nodes, n)
-	return n
-}
-
-// isInput reports whether value i is the features, or what dropout leaves of them: then this has to be all that is read.
-func (f *fusion) isInput(i int) bool {
-	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input {
-		f.refuse(i, f.users[f.in(i, 0)] == 1)
-		f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
-		return true
-	}
-	return f.op(i) == model.Input
-}
-
-// activation returns the function that value i is of.
-func (f *fusion) activation(i int) (act gpu.Activation, ok bool) {
-	switch n := &f.Nodes[i]; n.Op {
-	case model.ReLU:
-		return gpu.ReLU, true
-	case model.LeakyReLU:
-		return gpu.LeakyReLU, float32(n.Slope) == gpu.LeakySlope
-	case model.ELU:
-		return gpu.ELU, n.Alpha == 1
-	case model.Tanh:
-		return gpu.Tanh, true
-	}
-	return 0, false
-}
-
-// behind takes norm, function, dropout and what is added behind them off value i and returns what they are made of.
-func (f *fusion) behind(n *node, i int) int {
-	t := &then{}
-	first := i
-	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) {
-		for k, x := range f.Nodes[i].In {
-			if y := f.in(i, 1-k); f.ends(x) && !f.isInput(y) && f.op(y) != model.Param {
-				n.add = f.value(y)
-				first, i = x, x
-				break
-			}
-		}
-	}
-	next := func() bool { return i == first || f.users[i] == 1 }
-	if f.op(i) == model.Dropout {
-		n.then, t.p, t.counter = t, f.Nodes[i].P, f.Nodes[i].Counter
-		i = f.in(i, 0)
-	}
-	if act, ok := f.activation(i); ok && next() {
-		n.then, t.act = t, act
-		i = f.in(i, 0)
-	}
-	if at := &f.Nodes[i]; at.Op == model.LayerNorm && next() && len(at.In) == 3 {
-		n.then, t.gamma, t.beta, t.eps = t, f.tensor(at.In[1], n.cols), f.tensor(at.In[2], n.cols), at.Eps
-		i = at.In[0]
-	}
-	return i
-}
-
-// ends reports whether a value with one reader ends with a function or dropout.
-func (f *fusion) ends(i int) bool {
-	_, ok := f.activation(i)
-	return f.users[i] == 1 && (ok || f.op(i) == model.Dropout && !f.isInput(i))
-}
-
-// plain reports whether a sum has no factors.
-func (f *fusion) plain(i int) bool {
-	return !slices.ContainsFunc(f.Nodes[i].Coef, func(c float64) bool { return c != 1 })
-}
-
-// sum makes n the sum that value i is.
-func (f *fusion) sum(n *node, i int) {
-	if f.op(i) != model.Add || f.mixed(n, i) || f.blended(i) {
-		f.refuse(i, len(n.terms) > 0 || f.term(n, i))
-	} else {
-		f.add(n, i, 1)
-	}
-	f.refuse(i, len(n.terms) > 0 && f.known(n))
-}
-
-// add adds coef times the sum that value i is to n.
-func (f *fusion) add(n *node, i int, coef float64) {
-	at := &f.Nodes[i]
-	for k, x := range at.In {
-		c := coef * at.Coef[k]
-		switch once := f.users[x] == 1; {
-		case f.op(x) == model.Param:
-			f.refuse(i, n.bias == "" && c == 1)
-			n.bias = f.tensor(x, n.cols)
-		case once && c == 1 && f.term(n, x):
-		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased(x):
-			f.add(n, x, c)
-		default:
-			n.terms = append(n.terms, term{x: f.value(x), coef: c})
-			f.refuse(x, !f.isInput(x))
-		}
-	}
-}
-
-// biased reports whether a sum has a bias: n has one.
-func (f *fusion) biased(i int) bool {
-	return slices.ContainsFunc(f.Nodes[i].In, func(x int) bool {
-		return f.op(x) == model.Param || f.op(x) == model.Linear && len(f.Nodes[x].In) == 3 || f.op(x) == model.Add && f.biased(x)
-	})
-}
-
-// known reports whether there are operations for the terms of n: features are summed up only with a product, and not read behind the first layer.
-func (f *fusion) known(n *node) bool {
-	return !slices.ContainsFunc(n.terms, func(t term) bool { return t.x == nil && (t.graph && t.w == "" || n.layer > 0) })
-}
-
-// term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.
-func (f *fusion) term(n *node, i int) bool {
-	at := &f.Nodes[i]
-	switch {
-	case at.Op == model.Mul:
-		for k, x := range at.In {
-			if gain, e, ok := f.gain(x); ok && !f.isInput(at.In[1-k]) && f.Nodes[at.In[1-k]].Space == model.Vertices {
-				n.terms = append(n.terms, term{x: f.value(at.In[1-k]), coef: 1, gain: gain, at: e})
-				return true
-			}
-		}
-		return false
-	case at.Op == model.Linear:
-		if len(at.In) == 3 {
-			if n.bias != "" {
-				return false
-			}
-			n.bias = f.tensor(at.In[2], n.cols)
-		}
-		x := at.In[0]
-		f.product(n, x, f.tensor(at.In[1], n.cols, f.Nodes[x].Columns()), f.users[x] == 1)
-	case f.blended(i):
-		t := f.shared(i)
-		f.refuse(i, t.w == "")
-		n.terms = append(n.terms, t)
-	case f.spread(i) && f.depth[i]-1 == n.layer:
-		n.terms = append(n.terms, f.neighbours(i))
-	default:
-		return false
-	}
-	return true
-}
-
-// gain returns the element of a tensor that value i is.
-func (f *fusion) gain(i int) (tensor string, at int, ok bool) {
-	if f.op(i) == model.Reshape {
-		i = f.in(i, 0)
-	}
-	if f.op(i) == model.Slice && len(f.Nodes[i].Shape) == 1 {
-		at = f.Nodes[i].Lo
-		ok = f.Nodes[i].Columns() == 1
-		i = f.in(i, 0)
-	} else {
-		ok = f.Nodes[i].Columns() == 1
-	}
-	return f.Nodes[i].Name, at, ok && f.op(i) == model.Param
-}
-
-// product adds value i, which has no other reader if once, times a weight. Values side by side are added one by one, each as soon as it exists.
-func (f *fusion) product(n *node, i int, w string, once bool) {
-	switch {
-	case once && f.op(i) == model.Concat && len(n.terms) == 0:
-		f.join(n, i, w)
-	case once && f.spread(i) && f.depth[i]-1 == n.layer:
-		t := f.neighbours(i)
-		if t.w != "" {
-			t = term{x: f.value(i), coef: 1}
-		}
-		t.w = w
-		n.terms = append(n.terms, t)
-	case once && f.op(i) == model.Add && (f.blended(i) || f.scaled(i)) && f.depth[i]-1 == n.layer:
-		t := f.shared(i)
-		f.refuse(i, t.w == "")
-		t.w = w
-		n.terms = append(n.terms, t)
-	default:
-		n.terms = append(n.terms, term{x: f.value(i), coef: 1, w: w})
-	}
-}
-
-// join makes n the product of values side by side and a weight, features first.
-func (f *fusion) join(n *node, i int, w string) {
-	var parts []term
-	lo := 0
-	for _, x := range f.Nodes[i].In {
-		t := term{x: f.value(x), coef: 1, w: w, lo: lo}
-		if lo += f.Nodes[x].Columns(); t.x == nil {
-			parts = slices.Insert(parts, 0, t)
-		} else {
-			parts = append(parts, t)
-		}
-	}
-	n.joins = true
-	for k, t := range parts {
-		if k == len(parts)-1 {
-			n.terms = []term{t}
-			break
-		}
-		part := &node{level: n.level, cols: n.cols, terms: []term{t}, before: n.before, joins: true, begin: -1, end: -1}
-		if t.x != nil {
-			part.layer = t.x.layer
-		}
-		if k == 0 {
-			part.bias, n.bias = n.bias, ""
-		}
-		at := len(f.nodes) // as soon as its part is there
-		for ; at > 0 && f.nodes[at-1] != t.x && f.nodes[at-1] != n.before; at-- {
-		}
-		f.nodes = slices.Insert(f.nodes, at, part)
-		n.before = part
-	}
-}
-
-// spread reports whether value i is a sum over neighbours with constant weights.
-func (f *fusion) spread(i int) bool {
-	what := ""
-	if f.op(i) == model.Div && f.Nodes[f.in(i, 1)].What == model.InCount {
-		what = "mean"
-		i = f.in(i, 0)
-	}
-	if f.op(i) != model.SumIn {
-		return false
-	}
-	e := f.in(i, 0)
-	if f.op(e) == model.Mul && f.op(f.in(e, 0)) == model.Const && f.Nodes[f.in(e, 0)].What != model.Number {
-		what += f.Nodes[f.in(e, 0)].What
-		e = f.in(e, 1)
-	}
-	if f.op(e) != model.Src {
-		return false
-	}
-	f.adjacency(i, what)
-	return true
-}
-
-// adjacency notes how a program sums over neighbours: all of its sums have the same graph and weights.
-func (f *fusion) adjacency(i int, what string) {
-	f.sums[f.Nodes[i].Graph+" "+what] = true
-	if n := &f.Nodes[i]; len(f.sums) > 1 {
-		panic(refused{fmt.Errorf("node %q: sums over neighbours differ in graphs or weights%s", n.Name, where(n))})
-	}
-}
-
-// neighbours returns the term of a sum over neighbours. A product with one reader is moved behind it.
-func (f *fusion) neighbours(i int) term {
-	for f.op(i) != model.Src {
-		k := 0
-		if f.op(i) == model.Mul {
-			k = 1
-		}
-		i = f.in(i, k)
-	}
-	x := f.in(i, 0)
-	if at := &f.Nodes[x]; f.only(x, model.Linear) && len(at.In) == 2 {
-		return term{x: f.value(at.In[0]), graph: true, coef: 1, w: f.tensor(at.In[1], at.Columns(), f.Nodes[at.In[0]].Columns())}
-	}
-	return term{x: f.value(x), graph: true, coef: 1}
-}
-
-// blended reports whether value i is c₀·(sum over neighbours) + c₁·x.
-func (f *fusion) blended(i int) bool {
-	return f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.users[f.in(i, 0)] == 1 && f.spread(f.in(i, 0)) && !f.plain(i)
-}
-
-// scaled reports whether value i is a sum over neighbours and x, or (1 + ε)·x.
-func (f *fusion) scaled(i int) bool {
-	return f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.users[f.in(i, 0)] == 1 && f.spread(f.in(i, 0)) && f.plain(i)
-}
-
-// shared returns the term that is blended or scaled.
-func (f *fusion) shared(i int) term {
-	at := &f.Nodes[i]
-	t := f.neighbours(at.In[0])
-	t.coef = at.Coef[0]
-	x := at.In[1]
-	switch m := &f.Nodes[x]; {
-	case f.plain(i) && m.Op == model.Mul && f.op(m.In[1]) == model.Add && f.plain(m.In[1]) && f.Nodes[f.in(m.In[1], 0)].Value == 1:
-		t.own = &own{x: f.value(m.In[0]), coef: 1, eps: f.tensor(f.in(m.In[1], 1), 1)}
-		f.refuse(x, t.own.x == t.x)
-	case at.Coef[1] != 0:
-		f.refuse(x, f.op(x) != model.Param)
-		t.own = &own{x: f.value(x), coef: at.Coef[1]}
-		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
-	}
-	return t
-}
-
-// mixed makes (1−β)·s + β·s·W the product of s and one matrix.
-func (f *fusion) mixed(n *node, i int) bool {
-	at := &f.Nodes[i]
-	if len(at.In) != 2 || f.op(at.In[1]) != model.Product || f.in(at.In[1], 0) != at.In[0] || f.Nodes[at.In[1]].Spec != "ni,ij->nj" ||
-		math.Abs(at.Coef[0]+at.Coef[1]-1) > 1e-12 {
-		return false
-	}
-	f.product(n, at.In[0], f.tensor(f.in(at.In[1], 1), n.cols, n.cols), f.users[at.In[0]] == 2)
-	t := &n.terms[len(n.terms)-1]
-	f.refuse(i, t.x != nil && !n.joins)
-	t.mix, t.beta = true, at.Coef[1]
-	return true
+	return append(list, others...)
 }

@@ -37,12 +37,14 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 	return newPass(&Pass{cfg: c, plan: plan, layers: layers, in: in, params: params, grads: grads, ws: ws})
 }
 
-// NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole evaluation, on CPU
-// devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them.
-// Forward returns what layer l makes of them, behind LayerNorm, if the model has it, and activation but for logits, in BF16 where the plan stores these
-// rows so; with jumping knowledge in FP32 and behind them what there is of the logits (Config.RowWidth).
+// NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole
+// evaluation, on CPU devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made,
+// dense, the first g.Src of them. Forward returns what layer l makes of them, behind LayerNorm, if the model has it,
+// and activation but for logits, in BF16 where the plan stores these rows so; with jumping knowledge in FP32 and
+// behind them what there is of the logits (Config.RowWidth).
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
-	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
+	return newPass(&Pass{cfg: c, plan: plan, first: l, alone: true, layers: []LayerGraph{g}, in: in, params: params,
+		ws: ws})
 }
 
 func newPass(p *Pass) *Pass {
@@ -53,9 +55,10 @@ func newPass(p *Pass) *Pass {
 	return p
 }
 
-// Bind has the pass go through other blocks from the next Forward on: as many layers as it has, of any sizes that its slabs
-// reach; beyond them it changes nothing and returns *Exceeds. It allocates nothing and may be called while earlier steps are
-// under way: what it changes is read when operations are enqueued. layers must stay as they are until the next Bind.
+// Bind has the pass go through other blocks from the next Forward on: as many layers as it has, of any sizes that its
+// slabs reach; beyond them it changes nothing and returns *Exceeds. It allocates nothing and may be called while
+// earlier steps are under way: what it changes is read when operations are enqueued. layers must stay as they are
+// until the next Bind.
 func (p *Pass) Bind(layers []LayerGraph, in Input) error {
 	p.checkLayers(layers)
 	if e := p.ws.exceeds(p.views, layers); e != nil {
@@ -66,9 +69,10 @@ func (p *Pass) Bind(layers []LayerGraph, in Input) error {
 	return nil
 }
 
-// Grow makes the slabs of the pass's workspace that are too small for layers larger, by an eighth of their size or more where
-// that can be had, so that Bind takes layers. Other slabs stay what they are. Nothing of an earlier step lies in the new ones, and
-// what passes returned before is invalid. The device's queues must be synchronised. After an error the workspace can only be freed.
+// Grow makes the slabs of the pass's workspace that are too small for layers larger, by an eighth of their size or
+// more where that can be had, so that Bind takes layers. Other slabs stay what they are. Nothing of an earlier step
+// lies in the new ones, and what passes returned before is invalid. The device's queues must be synchronised. After
+// an error the workspace can only be freed.
 func (p *Pass) Grow(dev gpu.Device, layers []LayerGraph) error {
 	p.checkLayers(layers)
 	return p.ws.grow(dev, p.views, layers)
@@ -101,8 +105,8 @@ func (p *Pass) haloOf(l int) count {
 // LossGrad returns where the gradient of the logits is to be put before Backward; it may be the logits' own place.
 func (p *Pass) LossGrad() gpu.Matrix { return *p.grad.m }
 
-// Forward enqueues the network and returns the logits: Rows × Out of the last layer. A pass through the first layers alone returns what the next one
-// reads. epoch, or the step, feeds dropout.
+// Forward enqueues the network and returns the logits: Rows × Out of the last layer. A pass through the first layers
+// alone returns what the next one reads. epoch, or the step, feeds dropout.
 func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	for i := range p.forward {
@@ -111,15 +115,16 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 	return p.result.dense(x)
 }
 
-// LastRows returns, after Forward of an evaluation, what the last layer of the pass made; with jumping knowledge these are not the logits.
+// LastRows returns, after Forward of an evaluation, what the last layer of the pass made; with jumping knowledge
+// these are not the logits.
 func (p *Pass) LastRows() gpu.Matrix { return p.rows.dense(&exec{Pass: p}) }
 
-// Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies in
-// LossGrad and is used up. Forward must have run on q with the same epoch.
+// Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies
+// in LossGrad and is used up. Forward must have run on q with the same epoch.
 //
-// done, if not nil, is called once per layer, from the last to the first, when q has been given the last operation that
-// writes a gradient of the layer's tensors (Weights.Layers) or reads one of its parameters: those of its norm come with the
-// layer behind it, before its own.
+// done, if not nil, is called once per layer, from the last to the first, when q has been given the last operation
+// that writes a gradient of the layer's tensors (Weights.Layers) or reads one of its parameters: those of its norm
+// come with the layer behind it, before its own.
 func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int)) {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	l := len(p.done) - 1
@@ -133,8 +138,9 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	}
 }
 
-// Outputs returns, after Backward, what each layer made in the Forward before it, or for a layer with LayerNorm the reciprocal deviations of that, which
-// are not finite where its rows are not; for the last layer what lies where the logits were. All are FP32.
+// Outputs returns, after Backward, what each layer made in the Forward before it, or for a layer with LayerNorm the
+// reciprocal deviations of that, which are not finite where its rows are not; for the last layer what lies where the
+// logits were. All are FP32.
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.shows))
 	for l, v := range p.shows {
@@ -147,7 +153,8 @@ func (p *Pass) Outputs() []gpu.Matrix {
 	return out
 }
 
-// gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can (HalfProducts) round the operands of all of them.
+// gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can
+// (HalfProducts) round the operands of all of them.
 func (x *exec) gemm(a gpu.GemmArgs) {
 	a.Half = x.plan.Storage == gpu.BF16
 	x.q.Gemm(a)
@@ -173,7 +180,8 @@ func (x *exec) offer(l int, dir Direction, rows gpu.Matrix) {
 	}
 }
 
-// spread runs a.Y (+)= op · [a.X; halo rows]: those of the exchange, if layer l has one, or local ones. Bias and epilogue of a run last.
+// spread runs a.Y (+)= op · [a.X; halo rows]: those of the exchange, if layer l has one, or local ones. Bias and
+// epilogue of a run last.
 func (x *exec) spread(l int, dir Direction, op *Operand, a gpu.AggregateArgs, local *value) {
 	exchange := x.exchanges(l)
 	inner := a

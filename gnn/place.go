@@ -8,8 +8,8 @@ import (
 	"capgnn/gpu"
 )
 
-// placement gives values slabs by their lifetimes: from the operation that first writes one to the last that reads or writes it. Values whose
-// lifetimes do not meet share a slab, which is as large as the largest of them.
+// placement gives values slabs by their lifetimes: from the operation that first writes one to the last that reads or
+// writes it. Values whose lifetimes do not meet share a slab, which is as large as the largest of them.
 type placement struct {
 	values      []*value
 	first, last map[*value]int
@@ -21,7 +21,8 @@ type placement struct {
 
 // place finds the slabs of all values. Those that show where training diverged live to the end.
 func (d *derivation) place() *placement {
-	p := &placement{first: map[*value]int{}, last: map[*value]int{}, with: map[*value]*value{}, size: map[*value]gpu.Bytes{}}
+	p := &placement{first: map[*value]int{}, last: map[*value]int{}, with: map[*value]*value{},
+		size: map[*value]gpu.Bytes{}}
 	for i, o := range d.ops {
 		for _, list := range [][]*value{o.writes, o.reads} {
 			for _, v := range list {
@@ -71,7 +72,8 @@ func (p *placement) root(v *value) *value {
 	return v
 }
 
-// share divides values among slabs, in the best of three orders: the largest first, the earliest, those that live longest.
+// share divides values among slabs, in the best of three orders: the largest first, the earliest, those that live
+// longest.
 func (p *placement) share(have []gpu.Bytes) {
 	size := func(a, b *value) int { return cmp.Compare(p.size[b], p.size[a]) }
 	first := func(a, b *value) int { return cmp.Compare(p.first[a], p.first[b]) }
@@ -86,14 +88,19 @@ func (p *placement) share(have []gpu.Bytes) {
 	}
 }
 
-// fit puts each value into the slab that is free and grows least by it, of these into the nearest in size. sizes are those of slabs that are there.
+// fit puts each value into the slab that is free and grows least by it, of these into the nearest in size. sizes are
+// those of slabs that are there.
 func (p *placement) fit(values []*value, sizes []gpu.Bytes) (slabs [][]*value, total gpu.Bytes) {
 	slabs = make([][]*value, len(sizes))
 	for _, v := range values {
 		best, n := -1, p.size[v]
 		for i, s := range slabs {
-			free := !slices.ContainsFunc(s, func(u *value) bool { return p.first[u] <= p.last[v] && p.first[v] <= p.last[u] })
-			if free && (best < 0 || cmp.Or(cmp.Compare(max(n, sizes[i])-sizes[i], max(n, sizes[best])-sizes[best]), cmp.Compare(sizes[i], sizes[best])) < 0) {
+			meets := func(u *value) bool { return p.first[u] <= p.last[v] && p.first[v] <= p.last[u] }
+			if slices.ContainsFunc(s, meets) {
+				continue
+			}
+			grows := func(i int) gpu.Bytes { return max(0, n-sizes[i]) }
+			if best < 0 || cmp.Or(cmp.Compare(grows(i), grows(best)), cmp.Compare(sizes[i], sizes[best])) < 0 {
 				best = i
 			}
 		}

@@ -56,6 +56,9 @@ func (d *derivation) value(rows count, cols int, t gpu.DType, over ...*value) *v
 	return v
 }
 
+// wide requests FP32 rows.
+func (d *derivation) wide(rows count, cols int) *value { return d.value(rows, cols, gpu.FP32) }
+
 // op appends an operation. Values that are nil are none.
 func (d *derivation) op(reads, writes []*value, run func(x *exec)) {
 	d.ops = append(d.ops, op{run, present(reads), present(writes)})
@@ -152,9 +155,14 @@ func (d *derivation) diagonal(t *term) *value {
 	d.op(nil, list(one, w), func(x *exec) {
 		x.q.Fill(*one.m, 1)
 		x.q.Fill(*w.m, 0)
-		x.q.Gemm(gpu.GemmArgs{C: diagonalOf(*w.m), A: *one.m, B: gpu.Matrix{Buf: g.Buf, Off: g.Off, Rows: 1, Cols: 1, LD: 1}})
+		x.q.Gemm(gpu.GemmArgs{C: diagonalOf(*w.m), A: *one.m, B: number1(g)})
 	})
 	return w
+}
+
+// number1 returns a vector's first element as a matrix.
+func number1(v gpu.Vec) gpu.Matrix {
+	return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: 1, Cols: 1, LD: 1}
 }
 
 // diagonalOf returns the diagonal of a square matrix as a column.
@@ -170,7 +178,7 @@ func (d *derivation) scale(t *term) (eps *value, at func() gpu.Vec) {
 	}
 	eps = d.value(number(1), 0, gpu.FP32)
 	d.op(nil, list(eps), func(x *exec) {
-		x.q.Fill(gpu.Matrix{Buf: eps.v.Buf, Off: eps.v.Off, Rows: 1, Cols: 1, LD: 1}, float32(t.own.coef-1))
+		x.q.Fill(number1(*eps.v), float32(t.own.coef-1))
 	})
 	return eps, func() gpu.Vec { return *eps.v }
 }

@@ -11,15 +11,17 @@ import (
 	"capgnn/gpu"
 )
 
-// Tensor is one named parameter on the host. Data has the product of Shape elements, row-major, and aliases Weights.Flat.
+// Tensor is one named parameter on the host. Data has the product of Shape elements, row-major, and aliases
+// Weights.Flat.
 type Tensor struct {
 	Name  string // PyTorch Geometric BasicGNN state_dict name, e.g. "convs.0.lin.weight"
 	Shape []int  // [out, in] for matrices; [1] for eps
 	Data  []float32
 	Off   int // first element in Weights.Flat, a multiple of 16 (64 bytes)
-	Layer int // that it belongs to: of norms.l, layer l; of jumping knowledge's lin, layer 0, whose backward pass completes its gradient
+	Layer int // the first one that reads it, whose backward pass completes its gradient
 
-	// bound is of the uniform distribution from which a tensor of a program is drawn whose name does not say it; 0: it is constant.
+	// bound is of the uniform distribution from which a tensor of a program is drawn whose name does not say it; 0:
+	// it is constant.
 	bound    float64
 	constant float32
 }
@@ -33,8 +35,8 @@ type Weights struct {
 	layers  int
 }
 
-// tensorAlign is the alignment of tensors in Weights.Flat in elements: 64 bytes, what gpu.Device.Alloc guarantees for a
-// block's start.
+// tensorAlign is the alignment of tensors in Weights.Flat in elements: 64 bytes, what gpu.Device.Alloc guarantees for
+// a block's start.
 const tensorAlign = 16
 
 // NewWeights returns the parameters of a model, all 0. cfg is valid; FlatLen tells the size beforehand.
@@ -104,8 +106,8 @@ func (w *Weights) alias() {
 // Range is elements Lo to Hi of Weights.Flat, Hi excluded.
 type Range struct{ Lo, Hi int }
 
-// Layers returns the elements of Flat that belong to each of the layers, as ascending ranges with what lies behind a tensor
-// as padding: together they are all of Flat. A layer without tensors has no range.
+// Layers returns the elements of Flat that belong to each of the layers, as ascending ranges with what lies behind a
+// tensor as padding: together they are all of Flat. A layer without tensors has no range.
 func (w *Weights) Layers() [][]Range {
 	out := make([][]Range, w.layers)
 	for i, t := range w.Tensors {
@@ -150,8 +152,8 @@ func (w *Weights) byName() []*Tensor {
 	return ts
 }
 
-// SHA256 returns the identity of the weights in hex: SHA-256 over the tensors in name order, of each its name, its shape
-// as int64 little endian and its elements as float32 little endian, without separators (docs/formats/run.md).
+// SHA256 returns the identity of the weights in hex: SHA-256 over the tensors in name order, of each its name, its
+// shape as int64 little endian and its elements as float32 little endian, without separators (docs/formats/run.md).
 func (w *Weights) SHA256() string {
 	h := sha256.New()
 	for _, t := range w.byName() {
@@ -164,8 +166,8 @@ func (w *Weights) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Scratch returns what a device takes of the process at most for layers of so many rows, those that they read included, and sums of so many entries. Sparse features
-// have no dense product with their weight.
+// Scratch returns what a device takes of the process at most for layers of so many rows, those that they read
+// included, and sums of so many entries. Sparse features have no dense product with their weight.
 func (cfg Config) Scratch(dev gpu.Scratcher, sparse bool, size func(layer int) (rows int, entries int64)) (most gpu.Bytes) {
 	for _, t := range layout(cfg) {
 		if len(t.Shape) == 2 && !(sparse && t.Layer == 0 && t.Shape[1] == cfg.In) {

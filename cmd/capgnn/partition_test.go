@@ -212,7 +212,7 @@ func TestPartitionMemory(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, line)
 	}
 	alone := *s.partition("--dataset", "generated", "--devices", "sim:rtx3090").Parts[0].PeakBytes
-	if _, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-1)); code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 {
+	if _, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-64)); code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 {
 		t.Errorf("one device: exit code %d, %q", code, line)
 	}
 	r := s.partition("--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB,sim:gtx1660ti", alone*2/5))
@@ -302,7 +302,7 @@ func TestPlanOfChoicesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	var m training.MemoryPlan
-	const device = "sim:rtx3090,mem=16MiB"
+	const device = "sim:rtx3090,mem=12MiB"
 	if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", device+","+device+","+device)), &m); err != nil {
 		t.Fatal(err)
 	}
