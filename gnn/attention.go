@@ -21,40 +21,24 @@ type attention struct {
 
 // attention makes n what attention makes of value i, if it is that.
 func (f *fusion) attention(n *node, i int) bool {
-	ok := true
-	in := func(i, k int, op model.Op) int {
-		if !ok || f.op(i) != op || k >= len(f.Nodes[i].In) {
-			ok = false
-			return i
-		}
-		return f.in(i, k)
-	}
-	name := func(i int) string {
-		if f.op(i) == model.Reshape {
-			i = f.in(i, 0)
-		}
-		ok = ok && f.op(i) == model.Param
-		return f.Nodes[i].Name
-	}
+	m := &match{fusion: f, ok: true}
 	a := &attention{}
-	y := in(i, 0, model.Add)
-	if !ok || len(f.Nodes[i].In) != 2 || !f.plain(i) {
+	if f.op(i) != model.Add || len(f.Nodes[i].In) != 2 || !f.plain(i) {
 		return false
 	}
-	bias := name(f.in(i, 1))
+	bias, y := m.either(i, model.Add, func(x int) bool { return f.op(x) == model.Param })
 	if f.op(y) == model.Fold {
-		ok, a.mean = ok && f.Nodes[y].How == model.FoldMean, true
-		y = in(y, 0, model.Fold)
+		m.ok, a.mean = f.Nodes[y].How == model.FoldMean, true
+		y = m.in(y, model.Fold)
 	} else {
-		y = in(y, 0, model.Reshape)
+		y = m.in(y, model.Reshape)
 	}
-	weighted := in(y, 0, model.SumIn)
-	scores := in(in(in(weighted, 0, model.Mul), 0, model.Reshape), 0, model.SoftmaxIn)
-	far := in(weighted, 1, model.Mul)
-	t := in(far, 0, model.Src)
-	product := in(t, 0, model.Reshape)
-	x := in(product, 0, model.Linear)
-	if !ok {
+	far, alpha := m.either(m.in(y, model.SumIn), model.Mul, func(x int) bool { return f.op(x) == model.Src })
+	scores := m.in(m.in(alpha, model.Reshape), model.SoftmaxIn)
+	t := m.in(far, model.Src)
+	product := m.in(t, model.Reshape)
+	x := m.in(product, model.Linear)
+	if !m.ok {
 		return false
 	}
 	a.w = f.Nodes[f.in(product, 1)].Name
@@ -62,33 +46,70 @@ func (f *fusion) attention(n *node, i int) bool {
 		a.b = f.Nodes[f.in(product, 2)].Name
 	}
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
+	isDst := func(x int) bool { return f.op(x) == model.Dst }
 	if f.op(scores) == model.Fold {
-		m := in(scores, 0, model.Fold)
-		leaky := in(m, 0, model.Mul)
-		sum := in(leaky, 0, model.LeakyReLU)
-		r := in(in(in(sum, 1, model.Add), 0, model.Dst), 0, model.Reshape)
-		if ok = ok && f.in(sum, 0) == far && in(r, 0, model.Linear) == x && len(f.Nodes[r].In) == 3; !ok {
+		leaky, att := m.either(m.in(scores, model.Fold), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
+		dst, src := m.either(m.in(leaky, model.LeakyReLU), model.Add, isDst)
+		r := m.in(m.in(dst, model.Dst), model.Reshape)
+		if m.ok = m.ok && src == far && m.in(r, model.Linear) == x && len(f.Nodes[r].In) == 3; !m.ok {
 			return false
 		}
-		a.att, a.w2, a.b2 = name(f.in(m, 1)), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name
+		a.att, a.w2, a.b2 = m.tensor(att), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name
 		a.slope = float32(f.Nodes[leaky].Slope)
 	} else {
-		sum := in(scores, 0, model.LeakyReLU)
+		dst, src := m.either(m.in(scores, model.LeakyReLU), model.Add, isDst)
 		score := func(e int) string {
-			m := in(e, 0, model.Fold)
-			ok = ok && in(m, 0, model.Mul) == t
-			return name(in(m, 1, model.Mul))
+			_, att := m.either(m.in(e, model.Fold), model.Mul, func(x int) bool { return x == t })
+			return m.tensor(att)
 		}
-		a.aSrc, a.aDst = score(in(in(sum, 0, model.Add), 0, model.Src)), score(in(in(sum, 1, model.Add), 0, model.Dst))
+		a.aSrc, a.aDst = score(m.in(src, model.Src)), score(m.in(dst, model.Dst))
 		a.slope = float32(f.Nodes[scores].Slope)
 	}
-	if !ok {
+	n.bias = m.tensor(bias)
+	if !m.ok {
+		n.bias = ""
 		return false
 	}
-	f.adjacency(weighted, "attention")
+	f.adjacency(m.in(y, model.SumIn), "attention")
 	a.x = f.value(x)
-	n.bias, n.attend = bias, a
+	n.attend = a
 	return true
+}
+
+// match follows a shape through a program, as long as it is there.
+type match struct {
+	*fusion
+	ok bool
+}
+
+// in returns what value i, which has to be of an operation, reads first.
+func (m *match) in(i int, op model.Op) int {
+	if m.ok = m.ok && m.op(i) == op; !m.ok {
+		return i
+	}
+	return m.fusion.in(i, 0)
+}
+
+// either returns the one of two values that value i reads for which is holds, and the other one.
+func (m *match) either(i int, op model.Op, is func(x int) bool) (one, other int) {
+	if m.ok = m.ok && m.op(i) == op && len(m.Nodes[i].In) == 2; !m.ok {
+		return i, i
+	}
+	one, other = m.Nodes[i].In[0], m.Nodes[i].In[1]
+	if !is(one) {
+		one, other = other, one
+	}
+	m.ok = is(one)
+	return one, other
+}
+
+// tensor returns the name of the tensor that value i is, perhaps in another shape.
+func (m *match) tensor(i int) string {
+	if m.op(i) == model.Reshape {
+		i = m.fusion.in(i, 0)
+	}
+	m.ok = m.ok && m.op(i) == model.Param
+	return m.Nodes[i].Name
 }
 
 // attended is what attention makes forward, for the backward pass.

@@ -369,38 +369,35 @@ func (f *fusion) neighbours(i int) term {
 }
 
 // blended reports whether value i is c₀·(sum over neighbours) + c₁·x.
-func (f *fusion) blended(i int) bool {
-	return f.shares(i) && !f.plain(i)
-}
+func (f *fusion) blended(i int) bool { return f.shares(i) >= 0 && !f.plain(i) }
 
 // scaled reports whether value i is a sum over neighbours and x, or (1 + ε)·x.
-func (f *fusion) scaled(i int) bool {
-	return f.shares(i) && f.plain(i)
-}
+func (f *fusion) scaled(i int) bool { return f.shares(i) >= 0 && f.plain(i) }
 
-// shares reports whether value i is the sum of a sum over neighbours and another value.
-func (f *fusion) shares(i int) bool {
+// shares returns which input of value i, the sum of two, is a sum over neighbours; −1: none.
+func (f *fusion) shares(i int) int {
 	if f.op(i) != model.Add || len(f.Nodes[i].In) != 2 {
-		return false
+		return -1
 	}
-	x := f.in(i, 0)
-	return f.users[x] == 1 && f.spread(x)
+	return slices.IndexFunc(f.Nodes[i].In, func(x int) bool { return f.users[x] == 1 && f.spread(x) })
 }
 
 // shared returns the term that is blended or scaled.
 func (f *fusion) shared(i int) term {
-	at := &f.Nodes[i]
-	t := f.neighbours(at.In[0])
-	t.coef = at.Coef[0]
-	x := at.In[1]
-	switch m := &f.Nodes[x]; {
-	case f.plain(i) && m.Op == model.Mul && f.op(m.In[1]) == model.Add && f.plain(m.In[1]) &&
-		f.op(f.in(m.In[1], 0)) == model.Const && f.Nodes[f.in(m.In[1], 0)].Value == 1:
-		t.own = &own{x: f.value(m.In[0]), coef: 1, eps: f.tensor(f.in(m.In[1], 1), 1)}
-		f.refuse(x, t.own.x == t.x)
-	case at.Coef[1] != 0:
+	at, k := &f.Nodes[i], f.shares(i)
+	t := f.neighbours(at.In[k])
+	t.coef = at.Coef[k]
+	x, c := at.In[1-k], at.Coef[1-k]
+	m := &match{fusion: f, ok: f.plain(i)}
+	gain, y := m.either(x, model.Mul, func(x int) bool { return f.Nodes[x].Space == model.Global })
+	one, eps := m.either(gain, model.Add, func(x int) bool { return f.op(x) == model.Const && f.Nodes[x].Value == 1 })
+	switch {
+	case m.ok && f.plain(gain) && f.Nodes[one].What == model.Number && f.Nodes[eps].Columns() == 1:
+		t.own = &own{x: f.value(y), coef: 1, eps: m.tensor(eps)}
+		f.refuse(x, m.ok && t.own.x == t.x)
+	case c != 0:
 		f.refuse(x, f.op(x) != model.Param)
-		t.own = &own{x: f.value(x), coef: at.Coef[1]}
+		t.own = &own{x: f.value(x), coef: c}
 		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
 	}
 	return t
