@@ -1,7 +1,5 @@
 package gnn
 
-import "capgnn/gpu"
-
 // Activation is the function behind hidden convolutions, and in the dense products of GIN, APPNP and GCNII.
 type Activation string
 
@@ -15,16 +13,3 @@ const (
 
 // Activations lists all activations in the order in which texts name them.
 var Activations = []Activation{ReLU, LeakyReLU, ELU, Tanh}
-
-// act is the activation as devices know it.
-func (c Config) act() gpu.Activation {
-	switch c.Activation {
-	case LeakyReLU:
-		return gpu.LeakyReLU
-	case ELU:
-		return gpu.ELU
-	case Tanh:
-		return gpu.Tanh
-	}
-	return gpu.ReLU
-}

@@ -172,8 +172,6 @@ func (d *derivation) behind(n *node) *value {
 	return dz
 }
 
-func (d *derivation) grads_() *Params { return d.Pass.grads }
-
 // gradType returns the element type of the gradient of a node's sum: that of gathered rows where it is what sums over
 // neighbours read.
 func (d *derivation) gradType(n *node) gpu.DType {

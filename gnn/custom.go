@@ -327,11 +327,3 @@ func (c Config) addsOwn(l int) bool {
 	}
 	return c.Kind == GIN
 }
-
-// heads returns those of layer l.
-func (c Config) heads(l int) int {
-	if c.Custom != nil {
-		return c.Custom.layers[l].heads
-	}
-	return c.Heads
-}

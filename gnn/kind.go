@@ -33,9 +33,6 @@ func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 // such models may have residuals and jumping knowledge (Config.Residual, Config.Jumping).
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }
 
-// normed reports whether LayerNorm lies between layers.
-func (c Config) normed() bool { return c.Kind.Norms() && !c.NoNorm }
-
 // Chooses reports whether layer l has more than one order of operations.
 func (c Config) Chooses(l int) bool {
 	if c.Custom != nil {

@@ -83,11 +83,6 @@ func (w *Workspace) request(name string, v view) {
 	w.views = append(w.views, v)
 }
 
-// matrix requests rows of cols float32 of a slab.
-func (w *Workspace) matrix(name string, rows count, cols int) *gpu.Matrix {
-	return w.typed(name, rows, cols, gpu.FP32)
-}
-
 // typed requests rows of cols elements of a slab.
 func (w *Workspace) typed(name string, rows count, cols int, t gpu.DType) *gpu.Matrix {
 	m := &gpu.Matrix{Cols: cols, LD: w.stride(cols, t), Type: t}
