@@ -72,7 +72,7 @@ func cause(err error) error {
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:        "capgnn",
-		Usage:       "train graph neural networks, full-batch or on samples, on the devices of one machine or of several",
+		Usage:       "train graph neural networks, full-batch or on mini-batches, on the devices of one machine or of several",
 		Writer:      stdout,
 		ErrWriter:   stderr,
 		HideVersion: true,

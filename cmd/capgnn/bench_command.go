@@ -24,7 +24,7 @@ const benchAll = "all"
 func benchCommand() *cli.Command {
 	cmd := &cli.Command{
 		Name:  "bench",
-		Usage: "repeat the experiments of the paper", ArgsUsage: "EXPERIMENT",
+		Usage: "repeat the experiments of the papers", ArgsUsage: "EXPERIMENT",
 		Action: overSubcommands("bench"),
 	}
 	for _, e := range experiments.All() {
@@ -37,8 +37,8 @@ func benchCommand() *cli.Command {
 func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Command {
 	sub := &cli.Command{
 		Name: name, Usage: usage, UsageText: "capgnn bench " + name + " --quick --out bench/" + name,
-		Description: "Writes a page (.html), tables (.csv, .md), figures (.svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
-			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices, on the same parts.",
+		Description: "Writes a page (.html), tables (.csv, .md), figures (.svg), environment.json and cells.jsonl (one line per result) into one folder. The same command continues after an interruption. " +
+			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices with the same parts.",
 		Flags: append(benchFlags(), outputFlags()...),
 		OnUsageError: func(c *cli.Context, err error, _ bool) error {
 			return flagProblem(err, c.Command.Flags, "capgnn bench "+name+" --help")
@@ -48,7 +48,7 @@ func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Com
 		sub.Flags = append(sub.Flags, &cli.StringFlag{Name: "python", Usage: "interpreter `FILE` that has torch, and torch_geometric or dgl for more baselines"})
 	}
 	if experiments.OverRanks(name) {
-		sub.Flags = append(sub.Flags, &cli.IntFlag{Name: "ranks", Usage: "train over `N` ranks in place of counting: epoch times, bytes and waits of its ways beside each other. Ranks are processes here, or those that mpirun, srun or scripts/netlab have started this command as, on a folder --out that all see", DefaultText: "count"})
+		sub.Flags = append(sub.Flags, &cli.IntFlag{Name: "ranks", Usage: "train on `N` ranks instead of counting, and compare epoch times, bytes and waiting times of its settings. The command starts them on this machine, unless mpirun, srun or scripts/netlab has started it as several ranks, with a folder --out that all share", DefaultText: "count"})
 	}
 	sub.Action = inheriting(withoutArguments("bench "+name, func(c *cli.Context) error { return benchAction(c, name, list) }))
 	return sub
@@ -56,11 +56,11 @@ func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Com
 
 func benchFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "datasets", Usage: "`LIST` of data sets: as for train, or PRESET:SCALE for a stand-in that is generated (reddit-like:0.1)", DefaultText: "those of the experiment"},
+		&cli.StringFlag{Name: "datasets", Usage: "`LIST` of data sets: as for train, or PRESET:SCALE for a generated stand-in (reddit-like:0.1)", DefaultText: "those of the experiment"},
 		&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train; experiments over groups of devices take its first two, three, …", DefaultText: "those of the experiment, simulated"},
 		&cli.StringFlag{Name: "seeds", Usage: "`LIST` of seeds of splits, weights and parts, such as 1,2,3", DefaultText: "1"},
 		&cli.IntFlag{Name: "epochs", Usage: "number `N` of epochs of runs that train", DefaultText: "those of the experiment"},
-		&cli.BoolFlag{Name: "quick", Usage: "small graphs and few epochs: to see that it works, not to compare"},
+		&cli.BoolFlag{Name: "quick", Usage: "use small graphs and few epochs: to check that it works, not to compare"},
 		&cli.StringFlag{Name: "out", Usage: "`DIR` for the results", DefaultText: "bench/EXPERIMENT"},
 	}
 }

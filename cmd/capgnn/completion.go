@@ -24,7 +24,7 @@ var shells = []string{"bash", "fish", "zsh"}
 func completionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "completion", UsageText: "source <(capgnn completion bash)", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
-		Description: "Shells: " + strings.Join(shells, ", ") + ". `source <(capgnn completion bash)` in ~/.bashrc, the same with zsh in ~/.zshrc, or `capgnn completion fish | source` in ~/.config/fish/config.fish.",
+		Description: "Shells: " + strings.Join(shells, ", ") + ". Put `source <(capgnn completion bash)` into ~/.bashrc, the same with zsh into ~/.zshrc, or `capgnn completion fish | source` into ~/.config/fish/config.fish.",
 		Action: func(c *cli.Context) error {
 			found, err := positionals(c, "completion")
 			if err != nil {

@@ -21,28 +21,28 @@ func dataCommand() *cli.Command {
 		Action: overSubcommands("data"),
 		Subcommands: []*cli.Command{
 			{
-				Name: "info", Usage: "say what a data set holds", UsageText: "capgnn data info cora", ArgsUsage: "DATASET", Flags: readingFlags(),
-				Description: "Counts, degrees, symmetry, features, classes, splits and edge homophily of a NAME, a store folder, an .npz or a raw file or folder.",
+				Name: "info", Usage: "print what is in a data set", UsageText: "capgnn data info cora", ArgsUsage: "DATASET", Flags: readingFlags(),
+				Description: "Prints sizes, degrees, symmetry, features, classes, splits and edge homophily of a data set, which may be a NAME, a store, or a file or folder of another format.",
 				Action:      onePositional("DATASET", dataInfoAction),
 			},
 			{
-				Name: "list", UsageText: "capgnn data list", Usage: "list the data sets that are there, and published ones with their sources",
-				Description: "Looks into the folders of $CAPGNN_DATA, else into $XDG_DATA_HOME/capgnn.",
+				Name: "list", UsageText: "capgnn data list", Usage: "list the data sets on this machine, and published ones with their sources",
+				Description: "Looks for data sets in the folders of $CAPGNN_DATA, else in $XDG_DATA_HOME/capgnn.",
 				Action:      withoutArguments("data list", dataListAction),
 			},
 			dataFetchCommand(),
 			dataTablesCommand(),
 			{
-				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC",
+				Name: "import", Usage: "convert a data set to a store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC",
 				Flags:       append(readingFlags(), outFlag(), &cli.BoolFlag{Name: "allow-overlap", Usage: runfolder.AllowOverlapUsage}),
-				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
+				Description: "A store is a folder of NumPy arrays, which are memory-mapped.",
 				Action:      onePositional("SRC", dataImportAction),
 			},
 			{
 				Name: "synth", UsageText: "capgnn data synth reddit-like --scale 0.05 --out reddit", Usage: "generate a stand-in for a published data set", ArgsUsage: "PRESET",
 				Flags: []cli.Flag{
 					outFlag(),
-					&cli.Float64Flag{Name: "scale", Value: 1, Usage: "`SHARE` of the published data set's vertices and edges; the mean degree stays where it can"},
+					&cli.Float64Flag{Name: "scale", Value: 1, Usage: "`SHARE` of the published data set's vertices and edges; the mean degree stays the same, if possible"},
 					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED`: the same seed gives the same files on every machine"},
 				},
 				Description: "Presets: " + presetNames() + ". Files are described in docs/formats/synth.md.",
@@ -66,7 +66,7 @@ func readingFlags() []cli.Flag {
 		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: runfolder.FeaturesUsage},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH and of --split"},
 		&cli.StringFlag{Name: "split", Usage: runfolder.SplitUsage},
-		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},
+		&cli.BoolFlag{Name: "compact", Usage: "renumber the vertices of an edge list whose ids have gaps"},
 	}
 }
 

@@ -36,11 +36,11 @@ func dataFetchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "fetch", UsageText: "capgnn data fetch planetoid_cora", Usage: "download a published data set, or say how to get it", ArgsUsage: "NAME",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "out", Usage: "folder `ROOT` in which the new folder NAME is made (default: the first of $CAPGNN_DATA, else $XDG_DATA_HOME/capgnn)"},
-			&cli.StringFlag{Name: "url", Usage: "take the files from `BASE`, a mirror of the published folder: its http or https address"},
+			&cli.StringFlag{Name: "out", Usage: "write the data set into `ROOT`/NAME (default: the first folder of $CAPGNN_DATA, else $XDG_DATA_HOME/capgnn)"},
+			&cli.StringFlag{Name: "url", Usage: "download from `BASE`, the http or https address of a mirror"},
 		},
 		Description: "Names: " + strings.Join(names, ", ") + "; by hand: " + strings.Join(byHand, ", ") +
-			". A broken download goes on where it ended. Files are checked by size and checksum where they are known.",
+			". An interrupted download continues where it stopped. Files are checked by size and checksum, if these are known.",
 		Action: onePositional("NAME", dataFetchAction),
 	}
 }

@@ -32,11 +32,11 @@ func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "demo",
 		UsageText:   "capgnn demo",
-		Usage:       "measure two CPU devices, cut a small graph in two, train on both, show what came out",
-		Description: "Takes Cora if it is found or can be downloaded within a few seconds, else a generated graph.",
+		Usage:       "measure two CPU devices, cut a small graph in two, and train on both",
+		Description: "Uses Cora if it is found or can be downloaded within a few seconds, else a generated graph.",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "generated", Usage: "take the generated graph even if Cora is there"},
-			&cli.StringFlag{Name: "run-dir", Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
+			&cli.BoolFlag{Name: "generated", Usage: "use the generated graph even if Cora is found"},
+			&cli.StringFlag{Name: "run-dir", Usage: "`DIR` of the run (default: runs/DATASET-MODEL-TIME)"},
 		},
 		Action: demoAction,
 	}

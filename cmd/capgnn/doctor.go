@@ -21,9 +21,9 @@ import (
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what this machine has to train on, what is wrong with it, and how to mend that", UsageText: "capgnn doctor",
-		Description: "It ends with 0 whenever it could report. A build with CUDA looks at the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
-			"CAPGNN_CUBLAS name, else at those of the system, the driver also below /usr/local/nvidia; CAPGNN_CUBLAS=none does without cuBLAS. With --cluster it ends with 2 on what keeps machines from training together.",
+		Usage: "check the devices of this machine, and say how to correct problems", UsageText: "capgnn doctor",
+		Description: "The exit code is 0, even if there are problems; with --cluster it is 2 if a problem keeps machines from training together. A build with CUDA uses the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
+			"CAPGNN_CUBLAS name, else those of the system, for the driver also below /usr/local/nvidia. CAPGNN_CUBLAS=none trains without cuBLAS.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "cluster", Category: runfolder.GroupMachines, Usage: "look at what several machines need: secret, names, ports, and between ranks (capgnn launch --hosts a,b -- doctor --cluster) rates, latency, MTU"},
 		}, runfolder.FlagsOf(ranks.Flags...)...),

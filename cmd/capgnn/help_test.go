@@ -128,10 +128,10 @@ func TestHelpFits(t *testing.T) {
 func TestWaysToHelp(t *testing.T) {
 	s := newSandbox(t)
 	for want, ways := range map[string][]string{
-		"capgnn: train graph":                         {"help", "--help", "help help", "-h help"},
-		"capgnn train: ":                              {"help train", "train help", "--help train", "train --help"},
-		"capgnn data: list, ":                         {"help data", "data help", "data --help"},
-		"capgnn data info: say what a data set holds": {"help data info all", "help data info", "data help info", "data info help", "-h data info", "help data info --json", "data --help info"},
+		"capgnn: train graph":                           {"help", "--help", "help help", "-h help"},
+		"capgnn train: ":                                {"help train", "train help", "--help train", "train --help"},
+		"capgnn data: list, ":                           {"help data", "data help", "data --help"},
+		"capgnn data info: print what is in a data set": {"help data info all", "help data info", "data help info", "data info help", "-h data info", "help data info --json", "data --help info"},
 	} {
 		for _, way := range ways {
 			if text := s.must(strings.Fields(way)...); !strings.HasPrefix(text, want) {

@@ -20,13 +20,13 @@ var launchable = []string{"train", "predict", "doctor", "profile"}
 func launchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "launch", ArgsUsage: "-- COMMAND", UsageText: "capgnn launch -n 2 --hosts node1,node2 -- train --dataset cora --run-dir runs/first",
-		Usage: "run train, predict, doctor or profile as several ranks, here or on other machines by ssh",
-		Description: "Ranks on one machine share its devices and cores equally; --devices behind the command names those of every rank instead. Other machines need the same program at the same path, and an ssh key, so that ssh asks for no password. " +
-			"Notes of a rank begin with [RANK HOST]. The result is printed once, by rank 0. If a rank fails, all end; the last line names the first that failed, and why. Ctrl-C ends all ranks after the same epoch, or the same step of sampled training, with a checkpoint. " +
-			"Slurm, Open MPI, Kubernetes and torchrun start ranks, too: `capgnn train` knows their variables.",
+		Usage: "run train, predict, doctor or profile in several processes (ranks), on this machine or on others by ssh",
+		Description: "Ranks on one machine share its devices and cores equally, unless --devices after the command names devices, which then every rank uses. Other machines need the same program at the same path, and an ssh key, so that ssh asks for no password. " +
+			"Notes of a rank begin with [RANK HOST]. Rank 0 prints the result. If a rank fails, all end; the last line says which failed first, and why. Ctrl-C ends all ranks after the same epoch, or the same step on a mini-batch, with a checkpoint. " +
+			"Slurm, Open MPI, Kubernetes and torchrun can start ranks instead: `capgnn train` reads their variables.",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "n", Usage: "number `N` of ranks, of all machines together (default: one on each of --hosts)", DefaultText: " "},
-			&cli.StringFlag{Name: "hosts", Usage: "machines `LIST`, such as node1,node2 or node[01-04]; rank 0 is on the first (default: all ranks on this machine)"},
+			&cli.IntFlag{Name: "n", Usage: "number `N` of ranks on all machines together (default: one on each of --hosts)", DefaultText: " "},
+			&cli.StringFlag{Name: "hosts", Usage: "`LIST` of machines, such as node1,node2 or node[01-04]; rank 0 is on the first (default: this machine)"},
 			&cli.IntFlag{Name: "port", Usage: "`PORT` of rank 0 (default: a free one; with --hosts 29500)", DefaultText: " "},
 			&cli.IntFlag{Name: "max-restarts", Usage: "continue the run up to `K` times from its last checkpoint if a rank is lost"},
 		},

@@ -14,7 +14,7 @@ import (
 func manCommand() *cli.Command {
 	return &cli.Command{
 		Name: "man", UsageText: "capgnn man | man -l -", Usage: "print the manual page",
-		Description: "Every command and flag, for man(1) of Unix systems. `capgnn man >capgnn.1` in the folder man1 of one that `manpath` lists installs it.",
+		Description: "Prints every command and flag in the format of man(1). To install it, write it to capgnn.1 in the folder man1 of a folder that `manpath` lists.",
 		Action: func(c *cli.Context) error {
 			_, err := io.WriteString(c.App.Writer, manPage(newApp(io.Discard, io.Discard))) // one that runs has commands and flags for help
 			return err

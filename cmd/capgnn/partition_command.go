@@ -25,7 +25,7 @@ func partitionCommand() *cli.Command {
 		Flags: append(flags,
 			&cli.StringFlag{Name: "out", Usage: "write the plan to `FILE`"},
 			&cli.StringFlag{Name: "shards", Usage: "write a shard of the data set for each of --machines to the new folder `DIR`; parts are equal, or sized by a --profile of each machine (a.json,b.json)"},
-			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.svg"}),
+			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts into `NAME`.svg"}),
 		Action: partitionAction,
 	}
 }

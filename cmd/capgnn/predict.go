@@ -28,20 +28,20 @@ const groupPrediction = "Prediction"
 func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
-		Usage: "write logits, probabilities, labels or hidden embeddings of every vertex with the weights of a run, or their principal components", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
-		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; rows are stored as the run stored them (--storage); labels and splits are not needed. Where run and data set have names of columns, the columns are put into the run's order by name, and other names are refused. Classes are the run's. " +
-			"Logits, probabilities and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Probabilities are the softmax of the logits, or the sigmoid of each for multi-label data. A .csv has the vertices' ids, where they have some, the set that each is in (split: train, val, test or nothing), and the names of classes. Embeddings are what hidden layer L passes on: behind LayerNorm, if there is one, and the activation, and with --residual with its input added; of sgc and appnp they are what L+1 propagations make, as wide as the logits; with --jk cat every layer is a hidden one. Layers count from 0 as in the names of the weights. " +
-			"pca is a small file, pca.json in the run folder: the first two principal components of the embeddings (of the logits, where the model has one layer) of up to 2000 vertices, which `capgnn report RUN` then draws.",
+		Usage: "write logits, probabilities, labels, embeddings or principal components of the vertices, by the weights of a run", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
+		Description: "Row i is vertex i of the data set. --edges, --self-loops, --storage and the mean and deviation of features are those of the run. The data set needs no labels and no split. If run and data set have names of columns, columns are matched by name. " +
+			"Logits, probabilities and embeddings are float32; labels are int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Probabilities are the softmax of the logits, for multi-label data the sigmoid. A .csv also has ids, the set of each vertex (split: train, val, test or nothing), and names of classes, if they are known. Embeddings are the output of hidden layer L, after LayerNorm, activation and the input that --residual adds. For sgc and appnp they are the result of L+1 propagations, with as many columns as the logits; with --jk cat the last layer is a hidden one, too. Layers count from 0, as in the names of weights. " +
+			"pca writes pca.json into the run folder: the first two principal components of the embeddings (or of the logits, if the model has one layer) of up to 2000 vertices. `capgnn report RUN` then draws them.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},
-			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
+			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set with the same features and classes: a `NAME`, folder or file (default: the run's)"},
 			&cli.StringFlag{Name: "weights", Category: groupPrediction, Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
 			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, probabilities, labels, embeddings or pca"},
 			&cli.StringFlag{Name: "only", Category: groupPrediction, Usage: "write only the vertices of a `SET` into a .csv: train, val or test"},
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
-			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv, for pca .json (default: WHAT.npy or pca.json, for another data set with -NAME behind WHAT, in the run folder)"},
-			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
-		}, runfolder.FlagsOf(ranks.Flags...)...),
+			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "`FILE` to write: .npy or .csv, for pca .json (default: WHAT.npy or pca.json in the run folder; for another data set with -NAME before the ending)"},
+			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part per device", DefaultText: "auto"},
+		}, ranks.Flags()...),
 		Action: predictAction,
 	}
 }

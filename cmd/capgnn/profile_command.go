@@ -20,13 +20,13 @@ import (
 func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "profile",
-		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Dense and sparse products, copies to, from, inside and between devices, and the operations of training: 6 s for each device. " +
-			"The profile is kept in the cache, where train finds it; an interrupted measurement continues where it stopped.",
+		Usage: "measure the speed of devices", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
+		Description: "Measures dense and sparse products, copies, and the operations of training, 6 s for each device. " +
+			"The profile is kept in the cache, where train finds it. The same command continues an interrupted measurement.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
-			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
-			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
+			&cli.BoolFlag{Name: "full", Usage: "measure all sizes, 50 times, up to the largest matrices (Table 1 of the paper): takes minutes"},
+			&cli.BoolFlag{Name: "quick", Usage: "measure only small matrices, few times, and no operations of training: takes a few seconds"},
 			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
 			&cli.BoolFlag{Name: "cluster", Category: runfolder.GroupMachines, Usage: "measure rates and latencies between the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices; plan --machines N,net=FILE forecasts by them"},
 		}, runfolder.FlagsOf(ranks.Flags...)...),

@@ -25,8 +25,8 @@ type reportResult struct {
 
 func reportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "report", UsageText: "capgnn report runs/first runs/second --out both.html", Usage: "draw a run as one web page, or compare several", ArgsUsage: "RUN...",
-		Description: "The page of one run, or of a folder of `train --seeds`, is report.html in its folder, which `train` writes too; of several runs it is comparison.html, with their curves over each other; a folder of `train --seeds` among them stands for its runs. Pages need no network. Runs that are not finished are drawn as far as they are.",
+		Name: "report", UsageText: "capgnn report runs/first runs/second --out both.html", Usage: "draw a run as a web page, or compare several runs", ArgsUsage: "RUN...",
+		Description: "For one run, or one folder of `train --seeds`, the page is report.html in its folder; `train` writes it, too. For several runs it is comparison.html, with their curves in the same charts; a folder of `train --seeds` counts as its runs. Pages need no network. Unfinished runs are drawn up to their last epoch.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "write the page to `FILE`"},
 		},

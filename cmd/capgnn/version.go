@@ -12,14 +12,14 @@ import (
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "say which build this is", UsageText: "capgnn version",
+		Usage: "print the version of this build", UsageText: "capgnn version",
 		Action: printVersion,
 	}
 }
 
 // versionFlag is the flag that does what the command does, as people expect of any program.
 func versionFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which build this is, as the command version"}
+	return &cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version of this build"}
 }
 
 // versionAlone refuses a command behind --version, which would run it.

@@ -61,7 +61,7 @@ const waysText = "encoded, stale: parts fitted, caches and pipeline as train has
 
 // ablationExperiment is Table 8.
 func ablationExperiment() Experiment {
-	return Experiment{Name: "ablation", Usage: "Table 8: time, communication and accuracy with JACA, RAPA and the pipeline switched on",
+	return Experiment{Name: "ablation", Usage: "Table 8: time, communication and accuracy with JACA, RAPA and pipeline, each on or off",
 		full: sevenGraphs, quick: quickGraphs, plan: planAblation}
 }
 

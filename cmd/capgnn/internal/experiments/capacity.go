@@ -12,7 +12,7 @@ import (
 
 // epochCapacityExperiment is Fig. 16 to 18.
 func epochCapacityExperiment() Experiment {
-	return Experiment{Name: "epoch-capacity", Usage: "Fig. 16-18: time of an epoch by size of the caches, both, one fixed, 2 to 4 parts",
+	return Experiment{Name: "epoch-capacity", Usage: "Fig. 16-18: epoch time against cache sizes (both, or only one changes), 2 to 4 parts",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planEpochCapacity}
 }
 
@@ -155,7 +155,7 @@ func onlySimulated(list []group, name string) error {
 
 // overheadExperiment is Fig. 19.
 func overheadExperiment() Experiment {
-	return Experiment{Name: "overhead", Usage: "Fig. 19: what the caches cost and bring by their size, on CPU devices with emulated links",
+	return Experiment{Name: "overhead", Usage: "Fig. 19: costs and savings of the caches against their sizes, on CPU devices with emulated links",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planOverhead}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // clusterExperiment is several machines, by forecasts, and two of them as CPU devices behind links.
 func clusterExperiment() Experiment {
-	return Experiment{Name: "cluster", Usage: "several machines: 1 to 8 of four cards over lines of 1 to 100 Gbit/s, Table 9, and two as CPU devices behind links of 0.1 to 10 Gbit/s",
+	return Experiment{Name: "cluster", Usage: "several machines, Table 9: 1 to 8 machines with four cards each at 1 to 100 Gbit/s, simulated; two CPU devices with links of 0.1 to 10 Gbit/s",
 		full: []string{"amazonproducts-like:0.02", "products-like:0.02"}, quick: []string{"reddit-like:0.02"}, plan: planCluster}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // convergenceExperiment is Fig. 22.
 func convergenceExperiment() Experiment {
-	return Experiment{Name: "convergence", Usage: "Fig. 22: validation score by epoch and by time, exact and with bounded staleness",
+	return Experiment{Name: "convergence", Usage: "Fig. 22: validation score against epochs and time, exact and with bounded staleness",
 		full: []string{"reddit-like:0.1", "products-like:0.02"}, quick: []string{"reddit-like:0.02"}, plan: planConvergence}
 }
 

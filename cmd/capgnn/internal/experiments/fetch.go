@@ -10,7 +10,7 @@ import (
 
 // fetchExperiment is docs/bench/sampled-papers.md: rows of other parts by the way to fetch them, at equal slots.
 func fetchExperiment() Experiment {
-	return Experiment{Name: "fetch", Usage: "rows of other parts by fetch and row cache, counted: demand, rapid, massive, planned at equal slots",
+	return Experiment{Name: "fetch", Usage: "feature rows fetched from other parts with --sampling fetch=demand, rapid, massive and planned, for equal caches, counted",
 		full: []string{"coauthor_physics", "reddit-like:0.1", "products-like:0.4"}, quick: quickGraphs, plan: planFetch}
 }
 

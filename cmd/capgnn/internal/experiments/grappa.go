@@ -14,7 +14,7 @@ import (
 
 // grappaExperiment is Grappa: parts that are isolated, against parts that exchange rows.
 func grappaExperiment() Experiment {
-	return Experiment{Name: "grappa", Usage: "Grappa's Tables 3, 4, 6 to 9 and 11, Fig. 4: isolated parts by correction, depth and optimiser, and epochs behind links",
+	return Experiment{Name: "grappa", Usage: "Grappa's Tables 3, 4, 6 to 9 and 11, Fig. 4: scores of isolated parts by correction, depth and optimiser; epoch times with slow links",
 		full: []string{"coauthor_physics", "ppi", "tolokers", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planGrappa}
 }
 

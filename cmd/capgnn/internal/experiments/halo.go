@@ -15,7 +15,7 @@ import (
 
 // haloExperiment is Fig. 4 to 6: how many halo vertices parts have, how that goes with the cut, and how often parts share them.
 func haloExperiment() Experiment {
-	return Experiment{Name: "halo", Usage: "Fig. 4-6: halo vertices against inner ones, cut against halo, shared halo vertices",
+	return Experiment{Name: "halo", Usage: "Fig. 4-6: numbers of halo vertices and inner vertices, cut edges and halo vertices, halo vertices of several parts",
 		full: haloGraphs, quick: quickGraphs, plan: planHalo}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // heteroExperiment is Fig. 21.
 func heteroExperiment() Experiment {
-	return Experiment{Name: "hetero", Usage: "Fig. 21: epoch, communication and aggregation on pairs and fours of unequal devices",
+	return Experiment{Name: "hetero", Usage: "Fig. 21: times of epoch, communication and aggregation on two and four devices of different speed",
 		full: []string{"reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHetero}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // hitPriorityExperiment is Fig. 14.
 func hitPriorityExperiment() Experiment {
-	return Experiment{Name: "hit-priority", Usage: "Fig. 14: coverage of the caches, highest against lowest overlap first, 2 to 8 parts",
+	return Experiment{Name: "hit-priority", Usage: "Fig. 14: coverage of caches that prefer rows of highest or of lowest overlap ratio, 2 to 8 parts",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHitPriority}
 }
 
@@ -56,7 +56,7 @@ func planHitPriority(b *Bench, datasets []string) ([]cell, func() bench.Section,
 
 // hitCapacityExperiment is Fig. 15.
 func hitCapacityExperiment() Experiment {
-	return Experiment{Name: "hit-capacity", Usage: "Fig. 15: coverage and bytes by size of the caches and policy, 2 and 4 parts",
+	return Experiment{Name: "hit-capacity", Usage: "Fig. 15: coverage and bytes against cache size and policy, 2 and 4 parts",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHitCapacity}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // hopExperiment is Table 1 and Fig. 5, 7, 14, 16, 18, 19, 22 and 23 of HopGNN, as far as they are counted.
 func hopExperiment() Experiment {
-	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 7, 14, 16, 18, 19, 22 and 23, counted: rows by place of the roots, parts, batch and fan-outs; over ranks its Fig. 11 and 20",
+	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 7, 14, 16, 18, 19, 22 and 23, counted: fetched rows by place of the roots, parts, batch size and fan-outs; with --ranks Fig. 11 and 20",
 		full: []string{"coauthor_physics", "reddit-like:0.1", "products-like:0.4"}, quick: quickGraphs, plan: planHop}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // linksExperiment is the epochs behind links alone: how near forecasts come.
 func linksExperiment() Experiment {
-	return Experiment{Name: "links", Usage: "epochs of 2, 4 and 16 parts behind links on CPU devices: as plan predicts them, over measured ones",
+	return Experiment{Name: "links", Usage: "forecast of plan divided by measured epoch time, for 2, 4 and 16 parts on CPU devices with links",
 		full: []string{"ppi", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planLinks}
 }
 

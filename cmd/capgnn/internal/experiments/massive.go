@@ -10,7 +10,7 @@ import (
 
 // massiveExperiment is Table III and IV and Fig. 7 to 14 of MassiveGNN.
 func massiveExperiment() Experiment {
-	return Experiment{Name: "massive", Usage: "MassiveGNN's Table III and IV, Fig. 7 to 14: hit rate by epoch, rows by f, γ and Δ, counted; epochs behind links, simulated and real",
+	return Experiment{Name: "massive", Usage: "MassiveGNN's Table III and IV, Fig. 7 to 14: hit rate by epoch, fetched rows by f, γ and Δ, counted; epoch times with slow links, simulated and real",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: quickGraphs, plan: planMassive}
 }
 

@@ -27,7 +27,7 @@ import (
 
 // peersExperiment times other programs beside this one.
 func peersExperiment() Experiment {
-	return Experiment{Name: "peers", Usage: "epochs of torch, torch_geometric and dgl beside this program's, with the Python of --python",
+	return Experiment{Name: "peers", Usage: "epoch times of capgnn, torch, torch_geometric and dgl, with the Python of --python",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"flickr-like:0.05"}, plan: planPeers}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // rapidExperiment is Table III and IV and Fig. 5 to 11 of RapidGNN, and where its four times fewer rows are reached.
 func rapidExperiment() Experiment {
-	return Experiment{Name: "rapid", Usage: "RapidGNN's Table III and IV, Fig. 5 to 11: rows by batch, parts, partitioner and n_hot, counted; epochs behind links, simulated and real",
+	return Experiment{Name: "rapid", Usage: "RapidGNN's Table III and IV, Fig. 5 to 11: fetched rows by batch size, parts, partitioner and n_hot, counted; epoch times with slow links, simulated and real",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: quickGraphs, plan: planRapid}
 }
 

@@ -25,7 +25,7 @@ import (
 
 // samplerExperiment is docs/bench/sampled.md: block stacks per processor second, on one and on two goroutines, beside DGL's.
 func samplerExperiment() Experiment {
-	return Experiment{Name: "sampler", Usage: "processor time per sampled edge, on one and two goroutines; beside dgl with the Python of --python",
+	return Experiment{Name: "sampler", Usage: "processor time per sampled edge, on one and two goroutines; compared with dgl if --python has it",
 		full: []string{"products-like:0.4", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planSampler}
 }
 

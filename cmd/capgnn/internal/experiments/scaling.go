@@ -21,7 +21,7 @@ var scalingVariants = []variant{
 
 // scalingExperiment adds one device at a time, in the order of Table 4.
 func scalingExperiment() Experiment {
-	return Experiment{Name: "scaling", Usage: "time of an epoch while devices are added one at a time, x1 to x8 of Table 4",
+	return Experiment{Name: "scaling", Usage: "epoch time with 1 to 8 devices, x1 to x8 of Table 4",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planScaling}
 }
 

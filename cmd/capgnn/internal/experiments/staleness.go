@@ -15,7 +15,7 @@ import (
 
 // stalenessExperiment is ours: what encoded and old rows save and cost.
 func stalenessExperiment() Experiment {
-	return Experiment{Name: "staleness", Usage: "score against bytes of halo rows: exact, encoded and stale ones, and fixed bounds on the age of rows",
+	return Experiment{Name: "staleness", Usage: "scores and bytes of halo rows: exact, encoded, stale, and with fixed bounds on the age of rows",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planStaleness}
 }
 

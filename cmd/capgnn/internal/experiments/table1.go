@@ -12,7 +12,7 @@ import (
 
 // table1Experiment is Table 1: what devices need for a dense and a sparse product and for copies.
 func table1Experiment() Experiment {
-	return Experiment{Name: "table1", Usage: "Table 1: dense and sparse products and copies of the devices, beside the paper's cards",
+	return Experiment{Name: "table1", Usage: "Table 1: dense and sparse products and copies on the devices, and on the paper's cards",
 		plan: planTable1}
 }
 
