@@ -50,7 +50,7 @@ func splitAddress(text string) (host, port string, err error) {
 	case strings.Count(text, ":") == 1:
 		host, port, _ = strings.Cut(text, ":")
 		if port == "" {
-			return "", "", fmt.Errorf("%q is no address: the port behind the colon is missing", text)
+			return "", "", fmt.Errorf("%q is no address: the port after the colon is missing", text)
 		}
 	}
 	if err := checkHost(host); err != nil {

@@ -135,7 +135,7 @@ func (t saver) finite(part []byte) error {
 	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights behind step %d", t.state.Epochs, t.state.Batch)}
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights after step %d", t.state.Epochs, t.state.Batch)}
 }
 
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.

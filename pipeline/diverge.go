@@ -95,5 +95,5 @@ func (t saver) finiteWeights(part []byte) error {
 	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights behind its update", t.state.Epochs-1)}
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights after its update", t.state.Epochs-1)}
 }

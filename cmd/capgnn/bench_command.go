@@ -81,7 +81,7 @@ func readBenchOptions(c *cli.Context, name string) (experiments.Options, error) 
 		for item := range strings.SplitSeq(c.String("seeds"), ",") {
 			seed, err := strconv.ParseUint(strings.TrimSpace(item), 10, 64)
 			if err != nil || slices.Contains(o.Seeds, seed) {
-				return o, term.Usagef("--seeds %q: %q is not a number or stands there twice", c.String("seeds"), item)
+				return o, term.Usagef("--seeds %q: %q is not a number, or is given twice", c.String("seeds"), item)
 			}
 			o.Seeds = append(o.Seeds, seed)
 		}
@@ -137,6 +137,6 @@ func benchAction(c *cli.Context, name string, list []experiments.Experiment) err
 	}
 	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.OnInterrupt("results so far lie in " + o.Out + ": the same command goes on")
+	k.OnInterrupt("results so far are in " + o.Out + ": the same command continues")
 	return b.Run(ctx, list, name == benchAll)
 }

@@ -63,7 +63,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	path := filepath.Join(root, name)
 	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.OnInterrupt("what was downloaded stays in " + path + ".part; fetch it again to go on")
+	k.OnInterrupt("the downloaded part stays in " + path + ".part; fetch again to continue")
 	start := time.Now()
 	bar := &fetchBar{k: k, title: "download " + name}
 	defer bar.end()
@@ -74,7 +74,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	bar.end()
 	switch {
 	case errors.Is(err, context.Canceled) && term.Exists(path+".part"):
-		return &term.InterruptedError{Note: "what was downloaded stays in " + path + ".part; fetch it again to go on"}
+		return &term.InterruptedError{Note: "the downloaded part stays in " + path + ".part; fetch again to continue"}
 	case errors.Is(err, context.Canceled):
 		return &term.InterruptedError{Note: "nothing was downloaded"}
 	case err != nil:

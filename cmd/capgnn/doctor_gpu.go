@@ -52,7 +52,7 @@ func noDriverMend(n int) string {
 		return fmt.Sprintf("CUDA_VISIBLE_DEVICES is %q: unset it, or name GPUs that exist", v)
 	}
 	if n > 0 {
-		return fmt.Sprintf("the kernel driver knows %d GPUs: in a container, start it with the GPUs and the driver's libcuda.so.1", n)
+		return fmt.Sprintf("the kernel driver has %d GPUs: start the container with access to the GPUs and to the driver's libcuda.so.1", n)
 	}
 	return "install NVIDIA's driver, and see that nvidia-smi lists the GPU; without one train on CPU devices (cpu:0)"
 }

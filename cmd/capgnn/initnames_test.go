@@ -138,7 +138,7 @@ func (s *sandbox) notesInitial(args func(data, run string, more ...string) []str
 		s.t.Fatal(err)
 	}
 	s.put("alone.safetensors", text)
-	const number, moved, scale = "columns and classes are taken by their numbers", "stand in another order", "they may be of another scale"
+	const number, moved, scale = "columns and classes are matched by number", "are in another order", "they may be of another scale"
 	for i, c := range []struct {
 		data, init string
 		more       []string
@@ -200,8 +200,8 @@ func TestInitialOfOtherData(t *testing.T) {
 		{"stored", "a", []string{"--features", "random:5"}, "note: the features of stored are those of its data set, and here --features random:5 of seed 1: " + other},
 		{"random", "a", []string{"--features", "random:5", "--seed", "2"}, "random:5 of seed 1, and here --features random:5 of seed 2: " + other},
 		{"random", "weighted", []string{"--features", "random:5", "--ignore-weights"}, "--features random:5 of seed 1 match vertices by number: vertex v is taken as vertex v of the graph of random"},
-		{"stored", "weighted", nil, "note: the edges of weighted have weights, those of stored have none: the weights of --init know other sums over neighbours (--ignore-weights leaves them out)"},
-		{"heavy", "a", nil, "note: the edges of heavy have weights, those of a have none: the weights of --init know other sums over neighbours\n"},
+		{"stored", "weighted", nil, "note: the edges of weighted have weights, those of stored have none: the weights of --init were trained on other sums over neighbours (--ignore-weights leaves them out)"},
+		{"heavy", "a", nil, "note: the edges of heavy have weights, those of a have none: the weights of --init were trained on other sums over neighbours\n"},
 		{"both", "a", nil, "note: the graph of both has every edge in both directions, and that of a is directed (--edges symmetric makes one of it)"},
 		{"stored", "a", []string{symmetric}, "note: the graph of a has every edge in both directions, and that of stored is directed\n"},
 	} {
@@ -213,7 +213,7 @@ func TestInitialOfOtherData(t *testing.T) {
 	}
 	for _, c := range [][3]string{{"random", "stored", "train's --features random:5 of seed 1, and here those of its data set: "}, {"stored", "random", "those of its data set, and here train's --features random:5"}} {
 		_, notes, code := s.run("predict", "--run", c[1], "--weights", c[0]+"/model.safetensors", "--devices", cpus(1), "--out", "out.csv")
-		if code != 0 || !strings.Contains(notes, "note: the features of "+c[0]+" are "+c[2]) || strings.Contains(notes, "compared by their numbers") {
+		if code != 0 || !strings.Contains(notes, "note: the features of "+c[0]+" are "+c[2]) || strings.Contains(notes, "matched by number") {
 			t.Errorf("%v: exit code %d, %s", c, code, notes)
 		}
 	}
@@ -259,7 +259,7 @@ func TestPredictWeightsOfAnotherRun(t *testing.T) {
 		return rows.String(), notes
 	}
 	want, _ := predict("run-a", "best", "a")
-	const alone = "note: no names.json is beside --weights alone/model.safetensors: their columns and classes are taken to be those of run-a"
+	const alone = "note: there is no names.json next to --weights alone/model.safetensors: its columns and classes are taken to be those of run-a"
 	for _, c := range [][3]string{
 		{"run-b", "run-a/model.safetensors", "a"}, {"run-b", "run-a/model.safetensors", "turned"}, {"run-b", "named/model.safetensors", "swapped"},
 		{"run-a", "./run-a/model.safetensors", "swapped"}, {"run-a", "alone/model.safetensors", "swapped"},

@@ -28,7 +28,7 @@ func TestResumeForMoreEpochs(t *testing.T) {
 		"fresh":           {"--parts 3 --staleness 2", "--staleness exact auto was 1 epoch"},
 		"isolated":        {"--parts 4 --isolated", "isolated parts took turns over 10 epochs so far"},
 		"one more":        {"--eval-every 3 --patience 9", "one evaluation more, behind epoch 10, counts for the best weights, --patience"},
-		"only at its end": {"--eval-every 0", "the evaluation behind epoch 10 counts for the best weights"},
+		"only at its end": {"--eval-every 0", "the evaluation after epoch 10 counts for the best weights"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &sandbox{t, s.dir}

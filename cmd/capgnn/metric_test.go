@@ -93,16 +93,16 @@ func TestPositive(t *testing.T) {
 	s.writeFiles("one", map[string]string{"edges.csv": "a,b\n0,1\n1,2\n2,3\n3,4\n4,5\n", "features.csv": "x\n1\n2\n3\n4\n5\n6\n", "labels.csv": "y\n0\n1\n0\n0\n0\n1\n",
 		"train.csv": "0\n1\n", "val.csv": "2\n3\n", "test.csv": "4\n5\n"})
 	_, stderr, code := s.run("train", "--dataset", "one", "--run-dir", "one-run", "--epochs", "3", "--metric", "roc-auc", "--patience", "1", "--eval-every", "1")
-	if want := "one has validation vertices that have no roc-auc: the newest weights count as the best; --patience 1 has no effect"; code != 0 || !strings.Contains(stderr, want) {
+	if want := "one has validation vertices that have no roc-auc: the last weights count as the best; --patience 1 has no effect"; code != 0 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, %s, want %s", code, stderr, want)
 	}
 }
 
-// Without validation vertices a note says once that the newest weights count as the best, and which settings have no effect; nothing stops the run.
+// Without validation vertices a note says once that the last weights count as the best, and which settings have no effect; nothing stops the run.
 func TestNoValidation(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	const says = "note: ok has no validation vertices: the newest weights count as the best"
+	const says = "note: ok has no validation vertices: the last weights count as the best"
 	for name, more := range map[string][]string{
 		"one part": nil, "isolated": {"--devices", "cpu:0,cpu:0", "--isolated"}, "sampled": {"--batch-size", "8", "--fanout", "3,3"},
 	} {

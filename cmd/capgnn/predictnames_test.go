@@ -114,7 +114,7 @@ func TestPredictByNames(t *testing.T) {
 	if term.Exists(s.path("refused.csv")) {
 		t.Error("a prediction that was refused left its file")
 	}
-	if _, notes, _ := s.run("predict", "--run", "run", "--dataset", "swapped"); !strings.Contains(notes, "2 of 5 columns stand elsewhere") {
+	if _, notes, _ := s.run("predict", "--run", "run", "--dataset", "swapped"); !strings.Contains(notes, "2 of 5 columns are in another order") {
 		t.Errorf("no note says that columns are moved: %s", notes)
 	}
 	s.probabilitiesByNames()

@@ -320,7 +320,7 @@ func TestShardsRefuse(t *testing.T) {
 		{train("by-rows", "--standardize", "none"), `it was cut with --standardize "rows": drop --standardize none`},
 		{train("by-rows", "--standardize", "auto"), `drop --standardize auto`},
 		{train("by-rows", "--features", "degree"), `it was cut with --features "stored": drop --features degree`},
-		{train("two/rank-0"), "is the shard of one machine: name the folder that it lies in, "},
+		{train("two/rank-0"), "is the shard of one machine: name the folder above it, "},
 		{[]string{"partition", "--dataset", "two", "--parts", "2"}, "is a folder of shards, which no machine has as a whole: only `capgnn train` and `capgnn predict` take it"},
 		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` and `capgnn predict` take it: name the data set itself"},
 		{[]string{"data", "info", "two"}, "is a folder of shards"},

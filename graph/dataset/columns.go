@@ -113,7 +113,7 @@ func (d *Dataset) OrderColumns(want []string) error {
 		}
 	}
 	d.ColumnNames, d.Exact = want, exact
-	d.Note("features: %d of %d columns stand elsewhere than in the run's data: they were put into its order by their names",
+	d.Note("features: %d of %d columns are in another order than in the run: they were matched by name",
 		moved, len(from))
 	return nil
 }

@@ -29,7 +29,7 @@ func accept(resp *http.Response, have int64, old state, from string) (int64, sta
 		return 0, now, nil
 	case http.StatusPartialContent:
 		if have == 0 {
-			return 0, now, fmt.Errorf("%s: a part came where the whole file was asked for", from)
+			return 0, now, fmt.Errorf("%s: the server sent a part instead of the whole file", from)
 		}
 		first, whole, ok := contentRange(resp.Header.Get("Content-Range"))
 		if !ok || first != have || old.Bytes > 0 && whole > 0 && whole != old.Bytes ||
@@ -52,7 +52,7 @@ func accept(resp *http.Response, have int64, old state, from string) (int64, sta
 }
 
 // errWebPage is a page for people, such as one that asks to log in.
-var errWebPage = errors.New("a web page came in place of the file")
+var errWebPage = errors.New("the server sent a web page instead of the file")
 
 // statusError is an answer that the server will give again, such as that the file is not there.
 type statusError struct{ from, status string }

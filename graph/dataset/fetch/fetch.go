@@ -159,13 +159,13 @@ func explain(err error, set Published, path string) error {
 	)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w; free some space and fetch it again to go on, or remove %s.part", err, path)
+		return fmt.Errorf("%w; free some space and fetch again to continue, or remove %s.part", err, path)
 	case errors.Is(err, errNotPublished):
 		return fmt.Errorf("%w; name another mirror with --url, or see what has changed: %s", err, set.Source)
 	case errors.Is(err, errWebPage), errors.As(err, &status):
 		return fmt.Errorf("%w; if it has moved, name its new folder with --url; it is from %s", err, set.Source)
 	case errors.As(err, &broken):
-		return fmt.Errorf("%w; fetch it again later to go on, or name a mirror with --url", err)
+		return fmt.Errorf("%w; fetch again later to continue, or name a mirror with --url", err)
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func TestFetchRefuses(t *testing.T) {
 // Whatever goes wrong, the line ends with what to do.
 func TestFetchSaysWhatToDo(t *testing.T) {
 	content := noise(testBytes)
-	const again, mirrored, moved = "fetch it again later to go on, or name a mirror with --url", "name another mirror with --url", "name its new folder with --url"
+	const again, mirrored, moved = "fetch again later to continue, or name a mirror with --url", "name another mirror with --url", "name its new folder with --url"
 	page := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<!DOCTYPE html><title>Sorry</title>") }
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", code) }
@@ -115,7 +115,7 @@ func TestFetchOddAnswers(t *testing.T) {
 		"a part unasked": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Range", "bytes 0-1/2")
 			w.WriteHeader(http.StatusPartialContent)
-		}, "a part came"},
+		}, "the server sent a part"},
 		"a web page":    {func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>log in</html>") }, "a web page"},
 		"in circles":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirections"},
 		"no such place": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "ftp://x/y", http.StatusFound) }, "ftp"},

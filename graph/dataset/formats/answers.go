@@ -34,7 +34,7 @@ func noteAnswers(d *dataset.Dataset) {
 		d.Note("features: %s by name: if this is the label or the split, take it out", columnsAre(named, "a feature", "features"))
 	}
 	if len(told) > 0 {
-		d.Note("features: %s enough to tell the label of every labelled vertex: if this is the label in other words, take it out", columnsAre(told, "alone", "each"))
+		d.Note("features: %s enough to determine the label of every labelled vertex: if this is the label under another name, take it out", columnsAre(told, "alone", "each"))
 	}
 }
 

@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := strings.Join(d.Notes, "\n")
-		if strings.Contains(notes, "to tell the label") != c.want || c.want && !strings.Contains(notes, `features: column "f" is alone enough to tell`) {
+		if strings.Contains(notes, "to determine the label") != c.want || c.want && !strings.Contains(notes, `features: column "f" is alone enough to determine`) {
 			t.Errorf("%s: notes %s", c.name, notes)
 		}
 	}

@@ -272,7 +272,7 @@ func loadFolder(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	case shards.Is(dir):
 		return nil, fmt.Errorf("%s: is a folder of shards, which no machine has as a whole: only `capgnn train` and `capgnn predict` take it; here name the data set that they were cut of", dir)
 	case l.has(shards.Mark):
-		return nil, fmt.Errorf("%s: is the shard of one machine: name the folder that it lies in, %s", dir, filepath.Dir(filepath.Clean(dir)))
+		return nil, fmt.Errorf("%s: is the shard of one machine: name the folder above it, %s", dir, filepath.Dir(filepath.Clean(dir)))
 	case l.has(stores.MetaFile, "indptr.npy"):
 		return stores.Load(dir, opt)
 	case len(l.planetoid) == 1:

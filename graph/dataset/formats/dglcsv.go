@@ -150,7 +150,7 @@ func (m *dglMeta) read(t *dglTable, watch dataset.Watch, head, line func(s *shee
 				first = strings.Clone(s.record[graphs])
 			}
 			if g := s.record[graphs]; g != first {
-				return s.fault(graphs, "found graph %.40q beside %.40q: data sets of several graphs are not read", g, first)
+				return s.fault(graphs, "found graphs %.40q and %.40q: data sets of several graphs are not read", g, first)
 			}
 		}
 		return line(s)

@@ -159,7 +159,7 @@ func TestDGLFaults(t *testing.T) {
 		{node("node_id,feat\n0,\n1,1\n2,1\n"), `found "", want a finite number`},
 		{node("node_id,feat\n0,1e40\n1,1\n2,1\n"), "value 1e40 does not fit float32"},
 		{node("node_id,train_mask\n0,maybe\n"), `column "train_mask": found "maybe", want 0 or 1`},
-		{node("node_id,graph_id\n0,0\n1,1\n"), `line 3, character 3: column "graph_id": found graph "1" beside "0"`},
+		{node("node_id,graph_id\n0,0\n1,1\n"), `line 3, character 3: column "graph_id": found graphs "1" and "0"`},
 		{edge("src,dst\n0,1\n"), `edges.csv: line 1: has no column "src_id"`},
 		{edge("src_id,dst_id\n0,1\n0,3\n"), `edges.csv: line 3, character 3: column "dst_id": "3" is no node_id of nodes.csv`},
 		{edge("src_id,dst_id,weight\n0,1,nan\n"), `column "weight": found "nan", want a finite number`},

@@ -95,7 +95,7 @@ func attributes(text string) (weight string, others []string, err error) {
 			others = append(others, key)
 		}
 	}
-	return "", nil, fmt.Errorf("found %.40q behind the ids, want a weight or a dict as networkx writes it, such as {'weight': 2.0}", text)
+	return "", nil, fmt.Errorf("found %.40q after the ids, want a weight or a dict as networkx writes it, such as {'weight': 2.0}", text)
 }
 
 // pythonValue cuts a value off a text: a string with its quotes, or what stands before the next comma, colon or brace outside brackets; "": there is none.

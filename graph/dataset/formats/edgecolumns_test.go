@@ -79,7 +79,7 @@ func TestEdgeColumns(t *testing.T) {
 		{"networkx with commas", edgesOf("0,1,{'weight': 2.0}\n"), nil, "n2 0>1*2", nil, false},
 		{"networkx with a weight missing", edgesOf("0 1 {'weight': 2.0}\n1 2 {}\n"), nil, "line 2: this edge has no weight", nil, false},
 		{"networkx with a word as weight", edgesOf("0 1 {'weight': None}\n"), nil, `line 1: the edge has the weight "None"; weights must be finite numbers`, nil, false},
-		{"no dict", edgesOf("0 1 {'weight'}\n"), nil, `line 1: found "{'weight'}" behind the ids, want a weight or a dict as networkx writes it`, nil, false},
+		{"no dict", edgesOf("0 1 {'weight'}\n"), nil, `line 1: found "{'weight'}" after the ids, want a weight or a dict as networkx writes it`, nil, false},
 		{"comments of KONECT", edgesOf("% asym positive\n% 2 3 3\n1 2\n2 0\n"), nil, "n3 2>0 1>2", nil, false},
 		{"MatrixMarket", edgesOf("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1\n"), nil, "edges.csv: is a MatrixMarket matrix: let its name end in .mtx", nil, false},
 		{"floats", edgesOf("u,v\n0.0,1.0\n2.,1.00\n"), nil, "n3 0>1 2>1", nil, false},

@@ -75,6 +75,6 @@ func (s *survey) answers(in *tableIn) {
 			in.note("column %q alone tells the class of every vertex, and the set of each: the sets are of different classes, so choose another split", col.name)
 			continue
 		}
-		in.note("column %q alone tells the class of every vertex: if it is the class in other words, leave it out with --drop", col.name)
+		in.note("column %q alone determines the class of every vertex: if it is the class under another name, leave it out with --drop", col.name)
 	}
 }

@@ -280,7 +280,7 @@ func (d *decimals) verdict(file string) (note string, err error) {
 	case d.commas == 0:
 		return "", nil
 	case d.pointAt > 0:
-		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals stand behind a comma or behind a point, not both; write points, and nothing between thousands",
+		return "", fmt.Errorf("%s: line %d holds %.20q, line %d %.20q: decimals follow a comma or a point, not both; write points, and no separator between thousands",
 			file, d.commaAt, d.comma, d.pointAt, d.point)
 	case d.groups == d.commas:
 		return "", fmt.Errorf("%s: line %d holds %.20q: is its comma a decimal one or between thousands? Write a point before decimals, and nothing between thousands",

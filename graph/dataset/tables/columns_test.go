@@ -96,7 +96,7 @@ func TestText(t *testing.T) {
 		{name: "German", nodes: "id;x;y\na;1,5;1\nb;12,250;2\nc;-,5;3\n", links: "source;target;w\na;b;0,5\n", change: func(s *Tables) { s.Weight = "w" },
 			want:  map[string]string{"features.csv": "x,y\n1.5,1\n12.250,2\n-.5,3\n", "edges.csv": "from,to,weight\n0,1,0.5\n"},
 			notes: []string{"a decimal point: 1,5 in line 2 is 1.5", "a decimal point: 0,5 in line 2 is 0.5"}},
-		{name: "comma and point", nodes: "id;x;y\na;1,5;1\nb;2;2.5\n", fault: `line 2 holds "1,5", line 3 "2.5": decimals stand behind a comma or behind a point, not both`},
+		{name: "comma and point", nodes: "id;x;y\na;1,5;1\nb;2;2.5\n", fault: `line 2 holds "1,5", line 3 "2.5": decimals follow a comma or a point, not both`},
 		{name: "comma between thousands", nodes: "id;x\na;1,500\nb;2,000\n", fault: `line 2 holds "1,500": is its comma a decimal one or between thousands?`},
 		{name: "weights between thousands", nodes: "id\na\nb\n", links: "source;target;w\na;b;1,000\n", change: func(s *Tables) { s.Weight = "w" }, fault: "between thousands?"},
 		{name: "UTF-16", nodes: "\xff\xfei\x00d\x00", fault: "is UTF-16 text (Unicode text of Excel, or of PowerShell), not a table of text: save it as CSV UTF-8"},

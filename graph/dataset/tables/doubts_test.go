@@ -161,8 +161,8 @@ func TestAnswer(t *testing.T) {
 	label := func(s *Tables) { s.Label = "y" }
 	links := "source,target\nv1,v2\n"
 	try(t, []reading{
-		{name: "same", nodes: same.String(), links: links, change: label, notes: []string{`column "club_id" alone tells the class of every vertex`}},
-		{name: "a category", nodes: same.String(), links: links, change: func(s *Tables) { s.Label, s.Categorical = "y", []string{"club_id"} }, notes: []string{`column "club_id" alone tells`}},
+		{name: "same", nodes: same.String(), links: links, change: label, notes: []string{`column "club_id" alone determines the class of every vertex`}},
+		{name: "a category", nodes: same.String(), links: links, change: func(s *Tables) { s.Label, s.Categorical = "y", []string{"club_id"} }, notes: []string{`column "club_id" alone determines`}},
 		{name: "yes and no", nodes: spelled("old", "abab", "Yes", "1", "No", "false"), links: links, change: label},
 		{name: "numbers", nodes: spelled("old", "abab", "1", "1.0", "2", "2.0"), links: links, change: label},
 		{name: "spelled sets", nodes: spelled("split", "abab", "Train", "TRAIN", "Val", "val"), links: links, change: label, notes: []string{`column "split" is read as the split, not as a feature`}},

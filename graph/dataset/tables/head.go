@@ -84,7 +84,7 @@ func (in *tableIn) title() error {
 	if len(in.head) == 1 && len(in.ahead) > 0 {
 		for _, c := range "^~" {
 			if n := strings.Count(in.head[0], string(c)); n > 0 && n == strings.Count(in.ahead[0].record[0], string(c)) {
-				return fmt.Errorf("%s: has one column, %.40q: fields must stand between commas, semicolons, tabs, bars or blanks",
+				return fmt.Errorf("%s: has one column, %.40q: fields must be separated by commas, semicolons, tabs, bars or blanks",
 					in.name, in.head[0])
 			}
 		}

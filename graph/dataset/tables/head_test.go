@@ -51,7 +51,7 @@ func TestNamesInComments(t *testing.T) {
 		{name: "ends that are text", links: "#node1\tnode2\ng1\tg2\ng3\tg4\n", change: alone, want: map[string]string{"ids.csv": "id\ng1\ng2\ng3\ng4\n"}, notes: []string{named + "node1, node2"}},
 		{name: "names below", nodes: "# people, 2024\nid,x\na,1\nb,2\n", want: features("x\n1\n2\n"), notes: []string{"are left out: 1"}},
 		{name: "names below that are numbers", nodes: "# of, years\nid,2020\na,1\nb,2\n", notes: []string{"are left out: 1"}},
-		{name: "one column", nodes: "id^x\n1^2\n", fault: `has one column, "id^x": fields must stand between`},
+		{name: "one column", nodes: "id^x\n1^2\n", fault: `has one column, "id^x": fields must be separated by`},
 	})
 }
 

@@ -225,7 +225,7 @@ func itemOf(name, text string, quoted bool) (item, error) {
 	}
 	x, err := strconv.ParseFloat(value, 64)
 	if quoted || err == nil && !check.Finite(float32(x)) || errors.Is(err, strconv.ErrRange) {
-		return item{}, fmt.Errorf("%.20q, behind %.40q, is no finite number", value, strings.TrimSuffix(name, ":"+value))
+		return item{}, fmt.Errorf("%.20q, after %.40q, is not a finite number", value, strings.TrimSuffix(name, ":"+value))
 	}
 	return item{name: name, value: 1, text: text}, nil
 }

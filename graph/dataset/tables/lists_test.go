@@ -15,7 +15,7 @@ func TestLists(t *testing.T) {
 		{name: "blanks alone", nodes: "id,g\na,x y\nb,y:2 z\n", change: lists, want: features("g=x,g=y,g=z\n1,1,0\n0,2,1\n")},
 		{name: "values with names", nodes: "id,g\na,New York:2|x\nb,x: 3\n", change: lists, want: features("g=New York,g=x\n2,1\n0,3\n")},
 		{name: "JSON", nodes: "id,g\na,\"{\"\"x\"\": 1, \"\"y z\"\": 2}\"\nb,{}\n", change: lists, want: features("g=x,g=y z\n1,2\n0,0\n")},
-		{name: "JSON without numbers", nodes: "id,g\na,\"{\"\"x\"\": \"\"no\"\"}\"\n", change: lists, fault: `nodes.csv: line 2: column "g": "\"no\"", behind "x", is no finite number`},
+		{name: "JSON without numbers", nodes: "id,g\na,\"{\"\"x\"\": \"\"no\"\"}\"\n", change: lists, fault: `nodes.csv: line 2: column "g": "\"no\"", after "x", is not a finite number`},
 		{name: "lists of lists", nodes: "id,g\na,\"[{'id': 1}]\"\n", change: lists, fault: "is a list of lists"},
 		{name: "intervals", nodes: "id,g\na,\nb,\"(20, 30]\"\n", change: lists, fault: `nodes.csv: line 3: column "g": "(20, 30]" is an interval, and no list: give it in --categorical`},
 		{name: "intervals of dates", nodes: "id,g\na,\"[2020-01-01, 2020-02-01)\"\n", change: lists, fault: `is an interval`},
@@ -39,8 +39,8 @@ func TestLists(t *testing.T) {
 		{name: "times in quotes", nodes: "id,g\na,'12:30'|'9:45:00'\nb,\n", change: lists, want: features("g=12:30,g=9:45:00\n1,1\n0,0\n")},
 		{name: "names with colons", nodes: "id,g\na,\"0a:1b,0a:22\"\nb,\n", change: lists, want: features("g=0a,g=0a:1b\n22,1\n0,0\n"), notes: []string{`"0a:22" is read as "0a" with the value 22; if it is one name, as "0a:1b" is, put`}},
 		{name: "values like times", nodes: "id,g\na,2:17 3:5\nb,\n", change: lists, want: features("g=2,g=3\n17,5\n0,0\n")},
-		{name: "not a number", nodes: "id,g\na,2:nan\n", change: lists, fault: `column "g": "nan", behind "2", is no finite number`},
-		{name: "beyond float32", nodes: "id,g\na,4:1e39\n", change: lists, fault: `"1e39", behind "4", is no finite number`},
+		{name: "not a number", nodes: "id,g\na,2:nan\n", change: lists, fault: `column "g": "nan", after "2", is not a finite number`},
+		{name: "beyond float32", nodes: "id,g\na,4:1e39\n", change: lists, fault: `"1e39", after "4", is not a finite number`},
 	})
 }
 

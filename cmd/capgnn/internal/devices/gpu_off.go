@@ -14,7 +14,7 @@ const BuiltWithCUDA = false
 
 // Auto is what --devices auto stands for, and why.
 func Auto() ([]Spec, string) {
-	return []Spec{{Text: "cpu:0", Label: "0", Slow: 1}}, "this build knows CPU devices only; name several with --devices"
+	return []Spec{{Text: "cpu:0", Label: "0", Slow: 1}}, "this build has CPU devices only; list several with --devices"
 }
 
 // openGPU is not reached: Parse refuses GPUs.

@@ -106,7 +106,7 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	if errors.Is(err, context.Canceled) {
 		kept := "nothing was written"
 		if opt.Notes != nil {
-			kept = "the next start goes on from there"
+			kept = "the next start continues from there"
 		}
 		return nil, &term.InterruptedError{Note: "while measuring: " + kept}
 	}

@@ -66,7 +66,7 @@ func (b *Bench) Run(ctx context.Context, list []Experiment, report bool) error {
 	}
 	if err := errors.Join(err, b.forget(), b.journal.Close()); err != nil {
 		if ctx.Err() != nil {
-			return &term.InterruptedError{Note: "results so far lie in " + b.opt.Out + ": the same command goes on"}
+			return &term.InterruptedError{Note: "results so far are in " + b.opt.Out + ": the same command continues"}
 		}
 		return err
 	}

@@ -65,7 +65,7 @@ func (p *Prediction) elsewhere() bool { return p.Other || p.Learned != "" }
 // noteNames says where columns and classes are taken by their numbers because one side has no names.
 func (p *Prediction) noteNames(d *dataset.Dataset) {
 	if p.Alone && (p.names.Columns != nil || p.names.Classes != nil) {
-		p.Console.Note("note: no names.json is beside --weights %s: their columns and classes are taken to be those of %s", p.Weights, p.Folder)
+		p.Console.Note("note: there is no names.json next to --weights %s: its columns and classes are taken to be those of %s", p.Weights, p.Folder)
 	}
 	made := ""
 	if p.Learned != "" {
@@ -76,7 +76,7 @@ func (p *Prediction) noteNames(d *dataset.Dataset) {
 		p.Console.Note("note: %s", made)
 	case d.Features.Present() && (d.ColumnNames == nil) != (p.names.Columns == nil) && !p.Config.MakesFeatures():
 		side := map[bool]string{true: "the run's", false: "the data set's"}[p.names.Columns == nil]
-		p.Console.Note("note: %s columns of features have no names: they are compared by their numbers", side)
+		p.Console.Note("note: %s columns of features have no names: they are matched by number", side)
 	}
 	if p.elsewhere() && p.names.Classes == nil && d.ClassNames != nil {
 		p.Console.Note("note: the run's classes have no names: class k is called as in the data set")

@@ -117,7 +117,7 @@ func (t *Run) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Optio
 	}
 	plan, err := balance.Fit(ctx, problem, &epochEstimator{t, profile, problem.Graph}, how)
 	if e := (*rapa.InfeasibleError)(nil); errors.As(err, &e) {
-		return nil, &term.FitError{Err: fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
+		return nil, &term.FitError{Err: fmt.Errorf("the parts need about %s, but the devices can give only %s besides what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
 			Remedy: t.enoughDivided(ctx, gpu.Bytes(e.MoreBytes())/gpu.Bytes(len(t.Specs))+1)}
 	}
 	return plan, err

@@ -21,7 +21,7 @@ func (t *Run) settleCriterion() error {
 			}
 		}
 		if missing > 0 {
-			t.Console.Note("note: --class-weights balanced: %d of %d classes have no training vertex, and weigh nothing", missing, len(count))
+			t.Console.Note("note: --class-weights balanced: %d of %d classes have no training vertex, so their weight is 0", missing, len(count))
 		}
 	}
 	switch {

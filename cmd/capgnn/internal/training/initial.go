@@ -56,7 +56,7 @@ func (t *Run) matchInitial(path string) error {
 	is, from := &t.Data.Names, runfolder.Beside(path)
 	if from == "" {
 		if is.Columns != nil || is.Classes != nil {
-			t.Console.Note("note: no names.json is beside --init %s: columns and classes are taken by their numbers", path)
+			t.Console.Note("note: there is no names.json next to --init %s: columns and classes are matched by number", path)
 		}
 		return nil
 	}
@@ -82,9 +82,9 @@ func (t *Run) matchInitial(path string) error {
 		}
 		switch t.initOrder[k] = order; {
 		case (side.is == nil) != (side.was == nil) && !side.numbered:
-			t.Console.Note("note: the %s of %s or of %s have no names: they are compared by their numbers", side.of.Several, from, t.Data.Name)
+			t.Console.Note("note: the %s of %s or of %s have no names: they are matched by number", side.of.Several, from, t.Data.Name)
 		case order != nil:
-			t.Console.Note("note: the %s of %s stand in another order than those of %s: the weights were put into the order of these", side.of.Several, from, t.Data.Name)
+			t.Console.Note("note: the %s of %s are in another order than those of %s: the weights were reordered", side.of.Several, from, t.Data.Name)
 		}
 	}
 	t.noteInitialEdges(from, &was)
@@ -99,7 +99,7 @@ func (t *Run) noteInitialEdges(from runfolder.Dir, was *runfolder.DataNames) {
 		with, without, cure = data, string(from), " (--ignore-weights leaves them out)"
 	}
 	if is.Weighted != was.Weighted {
-		t.Console.Note("note: the edges of %s have weights, those of %s have none: the weights of --init know other sums over neighbours%s", with, without, cure)
+		t.Console.Note("note: the edges of %s have weights, those of %s have none: the weights of --init were trained on other sums over neighbours%s", with, without, cure)
 	}
 	if is.Symmetric == was.Symmetric {
 		return

@@ -28,7 +28,7 @@ func (t *Run) Lengthen(epochs int) {
 	if more && (unlike != nil || c.Patience > 0 || c.Schedule.Value.Kind == fit.Plateau) {
 		say("one evaluation more, behind epoch %d, counts for the best weights, --patience and plateaus", was)
 	} else if more {
-		t.Console.Note("note: the evaluation behind epoch %d counts for the best weights of %s; "+
+		t.Console.Note("note: the evaluation after epoch %d counts for the best weights of %s; "+
 			"a run of %d epochs from the start has none there, and the same weights at its end", was, t.Dir, epochs)
 	}
 	c.Epochs, t.Longer = epochs, true

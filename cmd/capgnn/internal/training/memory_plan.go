@@ -85,7 +85,7 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 		return nil, term.AsUsage(t.Explain(err))
 	}
 	if t.Config.Staleness > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) {
-		t.Console.Note("note: --staleness %d has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
+		t.Console.Note("note: --staleness %d has no effect here: no halo row can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil
 }

@@ -99,7 +99,7 @@ func (t *Run) noteSets() {
 	case 2:
 		text = "; " + strings.Join(idle, " and ") + " have no effect"
 	}
-	t.Console.Note("note: %s has %s: the newest weights count as the best%s", t.Data.Name, lacks, text)
+	t.Console.Note("note: %s has %s: the last weights count as the best%s", t.Data.Name, lacks, text)
 }
 
 // labelNotes says of which labels nothing can be learnt, and how many vertices of the sets count for nothing. names are those of the

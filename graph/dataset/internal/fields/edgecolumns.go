@@ -152,7 +152,7 @@ func EdgesByName(head []string) (EdgeColumns, error) {
 	if len(head) > 2 && (CountsRows(head[0]) || slices.Contains([]string{"edgeid", "eid", "edge"}, NameKey(head[0]))) {
 		first = 1
 	} else if head[0] == "" {
-		return c, fmt.Errorf("its first line names one column beside the one that counts lines; name two at least, such as source,target")
+		return c, fmt.Errorf("its first line names one column and one that counts lines; name two at least, such as source,target")
 	}
 	pairs := endPairs(head)
 	c.Named = len(pairs) > 0

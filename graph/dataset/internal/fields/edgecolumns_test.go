@@ -71,7 +71,7 @@ func TestEdgesByName(t *testing.T) {
 		"source,target,source": `columns 1 and 3 are both called "source": rename one`,
 		"source,target,w,w":    `columns 3 and 4 are both called "w": rename one`,
 		"p":                    "names one column; name two at least",
-		",p":                   "names one column beside the one that counts lines",
+		",p":                   "names one column and one that counts lines",
 		"Zeit,Wert":            "0>1 by place",
 		"\u7bc0,\u9ede,\u91cd": "0>1 by place third 2",
 	} {
