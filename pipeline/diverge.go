@@ -10,8 +10,8 @@ import (
 	"capgnn/internal/checkpoint/section"
 )
 
-// Diverged says that the training loss is no number any more, and where that began. The weights of the epoch are useless;
-// the newest checkpoint is from before.
+// Diverged says that the training loss became NaN or infinite, and where that began. The weights of this epoch are
+// useless; the last checkpoint is from before.
 type Diverged struct {
 	Epoch  int
 	Loss   float64 // NaN or infinite

@@ -6,7 +6,7 @@ import (
 	"capgnn/internal/layered"
 )
 
-// HostUse is memory that a process takes for one purpose, beside its devices, in bytes.
+// HostUse is host memory of a process for one purpose, not counting its devices, in bytes.
 type HostUse struct {
 	Name  string
 	Bound gpu.Bytes
@@ -15,9 +15,10 @@ type HostUse struct {
 // leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
 const leastGarbage = 8 << 20
 
-// ProcessMemory returns what a process takes beside the problem and its devices, and but for parts that take turns, beside what placing takes. Tables count where they
-// lie in memory, not in files. real are the devices that those of the trainer, one for each worker, stand for.
-// The second result is how much of it is not of the heap.
+// ProcessMemory returns the host memory of a process without the problem, its devices and, unless parts take turns,
+// the temporary memory of placing parts. Tables count if they are in memory, not in files. real are the devices that
+// those of the trainer, one for each worker, stand for. The second result is how much of the memory is outside of the
+// Go heap.
 func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, gpu.Bytes, error) {
 	s := t.isolation
 	if !t.o.phased() {

@@ -13,7 +13,7 @@ import (
 	"capgnn/internal/learn"
 )
 
-// Isolated says how parts train without rows of each other: see there.
+// Isolated configures parts that train without halo rows: see chunks.Isolated.
 type Isolated = chunks.Isolated
 
 // chunks returns how many pieces the graph is cut into: as many as there are parts, but for isolated ones that take turns.

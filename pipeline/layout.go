@@ -11,8 +11,8 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// Layout is a problem cut into parts. It may serve several trainers, one after the other: ledgers that say what a run would
-// take, then the run.
+// Layout is a problem cut into parts. Several trainers can use it one after another: first ledgers, which find out
+// what a run would take, then the run.
 type Layout struct {
 	cut  *graph.Cut // of the whole graph: for evaluation, and the first layer
 	kept *graph.Cut // what Options.Dropped leaves of it, for the other layers of training; cut itself if that is all
@@ -23,8 +23,8 @@ type Layout struct {
 	pruning *graph.Pruning
 }
 
-// NewLayout cuts a problem for a trainer with these options on this many devices, which it has from part o.First on, or takes the cut that an earlier run has kept.
-// Release must be called when the last trainer has been made of it.
+// NewLayout cuts a problem for a trainer with these options on this many devices, which have the parts from o.First
+// on, or takes the cut from o.Prepared. Release must be called after the last trainer has been made.
 func NewLayout(p *learn.Problem, o Options, parts int) (*Layout, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -129,7 +129,8 @@ func (l *Layout) fetch(o *Options, own graph.Range) bool {
 	return true
 }
 
-// Release gives up the edges on the host; trainers keep what they need besides. No trainer may be made of it any more.
+// Release frees the edges in host memory. No trainer may be made of the layout afterwards; existing trainers keep
+// what they need.
 func (l *Layout) Release() {
 	for _, c := range []*graph.Cut{l.cut, l.kept} {
 		if c == nil {

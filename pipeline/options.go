@@ -35,9 +35,9 @@ type Options struct {
 	// for rounding.
 	Rank     []int32
 	everyRow bool // every layer computes every row, as a prediction asks for; otherwise those that the loss depends on
-	// Dropped are the halo replicas that each part does without, by original id, ascending: the edges from them into the
-	// part are left out of every layer of training but the first, which keeps all (docs/adr/0009). Evaluation is on the whole
-	// graph. nil or all empty: lossless.
+	// Dropped lists the pruned halo vertices of each part, by original id, ascending: all layers of training but the
+	// first ignore the edges from them into the part (docs/adr/0009). Evaluation uses the whole graph. nil or all
+	// empty: nothing is pruned.
 	Dropped [][]graph.NodeID
 	// Isolated has parts train without rows of each other; nil: they exchange them.
 	Isolated *Isolated
@@ -45,16 +45,16 @@ type Options struct {
 	Cache halo.Options
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
-	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
-	// not depend on it.
+	// Prepared keeps results of the work before the first epoch for later runs; nil: nothing is kept. Results of the
+	// run do not depend on it.
 	Prepared Prepared
-	// Layout is NewLayout's of the problem and of these options, devices apart; nil: New makes one of its own.
+	// Layout was made by NewLayout from the same problem and options, except for devices; nil: New makes one.
 	Layout *Layout
 
 	Init gnn.StateDict // weights to start from; nil: drawn from Model.Seed
 
-	// CheckpointDir is where checkpoints go; empty: none are written. Of several ranks rank 0 writes and reads them: what is said here, for Resume and for
-	// Identity is asked of it alone.
+	// CheckpointDir is where checkpoints go; empty: none are written. Only rank 0 writes and reads checkpoints: other
+	// ranks ignore this field, Resume and Identity.
 	CheckpointDir   string
 	CheckpointEvery int // epochs; 0 = only when interrupted and at the end
 	CheckpointKeep  int // newest kept; 0 = 2
@@ -66,9 +66,11 @@ type Options struct {
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
 	Log          *slog.Logger // nil: discard
-	// OnTrain is called before an epoch trains, and what it returns when it has, before it is evaluated; nil: nothing is.
+	// OnTrain is called before an epoch trains; the function that it returns is called after training, before
+	// evaluation. May be nil.
 	OnTrain func(epoch int) (done func())
-	// Meter is called behind the training of every epoch, and returns what devices have taken since the last call; nil: nobody says.
+	// Meter is called after the training of every epoch and returns what devices consumed since the last call; nil:
+	// not measured.
 	Meter func(epoch int) []gpu.Metered
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
@@ -92,7 +94,8 @@ type EpochStats struct {
 	EvalT    time.Duration // wall time of the evaluation
 	Usage    gpu.Usage     // summed over devices, training only
 	Parts    []gpu.Usage   // the same by part
-	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps; without other parts nothing.
+	// Gradients is the part of Usage that moves gradients and new weights between devices, sums gradients and takes
+	// optimiser steps; zero with one part.
 	Gradients gpu.Usage
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
 	Halo      jaca.Stats
@@ -100,15 +103,16 @@ type EpochStats struct {
 	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
 	CheckCache time.Duration
 	CheckParts []time.Duration // the same by part
-	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
-	// the weights' way to all parts; over ranks the longest of them, which waits for the others.
+	// Reduce is the time from the end of the last backward pass until all parts have the new weights: the rest of the
+	// reduction, the optimiser step, and the broadcast. Over ranks the longest of them, including waits for others.
 	Reduce time.Duration
-	// Isolated is what isolated parts have held; nil: parts are not isolated.
+	// Isolated describes the chunks of isolated parts; nil: parts are not isolated.
 	Isolated *SuperEpoch
-	// Pairs is what ranks have sent each other in training, by reader and then by sender: those that sent something. nil: there is one process.
+	// Pairs is what ranks sent each other in training, by receiver and then by sender, without pairs that sent
+	// nothing; nil: there is one process.
 	Pairs []RankPair
 	CPU   time.Duration // processor time of this process, or of all ranks, everything included, in training
-	// Meters is what devices of all ranks have taken since they were read before; nil: they were not read.
+	// Meters is what devices of all ranks consumed since the last reading; nil: not read.
 	Meters []gpu.Metered
 }
 

@@ -11,7 +11,7 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// RankPair is what one rank has sent another. Rows are those of the epoch that made them.
+// RankPair is what one rank sent another. Rows count in the epoch that computed them.
 type RankPair = together.Pair
 
 // pairs counts what other ranks send this one. All rows of an epoch have come when its parts are done, and no others: before a rank sends those of the
@@ -67,8 +67,8 @@ func (t *Trainer) sentInEpoch(came []RankPair) (all []RankPair) {
 	return all
 }
 
-// Waits says what this process waits for that another one has, such as "halo rows of layer 1 forward of rank 1"; "" = nothing. It may be called from any
-// goroutine.
+// Waits names what this process waits for from another one, such as "halo rows of layer 1 forward of rank 1"; "" =
+// nothing. Any goroutine may call it.
 func (t *Trainer) Waits() string {
 	if t.joined {
 		if x := t.watch.Now(); x != nil {

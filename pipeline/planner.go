@@ -70,7 +70,7 @@ func (t *Trainer) Ages() bool { return t.o.Cache.Ages() }
 // Caches says which halo rows have slots; nil: none.
 func (t *Trainer) Caches() *jaca.Plan { return t.halo.Caches() }
 
-// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
+// HostMemory returns the host memory that exchanges need: the global cache, and buffers of rows that are sent.
 func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
 	return t.halo.HostMemory()
 }

@@ -25,9 +25,9 @@ import (
 type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
-	// Layers is how many layers are run: 0 = all, which gives logits; k with 1 ≤ k < Model.Layers gives what layer k reads:
-	// the rows of hidden layer k−1 after LayerNorm and activation; of SGC and APPNP, which are as wide as the logits, after k propagations. With jumping knowledge
-	// k = Model.Layers gives the rows of the last layer.
+	// Layers is how many layers run: 0 = all, which gives logits. k with 1 ≤ k < Model.Layers gives the rows of hidden
+	// layer k−1 after LayerNorm and activation; for SGC and APPNP the rows after k propagations, as wide as the
+	// logits. With jumping knowledge k = Model.Layers gives the rows of the last layer.
 	Layers int
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
@@ -63,14 +63,15 @@ func (o *PredictOptions) rows(w *worker) gpu.Matrix {
 // emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
 const emittedValues = 1 << 20
 
-// Predict runs the network over every vertex and every edge, whatever was dropped in training, without dropout and without
-// labels, splits or gradients. It returns float32 rows by vertex id, [vertices, outputs], or as wide as the layer that o.Layers names.
+// Predict runs the network over every vertex and every edge, including pruned ones, without dropout. It needs no
+// labels and no split. It returns float32 rows by vertex id: [vertices, outputs], or with o.Layers the width of that
+// layer.
 //
 // Memory: devices hold the graph, the features and the activations of one layer, whatever the number of layers; the
 // host holds the result besides the problem. ctx is checked between placing, the pass, and every chunk of rows.
 //
-// Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Of several ranks, which all call it, rank 0 has the result, the
-// others nil.
+// Errors of input have no type; a part that does not fit its device is a *gpu.OutOfMemory. All ranks call Predict;
+// rank 0 gets the result, the others nil.
 func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.Dense, error) {
 	var rows []float32 // asked for when the devices have had their memory, which is more
 	width := o.width()
@@ -89,9 +90,9 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.D
 	return tensor.New(tensor.WithShape(p.Vertices(), width), tensor.WithBacking(rows)), nil
 }
 
-// PredictRows is Predict that hands rows to emit in place of keeping them: row i of a chunk belongs to vertex ids[i]. Every
-// vertex is emitted once, in the order of parts and inside them of local numbers; both slices are only lent. emit runs on the
-// caller's goroutine; its error ends the prediction. Of several ranks, which all call it, rank 0 emits the rows of all.
+// PredictRows is Predict that passes rows to emit instead of keeping them: row i of a chunk belongs to vertex ids[i].
+// Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
+// the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if err := o.validate(p); err != nil {
 		return err

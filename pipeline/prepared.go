@@ -9,18 +9,18 @@ import (
 	"capgnn/internal/contentkey"
 )
 
-// Prepared keeps what a run makes of its problem before the first epoch, for later runs: the cut, and the aggregated input
-// features of each part. An entry is found by a key that says everything its bytes depend on. Its methods are called by
+// Prepared keeps results of the work before the first epoch for later runs: the cut, and the aggregated input
+// features of each part. The key of an entry contains everything that the entry depends on. Methods are called from
 // several goroutines.
 type Prepared interface {
-	// Get lends the entry under key; nil: there is none. What it holds must be what was put, or there is none.
+	// Get returns the entry under key, with exactly the bytes that were put; nil: there is none.
 	Get(key string) Kept
-	// Put keeps pieces under key if it can; that it could not is no fault of the run. what names the entry for people. The
-	// pieces are not used after it has returned.
+	// Put stores pieces under key, if it can; failure is not a fault of the run. what names the entry in messages.
+	// Pieces are not used after Put has returned.
 	Put(key, what string, pieces []Piece)
 }
 
-// Kept is an entry on loan.
+// Kept is an open entry of Prepared.
 type Kept interface {
 	// Piece returns the bytes of a piece, aligned to 64, nil if there is none of that name. They are valid until Close and
 	// must not be changed.

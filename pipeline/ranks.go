@@ -10,7 +10,8 @@ import (
 	"capgnn/internal/together"
 )
 
-// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
+// Ranks connects this process to the other processes of a run. Each rank has consecutive parts, rank 0 the first
+// ones.
 type Ranks = together.Ranks
 
 // What ranks tell each other, in the order of a run: a record of each part, which any rank can make a sum of.

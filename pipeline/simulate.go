@@ -18,7 +18,8 @@ type Simulation struct {
 	Reduce time.Duration // of it, what the update takes behind the last backward pass
 	// Parts is what each part's device does in that epoch: its time by phase, its bytes by route.
 	Parts []gpu.Usage
-	// Gradients is what of Parts gradients and new weights take between devices, and their sums and the steps; of one part nothing.
+	// Gradients is the part of Parts that moves gradients and new weights between devices, sums gradients and takes
+	// optimiser steps; zero with one part.
 	Gradients []gpu.Usage
 	// Busy is the time of Parts without waiting for others, transfers on queues of their own not counted.
 	Busy []time.Duration
@@ -29,10 +30,10 @@ type Simulation struct {
 	Pairs []RankPair
 }
 
-// Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code enqueues two
-// epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
-// part that does not fit its device is a *gpu.OutOfMemory. Over machines, each has a trainer of its own, and the options are those
-// of all parts; nil: there is one.
+// Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code
+// enqueues two epochs, the second one counts. It is fast with devices that compute nothing. Nothing is cached,
+// written, evaluated or scored; a part that does not fit its device is a *gpu.OutOfMemory. Each machine has its own
+// trainer, and the options are those of all parts; over = nil: there is one machine.
 func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.Cluster) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {

@@ -9,12 +9,13 @@ import (
 	"capgnn/gpu"
 )
 
-// SuperEpoch is what isolated parts have held in an epoch.
+// SuperEpoch describes the chunks that isolated parts trained on in an epoch.
 type SuperEpoch struct {
 	Shift    int // part i has held chunks i and (i + Shift) mod c
 	Phases   int // of the epoch
 	Switches int // how often parts got other chunks, or workers other parts: before the epoch, and between its phases
-	// Switch is the time of that, and Bytes what it has moved from the host to devices. Neither is in the epoch's. Over ranks the longest, and all.
+	// Switch is the time of changing chunks, and Bytes what it copied from the host to devices. Neither is part of the
+	// epoch's figures. Over ranks Switch is the longest, and Bytes the sum.
 	Switch   time.Duration
 	Bytes    gpu.Bytes
 	Coverage chunks.Coverage // of all parts
