@@ -2,9 +2,10 @@ package graph
 
 import "fmt"
 
-// Arrange returns a cut by part without edges, and without what parts exchange: the vertices of each part, those of the loss before the others and each by
-// rank, as Split has them but for the order within; nil ranks go by id. Rows of every level but the last are all. loss marks the vertices that the loss is taken
-// at; nil: all. It takes 12 bytes for each vertex, 4 more where g is not symmetric, and no transpose.
+// Arrange returns a cut by part without edges and without exchanges: the vertices of each part, first those of the
+// loss, then the others, each by rank, as Split has them except for the order within; nil ranks go by id. Rows of
+// every level but the last are all rows. loss marks the vertices of the loss; nil: all. It takes 12 bytes for each
+// vertex, 4 more if g is not symmetric, and no transpose.
 func Arrange(g *CSR, loops Loops, part []int32, parts int, loss []bool, layers int, rank []int32) (*Cut, error) {
 	n := g.Rows()
 	if g.Cols != n || len(part) != n || loss != nil && len(loss) != n || rank != nil && len(rank) != n {

@@ -220,7 +220,7 @@ func (g *CSR) Equal(h *CSR) bool {
 	return g.Cols == h.Cols && slices.Equal(g.Indptr, h.Indptr) && slices.Equal(g.Indices, h.Indices) && slices.Equal(g.Weights, h.Weights)
 }
 
-// Symmetric reports whether u → v implies v → u, whatever both weigh.
+// Symmetric reports whether u → v implies v → u, whatever their weights.
 //
 // Method: the rows v in ascending order; each u < v of row v must be the next entry of row u beyond its diagonal, and at the
 // end none of those may be left. One goroutine per range of u, which stops at the first edge that has no reverse.

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Validate checks what those who use a cut rely on, for one that comes from a file: every vertex is inner once, all indices
-// lie in range, what is to be ordered is. PartOf is taken as given, LocalOf is filled in. That the two directions belong
-// together is not checked.
+// Validate checks a cut that comes from a file: every vertex is inner once, all indices are in range, ordered lists
+// are in order. PartOf must be correct, LocalOf is filled in. It does not check that the two directions agree.
 func (c *Cut) Validate() error {
 	n := len(c.PartOf)
 	if len(c.InDegree) != n || len(c.OutDegree) != n {

@@ -1,9 +1,9 @@
 // Package graph holds graphs and what partitioned training derives from them.
 //
-// Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
-// halos and send lists, and a Cut all of them, or of some with what exchanges with the others are planned by; Needed says which rows each layer must compute; a Pruning which halo vertices
-// parts do without; Loops what becomes of self-loops. Package synth draws graphs, package reorder gives their
-// vertices new numbers.
+// Its nouns: a CSR is a graph (row v lists in-neighbours). A Part is one device's share of it, with local numbering,
+// halos and send lists. A Cut is all parts, or some of them with what is needed to plan exchanges with the others.
+// Needed says which rows each layer must compute, a Pruning which halo vertices parts drop, Loops what happens to
+// self-loops. Package synth generates graphs, package reorder renumbers their vertices.
 //
 // Everything here is a pure function of its arguments: no clock, no randomness but a given seed, no map order. A CSR is
 // immutable once built and may be shared by goroutines.

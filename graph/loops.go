@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// Loops says what becomes of the edges v → v of a graph.
+// Loops says what happens to the self-loops v → v of a graph.
 type Loops int
 
 // The zero value leaves a graph as it is.
@@ -23,8 +23,8 @@ func (l Loops) Has(g *CSR, v NodeID) bool {
 	return has
 }
 
-// Split returns row v of g in the pieces before and behind its loop, and whether the loop stands between them once the loops of g
-// are what l says. Where loops are kept, the row is in one piece, with the loop that it may have.
+// Split returns the pieces of row v of g before and after its self-loop, and whether there is a self-loop between
+// them under l. If l keeps self-loops, the row is one piece that includes its self-loop, if it has one.
 func (l Loops) Split(g *CSR, v NodeID) (before, behind []NodeID, loop bool) {
 	row := g.Row(int(v))
 	if l == LoopsKept {
@@ -38,7 +38,7 @@ func (l Loops) Split(g *CSR, v NodeID) (before, behind []NodeID, loop bool) {
 	return before, behind, l == LoopsAdded
 }
 
-// Degrees returns the in-degree and the out-degree of every vertex of g once its loops are what l says.
+// Degrees returns the in-degree and the out-degree of every vertex of g, with self-loops as l says.
 func (l Loops) Degrees(g *CSR) (in, out []int32) {
 	in, out = make([]int32, g.Rows()), g.OutDegree()
 	EachBlock(len(in), rowBlock, func(lo, hi int) {

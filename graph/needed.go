@@ -13,8 +13,9 @@ type Level = int8
 //
 //	S_layers = seeds;  S_{k-1} = S_k ∪ in-neighbours of S_k;  level(v) = max {k : v ∈ S_k}, or -1
 //
-// All layers but the first do without what p drops, if it is not nil: for k > 1 only kept in-neighbours count. Layer ℓ computes the rows of S_{ℓ+1} from those of S_ℓ. A row always needs itself (root weights, self-loops).
-// Cost: one pass over the rows of S_1, on all processors. Source: exact optimisation 4 of docs/mathematics.md.
+// All layers but the first ignore the edges that p drops, if p is not nil: for k > 1 only kept in-neighbours count.
+// Layer ℓ computes the rows of S_{ℓ+1} from those of S_ℓ. A row always needs itself (root weights, self-loops). Cost:
+// one pass over the rows of S_1, on all processors. Source: exact optimisation 4 of docs/mathematics.md.
 func Needed(g *CSR, seeds []bool, layers int, p *Pruning) []Level {
 	met := make([]atomic.Bool, g.Rows())
 	level := make([]Level, g.Rows())

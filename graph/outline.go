@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Outline is what every process of a run knows of a graph that is cut into parts, whoever has the edges: what the exchanges between all parts are planned
-// by, for networks of any depth.
+// Outline is what every process of a run knows of a cut graph, whether or not it has the edges: enough to plan the
+// exchanges between all parts, for networks of any depth.
 type Outline struct {
 	PartOf    []int32 // part of every vertex
 	Symmetric bool    // every edge has its reverse
@@ -34,8 +34,9 @@ const (
 	maxHops = 100
 )
 
-// OutlineOf returns the outline of a graph cut by part into so many parts, whose loss is taken at seeds. back returns the rows of its transpose for the vertices
-// of a part; nil: it is symmetric. Cost: two passes over the edges in each direction.
+// OutlineOf returns the outline of a graph cut by part into this many parts, whose loss is over seeds. back returns
+// the rows of the graph's transpose for the vertices of a part; nil: the graph is symmetric. Cost: two passes over
+// the edges in each direction.
 func OutlineOf(g *CSR, back func(part int) *Rows, seeds []bool, part []int32, parts int) *Outline {
 	n := g.Rows()
 	o := &Outline{PartOf: part, Symmetric: back == nil, InDegree: g.InDegree(), Loops: make([]bool, n), Hops: make([]uint8, n)}
@@ -112,7 +113,8 @@ func (f *fringes) of(g *Rows, i int, inner []NodeID, hops bool) Fringe {
 	return out
 }
 
-// Validate checks what those who use an outline rely on, for one that comes from a file, PartOf taken as given. Whether it is that of the edges, SplitOutline sees.
+// Validate checks an outline that comes from a file; PartOf must be correct. SplitOutline checks whether it agrees
+// with the edges.
 func (o *Outline) Validate(parts int) error {
 	n := len(o.PartOf)
 	if len(o.InDegree) != n || len(o.OutDegree) != n || len(o.Loops) != n || len(o.Hops) != n {
@@ -163,10 +165,12 @@ func (o *Outline) validateFringe(f *Fringe, part int) error {
 	return nil
 }
 
-// SplitOutline is SplitRange for a process that has the rows of the parts of own alone: rows returns those of a part, in both directions. needed says that layers
-// compute the rows that the loss needs, and no others. Nothing is pruned. Rows that are not those of the outline are an error.
+// SplitOutline is SplitRange for a process that has only the rows of the parts of own: rows returns those of a part,
+// in both directions. needed says that layers compute only the rows that the loss needs. Nothing is pruned. Rows that
+// contradict the outline are an error.
 //
-// Method: what SplitRange finds in the rows of other parts, outlines say: which of a part's vertices touch others is whose halo they are in.
+// Method: SplitRange finds out from the rows of other parts which vertices of a part they read; outlines list it, as
+// the halos of these parts.
 func SplitOutline(o *Outline, rows func(part int) (in, out *Rows), loops Loops, own Range, needed bool, layers int, rank []int32) (*Cut, error) {
 	n, parts := len(o.PartOf), len(o.In)
 	if rank != nil && len(rank) != n || own.Lo < 0 || own.Hi < own.Lo || own.Hi > parts || layers > maxHops {

@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// Owners says who owns the entries of a list that is grouped by part: Parts[k] owns those from At[k] to At[k+1]. Parts that own
-// none are not listed: of many parts, few touch.
+// Owners lists the owners of entries that are grouped by part: Parts[k] owns those from At[k] to At[k+1]. Parts that
+// own no entries are not listed.
 type Owners struct {
 	Parts []int32 // ascending
 	At    []int   // len(Parts)+1, from 0 on; nil: nobody owns anything
@@ -18,7 +18,7 @@ func (o *Owners) Of(part int) (lo, hi int) {
 	return o.At[k], o.At[k+1]
 }
 
-// Append adds a part behind the others, as the owner of the entries up to end; if there are any.
+// Append adds a part as the owner of the entries up to end, unless there are none.
 func (o *Owners) Append(part, end int) {
 	if o.At == nil {
 		o.At = []int{0}

@@ -23,8 +23,8 @@ type Cut struct {
 // and those that it reads the first Rows[ℓ]; within a level central vertices (no remote neighbour in either direction)
 // come first, then marginal ones grouped by the parts that they touch; ties by rank, then id.
 //
-// A part that its cut does not own is another process's. It has what exchanges are planned by: Inner, Rows, and of both blocks IDs, Owners,
-// Levels, Edges and Left; but no edges and no Central.
+// A part that its cut does not own belongs to another process. It has only what is needed to plan exchanges: Inner,
+// Rows, and of both blocks IDs, Owners, Levels, Edges and Left; no edges and no Central.
 type Part struct {
 	Inner   []NodeID // original id of every inner vertex
 	Rows    []int    // Rows[k], 0 ≤ k ≤ layers: inner vertices of level ≥ k
@@ -51,8 +51,8 @@ type Block struct {
 	// Levels[k] per halo vertex: layer ℓ exchanges it if its level is ≥ ℓ+1. In: the highest level of a local row that
 	// reads it. Out: its own level.
 	Levels []Level
-	// Edges is, in place of the edges of a part that the cut does not own, how many each halo vertex has; Left how many pruning leaves of
-	// them, nil in a cut that is not to be pruned. Both are nil in parts with edges.
+	// Edges counts the edges of each halo vertex, if the cut does not own the part and therefore lacks the edges. Left
+	// counts those that pruning leaves; nil in a cut that is not pruned. Both are nil in parts with edges.
 	Edges, Left []int32
 }
 

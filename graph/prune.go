@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Pruning says which replicas parts do without: for a part i and a remote vertex u, the edges from u into the inner
-// vertices of i. nil means none.
+// Pruning is the halo vertices that parts drop: for a part i and a vertex u of another part, the edges from u into
+// the inner vertices of i. nil means none.
 type Pruning struct {
 	part []int32
 	from []int32 // the parts that do without u are without[from[u]:from[u+1]]
@@ -15,8 +15,8 @@ type Pruning struct {
 	without []int32
 }
 
-// NewPruning returns the pruning in which part i does without the vertices dropped[i], which ascend and belong to other
-// parts; nil if there are none. A dropped vertex that part i does not read changes nothing.
+// NewPruning returns the pruning in which part i drops the vertices dropped[i], which ascend and belong to other
+// parts; nil if there are none. Dropping a vertex that part i does not read has no effect.
 func NewPruning(part []int32, parts int, dropped [][]NodeID) (*Pruning, error) {
 	total := 0
 	for _, ids := range dropped {
@@ -81,11 +81,10 @@ func (p *Pruning) lacks(u NodeID, i int32) bool {
 	return slices.Contains(p.without[p.from[u]:p.from[u+1]], i)
 }
 
-// Without returns what pruning leaves of c: the same numbering, levels and inner rows, which are shared, with the dropped
-// edges missing from the halo rows of both directions, and halo vertices that no edge is left of missing too. c itself if p
-// is nil. Central grows with the rows that lost their last remote neighbour, as far as they stand first in their level, which
-// Split sees to. Degrees stay those of the whole graph
-// (docs/mathematics.md, docs/adr/0009-pruned-runs-hold-two-cuts.md).
+// Without returns c after pruning: with the same numbering, levels and inner rows, which are shared, but without the
+// dropped edges in both directions and without halo vertices that have no edge left. It returns c if p is nil.
+// Central also counts rows that lost their last neighbour in another part and come first in their level, where Split
+// puts them. Degrees stay those of the whole graph (docs/mathematics.md, docs/adr/0009-pruned-runs-hold-two-cuts.md).
 //
 // Cost: two passes over the halo entries, in blocks on all processors.
 func (c *Cut) Without(p *Pruning) *Cut {

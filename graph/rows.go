@@ -28,7 +28,8 @@ func (r *Rows) id(k NodeID) NodeID {
 	return k
 }
 
-// TransposeFor returns the rows of g's transpose, with weights if it has some, for some vertices, whose places in the result at has; others have -1 there. Cost: two passes over the edges.
+// TransposeFor returns the rows of g's transpose, with weights if g has some, for the vertices with at[v] ≥ 0; row
+// at[v] is that of v. Cost: two passes over the edges.
 func (g *CSR) TransposeFor(at []int32, rows int) *Rows {
 	t := &CSR{Indptr: make([]int64, rows+1), Cols: g.Rows()}
 	for _, u := range g.Indices {

@@ -15,15 +15,15 @@ import (
 // vertex-indexed table. Cost O(edges · log(degree) + vertices); beside the result, memory for a few numbers per vertex and,
 // where g is not symmetric, its transpose. Source: §2.2 of the paper; H' and levels are ours (docs/mathematics.md).
 //
-// loops says what becomes of g's loops, without a copy of g. p, if not nil, is of the same part and what the cut will be pruned
-// by: the cut holds every edge, and rows that have no remote neighbour once it is pruned come before the others of their level.
-// Cut.Without prunes it.
+// loops says what happens to g's self-loops, without a copy of g. p, if not nil, is the pruning that Cut.Without will
+// apply: the cut keeps every edge, but rows that lose their last neighbour in another part by pruning come first in
+// their level.
 func Split(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
 	return SplitRange(g, loops, part, parts, Range{0, parts}, level, layers, rank, p)
 }
 
-// SplitRange is Split for a process that has the parts of a range: of the others the cut holds what exchanges are planned by, and no edges.
-// Such a cut is pruned by p or not at all.
+// SplitRange is Split for a process that has the parts of a range: of other parts the cut has only what is needed to
+// plan exchanges, and no edges. Such a cut can be pruned by p only.
 func SplitRange(g *CSR, loops Loops, part []int32, parts int, own Range, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
 	n := g.Rows()
 	if g.Cols != n || len(part) != n || len(level) != n || rank != nil && len(rank) != n {

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Weight returns what the edge u → v weighs: 1 in a graph without weights, and where there is no such edge, as of a loop that is added.
+// Weight returns the weight of the edge u → v: 1 in a graph without weights, and if there is no such edge, as for an
+// added self-loop.
 func (g *CSR) Weight(u, v NodeID) float32 {
 	if g.Weights != nil {
 		if k, has := slices.BinarySearch(g.Row(int(v)), u); has {

@@ -7,10 +7,12 @@ import (
 	"slices"
 )
 
-// WeightSums are the sums of the weights of the edges of every vertex, without its loop: what those who have the rows of some vertices must know of the others.
+// WeightSums are the sums of the weights of the edges of every vertex, without its self-loop. A process that has the
+// rows of only some vertices needs them for the others.
 type WeightSums struct {
 	In, Out []float64 // of the edges into and out of a vertex, added in the order in which the rows of the graph have them
-	// InAny and OutAny say where one of these edges weighs other than 0: a sum of 0 comes of nothing, or of weights that cancel.
+	// InAny and OutAny say whether one of these edges has a weight other than 0: weights that cancel also have the sum
+	// 0.
 	InAny, OutAny []bool
 	Loop          []float32 // what the edge of a vertex to itself weighs; 0 where there is none
 	Loops         []bool    // vertices that have one
@@ -43,7 +45,7 @@ func (s *WeightSums) Equal(t *WeightSums) bool {
 	return slices.Equal(s.In, t.In) && slices.Equal(s.Out, t.Out) && slices.Equal(s.InAny, t.InAny) && slices.Equal(s.OutAny, t.OutAny) && slices.Equal(s.Loop, t.Loop) && slices.Equal(s.Loops, t.Loops)
 }
 
-// Degrees returns the sums with loops as l says: one that is added weighs 1, one that is there what it weighs.
+// Degrees returns the sums with self-loops as l says: an added one has weight 1, others keep theirs.
 func (s *WeightSums) Degrees(l Loops) (in, out []float64) {
 	in, out = slices.Clone(s.In), slices.Clone(s.Out)
 	for v := range in {
@@ -65,7 +67,8 @@ func (s *WeightSums) loop(l Loops, v int) float64 {
 	return float64(s.Loop[v])
 }
 
-// Weighs reports whether an edge into a vertex weighs other than 0, and one out of it, with loops as l says.
+// Weighs reports whether an edge into a vertex has a weight other than 0, and whether an edge out of it has, with
+// self-loops as l says.
 func (s *WeightSums) Weighs(l Loops, v int) (in, out bool) {
 	loop := s.loop(l, v) != 0
 	return s.InAny[v] || loop, s.OutAny[v] || loop

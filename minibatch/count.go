@@ -22,7 +22,8 @@ type Trace struct {
 	turns int       // how often a part asks for rows in a step
 	Parts int
 	own   graph.Range // the parts that are traced
-	// MachineOf says on which machine each part is: then rows that come from another part of the same machine are not counted as fetched, prefilled or requested. nil: all are.
+	// MachineOf is the machine of each part: rows from another part of the same machine do not count as fetched,
+	// prefilled or requested. nil: each part is a machine.
 	MachineOf []int
 }
 
@@ -32,8 +33,8 @@ type Way struct {
 	Slots []int // by part
 }
 
-// NewTrace returns the trace of a run with so many parts. Of options it needs the model, the sampling, homes of vertices and shares; how rows are fetched is what the
-// methods are asked about.
+// NewTrace returns the trace of a run with this many parts. It uses the model, the sampling, homes of vertices and
+// shares of the options; how rows are fetched is an argument of the methods.
 func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	o.Devices, o.Ranks = make([]gpu.Device, parts), nil // how many there are is all that is asked of them
 	if parts == 1 {
@@ -195,8 +196,8 @@ type Good struct {
 	Demand Counts  // without a cache
 }
 
-// Smallest returns the smallest row cache that fetches at most 5 % more rows in the first epoch than the best one. In epochs behind the first, rows that are there
-// still are fetched by neither.
+// Smallest returns the smallest row cache that fetches at most 5 % more rows in the first epoch than the best cache.
+// Rows that are still cached from the first epoch save fetches in later ones.
 func (t *Trace) Smallest(ctx context.Context, r rowcache.Rules) (*Good, error) {
 	distinct, err := t.Distinct(ctx)
 	if err != nil {

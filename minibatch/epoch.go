@@ -246,7 +246,8 @@ func (t *Trainer) sumLoss(epoch, from int, all []partSteps) error {
 	return nil
 }
 
-// Diverged says that the training loss is no number any more. The weights behind that step are useless; the newest checkpoint is from before.
+// Diverged says that the training loss became NaN or infinite. The weights after that step are useless; the last
+// checkpoint is from before.
 type Diverged struct {
 	Epoch, Step int
 	Loss        float64 // NaN or infinite

@@ -14,8 +14,8 @@ import (
 	"capgnn/reduce"
 )
 
-// Memory is what a run takes, before it begins: bounds, of which slack is for steps that are larger than those that were sampled to see. Where a step exceeds a bound, its
-// buffer grows, and the log says so.
+// Memory is the memory of a run, known before it begins: bounds, with slack for steps that are larger than the
+// sampled ones. If a step exceeds a bound, its buffer grows, with a line in the log.
 type Memory struct {
 	Parts  []PartMemory // by part
 	Host   []Use        // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
@@ -28,7 +28,7 @@ type Memory struct {
 	Requests int64
 }
 
-// PartMemory is what a part takes of its device.
+// PartMemory is the memory of a part on its device.
 type PartMemory struct {
 	Device string    // "": it is another process's, of which the Share alone is known. Several may have one name
 	Home   int       // the first part on the same device
@@ -60,7 +60,7 @@ func Bound(uses []Use) (n gpu.Bytes) {
 // Steps returns how many steps an epoch has. Options are valid.
 func Steps(p *learn.Problem, o Options) int { return newRoots(p, &o).steps }
 
-// Plan returns what a run takes. It samples some steps and asks devices for nothing but what they are.
+// Plan returns the memory of a run. It samples some steps and does not use the devices.
 func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	if err := o.Validate(p); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (m *Memory) Fits() bool {
 	return true
 }
 
-// Fitting returns a batch size that fits the devices: the given one, halved as often as it takes; 0: one root does not fit.
+// Fitting returns a batch size that fits the devices: the given one, halved until it fits; 0: not even one root fits.
 func Fitting(ctx context.Context, p *learn.Problem, o Options) (int, error) {
 	for ; o.Sampling.BatchSize > 0; o.Sampling.BatchSize /= 2 {
 		m, err := Plan(ctx, p, o)
@@ -124,7 +124,7 @@ func Fitting(ctx context.Context, p *learn.Problem, o Options) (int, error) {
 	return 0, nil
 }
 
-// TooLarge says that a run does not fit a device, and what would. It is a *gpu.OutOfMemory.
+// TooLarge says that a run does not fit a device, and which batch size would. It is a *gpu.OutOfMemory.
 type TooLarge struct {
 	Batch, Fits int // Fits 0: no batch does
 	Memory      *gpu.OutOfMemory

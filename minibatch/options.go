@@ -21,7 +21,8 @@ import (
 type Sampling struct {
 	BatchSize int   // roots of a step over all parts, ≥ 1; more than there are training vertices: all of them
 	Fanout    []int // neighbours by hop, nearest the roots first, as many as layers; sample.All = every in-neighbour
-	// Ladies has hops draw layers (package sample): Fanout says how many vertices each draws for a step, of which a part draws as large a share as it has of the roots.
+	// Ladies selects layer-wise sampling (package sample): Fanout is how many vertices each layer draws for a step; a
+	// part draws the same share of them as it has of the roots.
 	Ladies bool
 	// Local has every part take roots among its own vertices, as many steps on every part. Otherwise parts share the roots of one order over all parts.
 	Local    bool
@@ -33,14 +34,16 @@ type Sampling struct {
 	// Merged is with Hop how many time steps an earlier run dropped for good (Result.Merged): this one drops the same ones in the same epochs. nil: as many as move the fewest bytes
 	// between parts.
 	Merged *int
-	// MeasureMerge has times of epochs decide, without Merged, so that a rerun may have other bits.
+	// MeasureMerge chooses the number of time steps by measured epoch times, if Merged is not given, so a rerun may
+	// have other bits.
 	MeasureMerge bool
 	NoGather     bool // with Hop: rows are fetched for each unit of a step, not once for all
-	// Fetch says how rows of other parts come, RowCache how many of them each part keeps. Results depend on neither.
+	// Fetch is how rows of other parts are fetched, RowCache how many of them each part caches. Results depend on
+	// neither.
 	Fetch    rowcache.Rules
 	RowCache CacheSize
-	// Resident is how many rows of its part a device with memory of its own keeps there, at most as many as there is memory for; CacheShare: of the part's rows. Results do not
-	// depend on it.
+	// Resident is how many rows of its part a device with separate memory keeps there, if they fit; CacheShare is a
+	// share of the part's rows. Results do not depend on it.
 	Resident CacheSize
 }
 
@@ -78,9 +81,11 @@ type Options struct {
 	Lock         hostmem.LockOptions // how memory that devices copy from is page-locked
 	Log          *slog.Logger        // nil: discard
 	OnStep       func(Progress)      // called behind every step of the first part of this process, from a goroutine of the run; it must be short
-	// OnTrain is called before an epoch trains, and what it returns when it has, before it is evaluated; nil: nothing is.
+	// OnTrain is called before an epoch trains; the function that it returns is called after training, before
+	// evaluation. May be nil.
 	OnTrain func(epoch int) (done func())
-	// Meter is called behind the training of every epoch, and returns what devices have taken since the last call; nil: nobody says.
+	// Meter is called after the training of every epoch and returns what devices consumed since the last call; nil:
+	// not measured.
 	Meter func(epoch int) []gpu.Metered
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
@@ -109,8 +114,8 @@ func Linked(devices []gpu.Device) bool {
 	})
 }
 
-// DefaultFetch returns how rows of other parts are fetched unless the user says otherwise: with a cache that looks ahead where they cross links; without a cache where they are as near as
-// own ones.
+// DefaultFetch returns how rows of other parts are fetched by default: with a cache that looks ahead if they cross
+// links, else without a cache.
 func DefaultFetch(devices []gpu.Device) rowcache.Rules {
 	if len(devices) > 1 && (Linked(devices) || slices.Contains(devices, nil)) {
 		return rowcache.Rules{Kind: rowcache.Planned}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Place says where a root of a step is computed, with global roots: local ones are computed where they are at home. The gradient of a step is the same in every place, to
-// rounding, and so is its loss.
+// Place is where the roots of a step are computed, if they are drawn globally; local roots are computed at home. It
+// changes the gradient and the loss of a step only by rounding.
 type Place int
 
 // Places of roots.

@@ -43,8 +43,9 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.D
 	return tensor.New(tensor.WithShape(p.Vertices(), width), tensor.WithBacking(rows)), nil
 }
 
-// PredictRows is Predict that hands rows to emit in place of keeping them: row i of a chunk belongs to vertex ids[i]. Every vertex is emitted once; both slices are only
-// lent. emit runs on the caller's goroutine; its error ends the prediction.
+// PredictRows is Predict that passes rows to emit instead of keeping them: row i of a chunk belongs to vertex ids[i].
+// Every vertex is emitted once. emit must not keep its slices. It runs on the caller's goroutine; its error ends the
+// prediction.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if o.Weights == nil {
 		return errors.New("no weights to predict with")

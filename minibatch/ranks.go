@@ -13,7 +13,8 @@ import (
 	"capgnn/internal/together"
 )
 
-// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
+// Ranks connects this process to the other processes of a run. Each rank has consecutive parts, rank 0 the first
+// ones.
 type Ranks = together.Ranks
 
 // What ranks tell each other beside rows and gradients, in the order of a run.
@@ -190,7 +191,8 @@ func (t *Trainer) begin() error {
 	return nil
 }
 
-// Waits says what this process waits for that another one has, such as "rows of rank 1 for step 12"; "": nothing. It may be called from any goroutine.
+// Waits names what this process waits for from another one, such as "rows of rank 1 for step 12"; "": nothing. Any
+// goroutine may call it.
 func (t *Trainer) Waits() string {
 	if !t.o.several() {
 		return ""

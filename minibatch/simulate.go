@@ -12,7 +12,7 @@ import (
 	"capgnn/internal/machines"
 )
 
-// Simulation is what the first epochs of a run are predicted to take.
+// Simulation is the forecast of the first epochs of a run.
 type Simulation struct {
 	Epochs []SimulatedEpoch
 	Parts  []PartMemory // by part
@@ -33,12 +33,14 @@ type MachinePair struct {
 	Gradients gpu.Bytes // gradients and new weights, and the word after each step
 }
 
-// Bytes is all of it: what together.Pair calls Rows.
+// Bytes is the sum of all of them, which together.Pair calls Rows.
 func (x *MachinePair) Bytes() gpu.Bytes { return x.Rows + x.Requests + x.Gradients }
 
-// Simulate predicts the first epochs of a run, as many as asked for and the run has, on devices that share a clock (package gpu/sim) and compute nothing: the trainer's own code samples, decides which
-// rows are fetched, and enqueues the steps. Nothing is kept, written, evaluated or scored. Of machines, each has a trainer of its own, and the options are those of all parts; nil: there is one. A part that
-// does not fit its device is a *gpu.OutOfMemory. With Hop no time step is dropped where times are to decide.
+// Simulate predicts the first epochs of a run, as many as asked for, on devices that share a clock (package gpu/sim)
+// and compute nothing: the trainer's own code samples, decides which rows are fetched, and enqueues the steps.
+// Nothing is cached, written, evaluated or scored. Each machine has its own trainer, and the options are those of all
+// parts; without machines there is one. A part that does not fit its device is a *gpu.OutOfMemory. With Hop and
+// MeasureMerge all time steps stay.
 func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over *machines.Cluster) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {

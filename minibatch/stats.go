@@ -10,7 +10,7 @@ import (
 	"capgnn/internal/together"
 )
 
-// Progress is where a run stands behind a step.
+// Progress is the state of a run after a step.
 type Progress struct {
 	Epoch       int           // 0-based
 	Step, Steps int           // of the epoch: done, and in all
@@ -37,7 +37,7 @@ type Traffic struct {
 	Carried   gpu.Bytes // with Hop: sums of gradients that models bring along
 }
 
-// Times are sums over parts. Sampling and staging run beside the rest.
+// Times are sums over parts. Sampling and staging overlap with the rest.
 type Times struct {
 	Sample  time.Duration // drawing blocks, those of steps that a policy looks ahead for, too
 	Decide  time.Duration // which rows a cache has, which are fetched and kept; with waits for the steps ahead
@@ -48,7 +48,7 @@ type Times struct {
 	Wait    time.Duration // of compute queues, and of parts for their samplers
 }
 
-// Counts is what steps have done; those of several parts and of several steps add up.
+// Counts are the counts of some steps; those of several parts and of several steps add up.
 type Counts struct {
 	Steps    int   // as many as of one part
 	Roots    int64 // over all parts
@@ -75,17 +75,19 @@ type EpochStats struct {
 	Usage gpu.Usage   // of devices, summed over parts, training only
 	Parts []gpu.Usage // the same by part
 	Work  []Counts    // what of Counts each part did, but for Steps, CPU and what gradients take
-	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps.
+	// Gradients is the part of Usage that moves gradients and new weights between devices, sums gradients and takes
+	// optimiser steps.
 	Gradients gpu.Usage
 	Slowest   int // the part whose device computed longest
-	// Pairs is what ranks have sent each other meanwhile, evaluation apart, rows of steps ahead among it. nil: there is one process.
+	// Pairs is what ranks sent each other, including rows of steps ahead, without evaluation; nil: there is one
+	// process.
 	Pairs     []together.Pair
 	Meters    []gpu.Metered // what devices of all ranks have taken since they were read before; nil: they were not read
 	TimeSteps int           // of each step: 1, or with Hop as many as parts, without those that were merged
 	Isolated  *SuperEpoch
 }
 
-// SuperEpoch is what isolated parts have held in an epoch.
+// SuperEpoch describes the chunks that isolated parts trained on in an epoch.
 type SuperEpoch struct {
 	Shift    int // part i has held chunks i and (i + Shift) mod c
 	Phases   int // of the epoch

@@ -213,8 +213,8 @@ func (t *Trainer) each(f func(w *worker) error) error {
 	return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
 }
 
-// Close ends the samplers, waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to is not released, nor, where a
-// run of several ranks is not over, what others may.
+// Close ends the samplers, waits for all queues and releases all memory. Devices stay open. Memory that a device
+// which does not answer, or another rank of an unfinished run, may still write to is not released.
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
