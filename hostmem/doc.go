@@ -1,5 +1,5 @@
-// Package hostmem is host memory with an owner: arenas, page-locked memory, shared regions, memory-mapped
-// arrays, byte views of numbers, and how much memory there is.
+// Package hostmem manages host memory: arenas, page-locked memory, shared regions, memory-mapped arrays, byte views
+// of numbers, and the amount of free memory.
 //
 // Its nouns: an Arena hands out Blocks, counts them and enforces a capacity; Pinned is page-locked memory, and a Pinner locks
 // it; a Region is page-locked memory of fixed capacity that all devices share, cut into Versioned blocks, which may be

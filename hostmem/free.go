@@ -24,7 +24,8 @@ func Free() (free, total int64, err error) {
 // PeakRSS returns the largest resident size this process has had, in bytes. Mapped files count as far as they were read.
 func PeakRSS() (int64, error) { return systemPeak() }
 
-// Anonymous returns the resident memory of this process that is of no file, in bytes; 0 where the system does not say.
+// Anonymous returns the resident memory of this process that belongs to no file, in bytes; 0 if the system does not
+// say.
 func Anonymous() int64 { return systemAnonymous() }
 
 // linuxRoom reads /proc/meminfo and the limits of the process's control groups (version 1 and 2) under root.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limit is returned when a limit of the system stands in the way of memory. All amounts are in bytes.
+// Limit is returned when a limit of the system prevents an allocation. All amounts are in bytes.
 type Limit struct {
 	Owner   string // whose memory it was to be
 	Name    string // what the memory was for
@@ -49,7 +49,8 @@ type room struct {
 	space       string // "ulimit -v" or "ulimit -d" where that leaves least, which is total then
 }
 
-// Raise returns the shell command that gives this process so many bytes more, in ulimit's KiB, where a ulimit leaves it least; else "".
+// Raise returns the shell command that gives this process that many bytes more, in KiB of ulimit, if a ulimit is the
+// tightest limit; else "".
 func Raise(by int64) string {
 	r, err := systemRoom()
 	if err != nil {

@@ -58,8 +58,8 @@ func (m *MapArray[T]) Rest() {
 	}
 }
 
-// ByRows says how the array is read from now on: in pieces here and there, so that the system fetches no more of the file than these, or, as after Map,
-// in order, so that it reads ahead.
+// ByRows tells the system how the array will be read: in scattered pieces, so that it loads only these, or, as after
+// Map, in order, so that it reads ahead.
 func (m *MapArray[T]) ByRows(on bool) {
 	if m.region != nil {
 		adviseOrder(m.region, on)

@@ -22,8 +22,8 @@ type LockOptions struct {
 	Pinner Pinner
 	// Optional lets memory that cannot be locked be used unlocked; Unlocked then says why.
 	Optional bool
-	// Unlocked leaves the memory unlocked, for devices that copy from any memory. The Go heap does not hold it, so it does not
-	// count for how far that grows before it is collected.
+	// Unlocked leaves the memory unlocked, for devices that copy from any memory. It is outside of the Go heap, so it
+	// does not delay garbage collection.
 	Unlocked bool
 	// Heap takes the memory from the Go heap and leaves it unlocked. It is for tests: the race detector follows no other
 	// memory.
@@ -44,8 +44,8 @@ type lockLimits struct {
 	locked     int64 // what is locked already
 }
 
-// Locks returns how much memory this process may lock, now and if it asks, and what it has locked, in bytes. math.MaxInt64:
-// no limit; -1: unknown.
+// Locks returns how much memory this process may lock now, how much if it raises the limit, and how much it has
+// locked, in bytes. math.MaxInt64: no limit; -1: unknown.
 func Locks() (soft, hard, locked int64) {
 	l := systemLocks()
 	return l.soft, l.hard, l.locked

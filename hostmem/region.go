@@ -62,8 +62,8 @@ func (r *Region) Usage() Usage {
 // Unlocked returns nil if the region is page-locked, else the reason why it is not.
 func (r *Region) Unlocked() error { return r.mem.Unlocked() }
 
-// Close gives everything back; the blocks answer os.ErrClosed from then on. Nobody may use their rows any more. Closing
-// again is an error.
+// Close frees the region; its blocks then return os.ErrClosed. Their rows must not be used any more. Closing again is
+// an error.
 func (r *Region) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

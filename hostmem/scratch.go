@@ -13,10 +13,10 @@ type Scratch struct {
 	unmap       func() error // nil: nothing is mapped
 }
 
-// NewScratch returns size zero bytes, aligned to a page: memory of the process where dir is empty, else of a file in dir that no name leads to,
-// so that nothing is left of it when the process ends. owner and name (what it is for) appear in errors. Memory that is not free
-// fails with *Limit before it is taken; a file for which the disk has no room is an error then, not
-// a fault when a page is written. size must not be negative.
+// NewScratch returns size zero bytes, aligned to a page: memory of the process if dir is empty, else of an unnamed
+// file in dir, which disappears when the process ends. owner and name (what it is for) appear in errors. Too little
+// free memory is a *Limit before any is taken; too little space on the disk is an error here, not a fault when a page
+// is written. size must not be negative.
 func NewScratch(owner, name, dir string, size int64) (*Scratch, error) {
 	if size < 0 {
 		panic(fmt.Sprintf("hostmem: scratch %q: negative size %d", name, size))

@@ -3,8 +3,8 @@ package jaca
 // Cache tracks which rows have a slot while rows are read one after the other. Row numbers are the caller's: rows of an
 // exchange for a global cache, halo indices for a local one.
 type Cache interface {
-	// Read looks a row up: held reports whether it had a slot, slot is the one that it has from now on, −1 if none. A cache
-	// of a dynamic policy gives every row that is read a slot unless it has no slots at all.
+	// Read looks up a row: held reports whether it had a slot, slot is its slot from now on, −1 if none. A cache of a
+	// dynamic policy gives every row that is read a slot, if it has slots at all.
 	Read(row int32) (slot int32, held bool)
 }
 

@@ -13,7 +13,7 @@ import (
 // generations is how many versions of a row the global cache holds: one being written, one being read (docs/caching.md).
 const generations = 2
 
-// Memory says what may be used for caches.
+// Memory is the memory for caches.
 type Memory struct {
 	Device        []gpu.Bytes // free, by part; nil = more than enough
 	DeviceReserve gpu.Bytes   // of that, left alone on every device
@@ -23,14 +23,14 @@ type Memory struct {
 	Local, Global Size        // wanted sizes; zero = auto
 }
 
-// Capacities are the sizes of the caches. Every exchange has tables of its own, none with more slots than these.
+// Capacities are the sizes of the caches. Each exchange has separate tables, none with more slots than these.
 type Capacities struct {
 	Local       []int // slots by part
 	Global      int   // slots
 	LocalUnion  []int // |H_i^k|
 	GlobalUnion int   // |∪_i H_i^k|
-	// Slot is the bytes of a row, summed over all exchanges: what a local slot takes. Wire is the same for rows in the form in which
-	// they travel; a global slot takes twice that.
+	// Slot is the size of a row, summed over all exchanges: the memory of a local slot. Wire is the same for encoded
+	// rows; a global slot takes twice that.
 	Slot, Wire gpu.Bytes
 }
 
@@ -39,10 +39,10 @@ type Capacities struct {
 //	H_i^k = ∪_{j≠i} the k halo vertices of i owned by j with highest R; slot = Σ over exchanges of width × element size
 //	local[i] = min(⌊(free_i − reserve)/slot⌋, |H_i^k|);  global = min(⌊(free_host − reserve)/(2·wire)⌋, |∪_i H_i^k|)
 //
-// where wire is slot for rows in the form in which they travel, in which the global cache also holds them.
+// where wire is slot for encoded rows, which the global cache also stores.
 //
-// Where exchanges read different rows, each union is that of the exchange in which it is largest. Sizes other than auto replace the
-// formula, up to the unions; a size that does not fit memory is a *TooLarge. All of them are joined.
+// If exchanges read different rows, each union is that of the exchange in which it is largest. Sizes other than auto
+// replace the formula, up to the unions; sizes that do not fit memory are *TooLarge, joined into one error.
 //
 // Source: Algorithm 1 of the paper, which counts layer 0 and one generation of the global cache.
 func Capacity(exchanges []Exchange, m Memory) (*Capacities, error) {

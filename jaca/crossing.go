@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Crossing says which rows come to the parts of a rank from those of others. Such a row crosses once per refresh, however many parts of the rank read it, and
-// all of these read it from the rank's host memory.
+// Crossing describes the rows that the parts of a rank read from other ranks. Such a row is sent once per refresh,
+// even if several parts of the rank read it; all of them read it from the rank's host memory.
 //
 // Costs per row, in seconds per byte and epoch, under period p:
 //

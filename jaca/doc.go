@@ -1,6 +1,6 @@
-// Package jaca decides which halo rows are kept in device and host memory, when they are refreshed and which version a reader
-// uses (joint adaptive caching). It holds rules only: it moves nothing, and has no clock, no goroutine and no randomness but a
-// seed.
+// Package jaca decides which halo rows are cached in device and host memory, when they are refreshed and which
+// version a reader uses (joint adaptive caching). It only makes decisions: it copies nothing, and has no clock, no
+// goroutine and no randomness except for a seed.
 //
 // Its nouns: an Exchange is the halo rows that one layer exchanges in one direction (forward or backward), listed by reader;
 // Capacities are the sizes of the caches (Algorithm 1), from Memory and Sizes; a Plan has a Table for each exchange, which says
@@ -13,14 +13,14 @@
 // edges into the part, then to the lowest id. No function changes its arguments; a Table shares the id lists of the cut from which
 // its exchanges were made. A Replay has state: it belongs to one goroutine.
 //
-// A slot belongs to one exchange: each exchange has tables of its own, with at most as many slots as the capacities say. So each
-// layer may have a period of its own, and rows that a layer does not exchange take no slot in it. In a reader's halo region the
-// local slots come first, grouped by class, then by the source of the row; the rows without a local slot follow, grouped by
-// source. Place gives the position of both.
+// A slot belongs to one exchange: each exchange has separate tables, with at most as many slots as the capacities
+// say. So each layer may have its own period, and rows that a layer does not exchange take no slot in it. In a
+// reader's halo region the local slots come first, grouped by class, then by source; the rows without a local slot
+// follow, grouped by source. Place gives the position of both.
 //
-// Policies fifo and lru plan no slots: their tables are those of policy none. A Replay drives their caches
-// (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. The class of a row is
-// then its number among the exchange's vertices, modulo p.
+// Policies fifo and lru plan no slots: their tables are those of policy none. A Replay runs their caches (NewCache)
+// in the order of reads and returns what each read finds and copies, as it does for static plans. The class of a row
+// is then its number among the vertices of the exchange, modulo p.
 //
 // # Source
 //

@@ -24,7 +24,7 @@ type Exchange struct {
 	Layer    int
 	Dir      Direction
 	RowBytes gpu.Bytes // width × element size: what a local slot takes
-	// WireBytes is what a row takes on links and in the global cache, if it is encoded there; 0 = RowBytes.
+	// WireBytes is the size of a row on links and in the global cache, if rows are encoded; 0 = RowBytes.
 	WireBytes gpu.Bytes
 	Halos     []Halo // by reader
 }
@@ -37,8 +37,8 @@ type Halo struct {
 	Edges  []int32        // edges into the part, by halo index
 }
 
-// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. What the
-// block holds it shares.
+// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. It
+// shares slices with the block.
 func HaloOf(b *graph.Block, layer int) Halo {
 	h := Halo{IDs: b.IDs, Owners: b.Owners, Count: make([]int, len(b.Owners.Parts)), Edges: b.HaloEdges()}
 	for k := range h.Count {
@@ -60,7 +60,7 @@ func NewExchange(c *graph.Cut, layer int, dir Direction, rowBytes gpu.Bytes) Exc
 	return ExchangeOf(blocks, layer, dir, rowBytes)
 }
 
-// ExchangeOf is the exchange of a layer of which the parts read these blocks.
+// ExchangeOf returns the exchange of a layer in which the parts read these blocks.
 func ExchangeOf(blocks []*graph.Block, layer int, dir Direction, rowBytes gpu.Bytes) Exchange {
 	x := Exchange{Layer: layer, Dir: dir, RowBytes: rowBytes}
 	for _, b := range blocks {

@@ -11,8 +11,8 @@ import (
 type Links struct {
 	H2D, D2H []float64   // by part; nil = 1
 	Peer     [][]float64 // [owner][reader]; 0 = no peer access; nil = none at all
-	// On is the device of each part; Peer is then indexed by device, since parts on one device have the same links. nil: each part has
-	// a device of its own.
+	// On is the device of each part; Peer is then indexed by device, because parts on one device have the same links.
+	// nil: each part has its own device.
 	On []int32
 }
 

@@ -7,7 +7,7 @@ import (
 	"capgnn/graph"
 )
 
-// Options say how slots are given.
+// Options decide which rows get slots.
 type Options struct {
 	Policy Policy // "" = JACA
 	Links  Links  // for JACA; zero = equal rates, no peer access
@@ -87,15 +87,15 @@ type Table struct {
 // Classes is the number of refresh classes.
 func (t *Table) Classes() int { return t.Period + t.Across }
 
-// Reader is one part's side of an exchange. Sources are the owners of its halo, by their place in Halo.Owners, for rows that come
-// straight from them, and after these the global cache.
+// Reader is one part's side of an exchange. Sources of rows are numbered: first the owners, by their place in
+// Halo.Owners, for rows that come straight from them, then the global cache.
 type Reader struct {
 	// Local is the halo index of every local slot. Slots are grouped by class, then source, then ascend in halo index or global
 	// slot: those of class c from source g are LocalAt[c·(owners+1)+g] to LocalAt[c·(owners+1)+g+1].
 	Local   []int32
 	LocalAt []int
-	// Transient are the rows without a local slot, which lie behind the local slots and arrive in every epoch, in the same way:
-	// those from source g are TransientAt[g] to TransientAt[g+1].
+	// Transient lists the rows without a local slot, which are sent in every epoch and stored after the local slots,
+	// grouped in the same way: those from source g are TransientAt[g] to TransientAt[g+1].
 	Transient   []int32
 	TransientAt []int
 	Place       []int32 // by halo index: local slot, or len(Local) + place in Transient; −1 = not exchanged

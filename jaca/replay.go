@@ -4,10 +4,11 @@ package jaca
 //
 // Returns: what each lookup finds and moves, and the sums.
 //
-// Method: exchange after exchange, parts read in ascending order, and each part its rows by owner and halo index. A lookup asks the
-// local cache first, and the global cache if the local one does not have the wanted version.
+// Method: exchanges run in order; in each, parts read in ascending order, and a part reads its rows by owner and halo
+// index. A lookup tries the local cache first, then the global cache, if the local one does not have the wanted
+// version.
 //
-// Why: the trainer reads in this order, so its counters must agree with these, and fifo and lru decide by it.
+// Why: the trainer reads in this order, so its counters must equal these, and fifo and lru depend on it.
 type Replay struct {
 	plan      *Plan
 	schedules []Schedule // by exchange

@@ -9,7 +9,7 @@ import (
 	"capgnn/gpu"
 )
 
-// Size is how large a cache is wanted. The zero Size is auto: what Algorithm 1 gives.
+// Size is the wanted size of a cache. The zero Size is auto: the result of Algorithm 1.
 type Size struct {
 	unit   sizeUnit
 	amount float64 // rows, per cent or bytes

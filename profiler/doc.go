@@ -7,11 +7,12 @@
 //
 // # Contract
 //
-// Measure runs in the caller's goroutine, one device and one operation at a time, but for operations beside others: devices that
-// share cores or links do not disturb each other. It allocates on each device only while measuring it, and frees everything. It
-// looks at its context before every timed run. Options.Budget ends it when it has measured enough (docs/adr/0021); Notes keep what
-// is measured over interruptions. Measurements are the only thing here that is not repeatable; everything else is a pure
-// function. Read takes any file and answers with a sound profile or a *FormatError.
+// Measure runs in the caller's goroutine. It measures one device and one operation at a time, so that devices which
+// share cores or links do not disturb each other; only Beside measures several devices at once. It allocates on each
+// device only while measuring it, and frees everything. It checks its context before every timed run. Options.Budget
+// ends it when it has measured enough (docs/adr/0021); Notes keep measurements over interruptions. Only measurements
+// are not repeatable; everything else is a pure function. Read takes any file and returns a valid profile or a
+// *FormatError.
 //
 // # Source
 //

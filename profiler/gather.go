@@ -20,9 +20,9 @@ type Sample struct {
 // gatherRounds is how often each sample is timed; the median of an odd number is one of them.
 const gatherRounds = 5
 
-// CompareGathers times sums over the rows of each sample, gathered from a matrix of width columns of the given element type,
-// on one device. Samples take turns, so that what else the machine does falls on all of them. It returns the median
-// seconds of each.
+// CompareGathers times sums over the rows of each sample, gathered from a matrix of width columns of the given
+// element type, on one device. Samples alternate, so that other load on the machine affects all of them. It returns
+// the median seconds of each.
 func CompareGathers(ctx context.Context, dev gpu.Device, samples []Sample, width int, storage gpu.DType) (seconds []float64, err error) {
 	g := &gathers{dev: dev, q: dev.NewQueue("gather")}
 	defer func() {

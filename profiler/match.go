@@ -6,9 +6,9 @@ import (
 	"capgnn/gpu"
 )
 
-// Match returns what the profile says of each device, in order. It fails if a device was not profiled: another UUID, kind,
-// model, variant (instruction set, architecture) or number of threads is other hardware. Devices of the profile that are
-// not asked for do not matter; a device named twice matches twice.
+// Match returns the measurements of each device, in order. It fails if a device was not profiled: another UUID, kind,
+// model, variant (instruction set, architecture) or number of threads is other hardware. The profile may have more
+// devices; a device listed twice matches twice.
 func (p *Profile) Match(devices []gpu.Device) ([]DeviceProfile, error) {
 	out := make([]DeviceProfile, len(devices))
 	for i, dev := range devices {

@@ -17,8 +17,8 @@ import (
 // Options says how to measure. The zero value is the measurement of the paper (§3.4).
 type Options struct {
 	Quick bool // small matrices and few runs
-	// Budget is the time for each device: measurements end early where they say enough, what is left out then is what profiles
-	// can do without, and devices of one kind are measured once. 0 = all of it, on every device, as long as it takes.
+	// Budget is the time for each device: measurements end early when they are precise enough, optional ones are left
+	// out when it is used up, and devices of one kind are measured once. 0 = everything is measured, on every device.
 	Budget  time.Duration
 	Runs    int // timed runs of every operation; 0 = 50, quick 5
 	Warmups int // runs before them; 0 = 5, quick 1
@@ -29,18 +29,19 @@ type Options struct {
 	// Pinned returns page-locked host memory and its release; nil = none. Only GPUs use it.
 	Pinned func(gpu.Bytes) ([]byte, func(), error)
 	Driver string // GPU driver's version, stored
-	// Calibrate measures the operations of training over sizes too, alone and with devices at once: what predictions of
-	// epochs are made of (package gpu/sim).
+	// Calibrate also measures the operations of training at many sizes, on one device and on all at once. Forecasts of
+	// epochs need them (package gpu/sim).
 	Calibrate bool
 	// Processors is how many threads of CPU devices compute at the same time; 0 = GOMAXPROCS.
 	Processors int
-	// Notes keep what is measured, and have what was measured of these devices with these options before; nil = nothing.
+	// Notes save measurements as they are made, and contain earlier ones of these devices with these options; nil =
+	// none.
 	Notes *Notes
-	// Progress is called from the goroutine of Measure, with the share of the time that is behind it, which does not fall; nil =
-	// nobody asks.
+	// Progress is called from the goroutine of Measure with the share of the time that has passed, which never falls;
+	// may be nil.
 	Progress func(stage string, done float64)
-	// Load returns what the machine's processors have done until now: how long other programs kept them busy, and how long they ran in all, in any unit; nil =
-	// nobody knows.
+	// Load returns two times of the machine's processors until now, in any unit: used by other programs, and in all.
+	// May be nil.
 	Load func() (others, all float64)
 	Now  func() time.Time // nil = time.Now; devices on a virtual clock bring theirs
 }

@@ -14,7 +14,8 @@ type NetPair struct {
 	RoundTrip   float64 `json:"round_trip_s"`
 }
 
-// NewNetPair returns what was measured of a line, rounded: measurements that differ by less than the next one might decide the same.
+// NewNetPair returns the measurement of a connection, rounded so that repeated measurements lead to the same
+// decisions.
 func NewNetPair(from, to int, bytesPerSec, roundTrip float64) NetPair {
 	return NetPair{from, to, rounded(bytesPerSec), rounded(roundTrip)}
 }

@@ -11,9 +11,9 @@ import (
 	"capgnn/internal/regular"
 )
 
-// Notes keep measurements as they are made, so that a measurement which is interrupted goes on where it ended: a file with a
-// line for each, appended in one write. A line that does not read, such as the half of one, is as if it were not there. The
-// zero Notes keep nothing beyond the process. They belong to one goroutine.
+// Notes save measurements as they are made, so that an interrupted measurement continues where it stopped: a file
+// with a line for each, appended in one write. A line that cannot be read, such as half a line, is ignored. The zero
+// Notes keep nothing after the process. They belong to one goroutine.
 type Notes struct {
 	made  map[string]entry
 	spent float64 // seconds that all of them took
@@ -29,7 +29,7 @@ type entry struct {
 	Took    float64  `json:"took_s"` // to prepare and to measure
 }
 
-// OpenNotes reads the notes at path, if there are any, and goes on with them.
+// OpenNotes reads the notes at path, if there are any, and appends to them.
 func OpenNotes(path string) (*Notes, error) {
 	old, err := regular.ReadFile(path, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func OpenNotes(path string) (*Notes, error) {
 // Len returns the number of measurements that are kept.
 func (n *Notes) Len() int { return len(n.made) }
 
-// Close closes the file and returns what went wrong in writing it.
+// Close closes the file and returns the first error of writing it.
 func (n *Notes) Close() error {
 	if n.file == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Peak is what the maker of a card publishes.
+// Peak is the published peak performance of a card.
 type Peak struct {
 	FlopsPerSec float64 `json:"flops_per_s"` // float32 without tensor cores, at boost clock
 	BytesPerSec float64 `json:"bytes_per_s"` // device memory
@@ -45,8 +45,8 @@ const (
 	cacheBytes = 64 << 20
 )
 
-// Implausible lists the measurements that exceed a published peak, one line each: the clock, the size or the device is not
-// what it is said to be. Devices of unknown peak are not judged.
+// Implausible lists the measurements that exceed a published peak, one line each: then the clock, the size or the
+// name of the device is wrong. Devices of unknown peak are skipped.
 func (p *Profile) Implausible() []string {
 	var out []string
 	for i := range p.Devices {

@@ -27,7 +27,7 @@ type Profile struct {
 	Entries int             `json:"entries"`
 	Devices []DeviceProfile `json:"devices"`
 	Pairs   []Pair          `json:"pairs,omitempty"`
-	// Net is what connects the ranks that measured it together, by From and then To; empty: it was not asked for.
+	// Net is the measured network between the ranks, by From and then To; empty: not measured.
 	Net []NetPair `json:"net,omitempty"`
 }
 
@@ -51,8 +51,9 @@ type DeviceProfile struct {
 	PageableD2H *Timing   `json:"pageable_d2h,omitempty"`
 	Link        Link      `json:"link"`
 	Peak        *Peak     `json:"peak,omitempty"` // published peak, known models only
-	// Calibration is operations of training alone, Beside the same while as many devices of the profile run them as have processors
-	// at the same time; empty: they were not asked for, or no two devices compute at the same time.
+	// Calibration has the operations of training on this device; Beside has them while other devices of the profile
+	// run them at the same time, as many as have processors. Empty: not measured, or no two devices compute at the
+	// same time.
 	Calibration []OpTime `json:"calibration,omitempty"`
 	Beside      []OpTime `json:"beside,omitempty"`
 }

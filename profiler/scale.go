@@ -1,7 +1,7 @@
 package profiler
 
-// At returns what p would be of matrices of n rows, if every operation kept its rate: machines of unequal speed are measured with matrices of
-// unequal size, and a plan compares their times. Calibration has sizes of its own.
+// At returns p for matrices of n rows, if the rates of all operations stay the same: machines of different speed are
+// measured with matrices of different sizes, but a plan compares their times. Calibration is unchanged.
 func (p *Profile) At(n int) *Profile {
 	if n == p.N {
 		return p

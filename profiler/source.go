@@ -7,8 +7,8 @@ import (
 	"capgnn/gpu"
 )
 
-// Slowed is implemented by devices that stand in for slower ones: each operation takes Slowdown times, at least 1, what the
-// hardware takes for it. Copies to and from the device are not slowed.
+// Slowed is implemented by devices that imitate slower ones: each operation takes Slowdown times, at least 1, as long
+// as on the hardware. Copies to and from the device are not slowed down.
 type Slowed interface {
 	Slowdown() float64
 }
@@ -73,7 +73,7 @@ func crossing(devices []gpu.Device) []source {
 	return out
 }
 
-// Slowed returns what was measured of a device as it is of one that takes factor times as long for each operation.
+// Slowed returns the measurements of a device as if each operation took factor times as long.
 func (d DeviceProfile) Slowed(factor float64) DeviceProfile {
 	d.MM, d.SpMM, d.IDT = d.MM.times(factor), d.SpMM.times(factor), d.IDT.times(factor)
 	for _, list := range []*[]OpTime{&d.Calibration, &d.Beside} {

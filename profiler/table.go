@@ -63,7 +63,7 @@ func (p *Profile) Table() string {
 	return b.String()
 }
 
-// LoadText says how busy the machine was, "" where that is not known.
+// LoadText says how busy the machine was, "" if unknown.
 func (p *Profile) LoadText() string {
 	if p.Load == nil {
 		return ""
@@ -71,7 +71,7 @@ func (p *Profile) LoadText() string {
 	return fmt.Sprintf("other programs kept %s of the machine's processors busy while it was measured", number.Share.Text(*p.Load))
 }
 
-// Busy reports whether other programs did so much that times say little.
+// Busy reports whether other programs used so much that times are unreliable.
 func (p *Profile) Busy() bool { return p.Load != nil && *p.Load > 0.1 }
 
 // cell is the time in milliseconds, to a microsecond where it is short.

@@ -9,22 +9,23 @@ import (
 	"capgnn/internal/meet"
 )
 
-// Net is what a reduction asks of the way to other ranks. Areas are memory at a reader that both sides know of: a message fills one from its
-// first byte on, and the next message to it is held back until the reader has Taken this one. Each message has a number, larger than those before:
-// that of the step, which is the epoch where epochs have one step. Callbacks come on goroutines of the Net.
+// Net sends messages to other ranks. An area is memory of a reader that both sides have agreed on: a message fills it
+// from its first byte on, and the next message to it waits until the reader has called Taken. Each message has a
+// number, larger than those before: that of the step, which is the epoch if epochs have one step. Callbacks run on
+// goroutines of the Net.
 type Net interface {
 	// Send hands over bytes for an area at another rank, from byte off on, and returns at once. b stays as it is until sent is called. Pieces of
 	// one epoch, by ascending off, are one message.
 	Send(to int, area, epoch uint32, off int, b []byte, sent func(error))
-	// Expect says where the messages for an area go, and has arrived called when bytes [0,hi) of one are there.
+	// Expect sets the memory for the messages to an area; arrived is called when bytes [0,hi) of one are there.
 	Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int))
-	// Taken says that an area may be written to again.
+	// Taken allows the next message to an area.
 	Taken(from int, area, epoch uint32)
 }
 
 // Timed is a Net whose messages take virtual time, that of simulated devices. What was waited for on the host has a place in it, which queues wait for.
 type Timed interface {
-	// Depart says that the bytes of a message from byte off on are there when ev fires. Send follows.
+	// Depart reports that the bytes of a message from byte off on are ready when ev fires. Send follows.
 	Depart(to int, area, message uint32, off int, ev gpu.Event)
 	// Arrival returns the event of bytes [0,hi) of a message, which have arrived.
 	Arrival(from int, area, message uint32, hi int) gpu.Event
@@ -49,8 +50,9 @@ type chain struct {
 	free        []chan struct{}  // by owner: what out sent in an epoch has left, so its memory may be written to
 }
 
-// Join makes the reduction one of several ranks': sums and new weights travel through the areas of these numbers, which are as large as
-// Division.Bytes says, at the next rank and at this one. lock is that of Lock. It is called once, before the first epoch.
+// Join makes the reduction one of several ranks. Sums and new weights are sent to the areas of these numbers, of the
+// size of Division.Bytes, at the next rank and at this one. lock is that of Lock. Call it once, before the first
+// epoch.
 func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byte) []byte) {
 	n := r.Bytes()
 	if r.at.alone() || n == 0 {

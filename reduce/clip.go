@@ -186,8 +186,8 @@ func await(p *Part, event gpu.Event) {
 	}
 }
 
-// TakeNorms returns the sum of the norms of the gradients of all steps since the last call, before they were clipped, and how many these were: none where nothing is clipped,
-// and in all ranks but the last. No step is under way.
+// TakeNorms returns the sum of the gradients' norms before clipping, over all steps since the last call, and the
+// number of steps: 0 if nothing is clipped, and on all ranks but the last. No step may be running.
 func (r *Reduction) TakeNorms() (sum float64, steps int) {
 	if r.clip == nil {
 		return 0, 0

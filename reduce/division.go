@@ -19,7 +19,7 @@ const (
 	wireGrain = 1 << 14
 )
 
-// Rank says which process of a run divides. In the zero Rank there is only one.
+// Rank is the process of a run that divides. The zero Rank is the only process.
 type Rank struct {
 	Index, Count int // of the run's processes; Count 0: 1
 	First        int // the number of the first part here, among the parts of all ranks
@@ -35,8 +35,9 @@ func (k Rank) last() bool { return k.Index >= k.Count-1 }
 // before returns how many sums come before the gradients of the first part here: that of the parts of all ranks before, or none.
 func (k Rank) before() int { return min(k.Index, 1) }
 
-// Division says which part owns which elements of the flat vectors: their sum, the optimiser's state and the step. The first part of each
-// device owns a slice of every layer. It is of the parts of one rank.
+// Division says which part owns which elements of the flat vectors: it sums them, keeps their optimiser state and
+// takes their step. The first part of each device owns a slice of every layer. A Division is of the parts of one
+// rank.
 type Division struct {
 	at     Rank
 	home   []int       // by part: the first part of its device
@@ -59,13 +60,14 @@ type piece struct {
 
 func (p *piece) len() int { return p.Hi - p.Lo }
 
-// DivideRank cuts the elements of layers into slices, for the parts of one rank of several, or of the only one. homes says for every part which part is the first on its
-// device. Each rank has owners of all elements, and those of the last one have the optimiser's state. Which ranges of layers are taken together, and so the order in which
-// elements travel, is the same at all ranks.
+// DivideRank cuts the elements of layers into slices, for the parts of one rank of several, or of the only one. homes
+// gives for every part the first part on its device. Each rank has owners of all elements; those of the last rank
+// have the optimiser's state. All ranks join the same ranges of layers, so elements travel in the same order.
 //
-// Method: layers that lie side by side and are too small to be worth copies of their own are taken together, or with a large one that is
-// complete no sooner. Of each such range, the smallest first, every owner gets as much as makes its elements those of the others, in the order
-// of owners. So an owner has 1/P of all elements of P devices, to a cache line or to a block of the norm, and sums are under way on all devices in every layer.
+// Method: adjacent layers that are too small for separate copies are joined, or added to a large one that is complete
+// no earlier. Of each such range, the smallest first, every owner gets as many elements as it needs to have as many
+// as the others, in the order of owners. So with P devices an owner has 1/P of all elements, up to a cache line or a
+// block of the norm, and all devices sum up in every layer.
 func DivideRank(layers [][]gnn.Range, homes []int, at Rank) *Division {
 	d := &Division{at: at, home: homes, pieces: make([][]piece, len(homes))}
 	if at.Clips {

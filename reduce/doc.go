@@ -1,37 +1,42 @@
 // Package reduce adds up the gradients of all parts, takes the optimiser's steps, and gives every part the new weights.
 //
-// Its nouns: a Division says which part owns which elements; a Part is one part's side: its queues, its copy of the weights, its gradients, and
-// which devices it reaches; an Owner is the optimiser state and the receive buffers of a part that owns a slice; a Reduction is all parts of a
-// run in this process; a Net is the way to those of other processes, which are called ranks.
+// Its nouns: a Division says which part owns which elements; a Part is one part's side: its queues, its copy of the
+// weights, its gradients, and which devices it reaches; an Owner is the optimiser state and the receive buffers of a
+// part that owns a slice; a Reduction is all parts of a run in this process; a Net sends to other processes, which
+// are called ranks.
 //
 // # Contract
 //
-// In every epoch a part calls Done for each layer, from the last to the first, as soon as its compute queue has been given everything that
-// writes the layer's gradients or reads its weights, and Finish behind its backward pass. Both enqueue and return; Finish blocks where another
-// part has not called yet, for as long as package meet lets it, and both end the part's meet.Guard if that is too long. Calls for one part come
-// from one goroutine. When a part's compute queue has run what Finish gave it, its weights are the new ones, and its gradients may be written
-// again.
+// In every epoch a part calls Done for each layer, from the last to the first, as soon as everything that writes the
+// layer's gradients or reads its weights is on its compute queue, and Finish after its backward pass. Both enqueue
+// and return. Finish blocks while another part has not called yet; after the deadline of package meet both end the
+// part's meet.Guard. Calls for one part come from one goroutine. When the compute queue has run what Finish enqueued,
+// the part has the new weights, and its gradients may be overwritten.
 //
 // Every element is summed in the order of parts, whatever arrives first. So the weights are a function of the gradients and of the
 // number of parts, on every part the same, to the bit.
 //
-// As in a reduce-scatter and an all-gather, each of P devices sums up and steps 1/P of every layer, then fetches the rest. A device sends and
-// receives G(P-1)/P bytes of gradients, and as many of weights. Where devices do not reach each other, slices pass through host memory, which is
-// filled once for all readers. With m parts on a device only the first owns a slice. Each part sends its gradients separately, since adding them
-// on the device first would change the order of the sum; so gradients cost m times as much, and weights as much.
+// As in a reduce-scatter and an all-gather, each of P devices sums up and steps 1/P of every layer, then fetches the
+// rest. A device sends and receives G(P-1)/P bytes of gradients, and as many of weights. If devices cannot copy
+// directly, slices pass through host memory, which is filled once for all readers. With m parts on a device only the
+// first owns a slice. Each part sends its gradients separately, because adding them on the device first would change
+// the order of the sum; so gradients cost m times as much, and weights as much.
 //
-// With gnn.Optimizer.Clip no step is taken before the sums of all elements are there: their norm is that of the whole gradient (clip.go).
+// With gnn.Optimizer.Clip the step waits for the sums of all elements, because it needs the norm of the whole
+// gradient (clip.go).
 //
-// Who owns which elements is known in this package alone: callers see Moments, which lists what a checkpoint keeps in the order of elements,
-// whoever owns them.
+// Only this package knows who owns which elements: callers see Moments, which lists what a checkpoint keeps in the
+// order of elements.
 //
-// Over several ranks each has a contiguous range of the parts, and the sum is the same: every rank adds its parts to the sum of those before,
-// the last one steps, and new weights return the same way, so the bits do not depend on the ranks. A link between neighbours carries G bytes each
-// way, as one message in pieces of 256 KiB at most, and a rank keeps 2G bytes of host memory for them. The areas of the messages are as
-// large as Division.Bytes says: sums from each rank to the next, weights from each to the one before. Arguments and Moments name a part
-// by its place in its rank, errors by its number in the run. Only the last rank has Moments: those of all elements, in their order, from which any
-// number of ranks goes on; at all ranks Steps is the same. Messages have the number of the hub's step, or behind CountSteps that of the steps taken. What a queue waits for is always of this process: parts wait for the network on
-// the host, so each wait has a deadline, and a Send that fails ends the run of the rank with its error.
+// Over several ranks each has consecutive parts, and the sum is the same: every rank adds its parts to the sum of the
+// ranks before, the last one takes the step, and the new weights return the same way, so bits do not depend on the
+// ranks. A link between neighbours carries G bytes each way, as one message in pieces of at most 256 KiB, and a rank
+// needs 2G bytes of host memory for them. The areas of the messages have the size of Division.Bytes: sums go to the
+// next rank, weights to the one before. Arguments and Moments number parts within their rank, errors within the run.
+// Only the last rank has Moments: those of all elements, in order, from which any number of ranks can resume; Steps
+// is the same on all ranks. Messages have the number of the hub's step, or after CountSteps that of the steps taken.
+// Queues wait only for this process; parts wait for the network on the host, so each wait has a deadline, and a
+// failed Send ends the run of the rank with its error.
 //
 // # Source
 //

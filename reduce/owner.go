@@ -19,8 +19,8 @@ type Owner struct {
 	factor  [lanes]gpu.Vec
 }
 
-// NewOwner takes the memory of a part, zeroed where it is the rule's; nil where the part owns nothing. alloc returns nil when there is
-// no memory left, and reports that itself.
+// NewOwner allocates the memory of an owner, with zeroed optimiser state; nil if the part owns nothing. alloc returns
+// nil if there is no memory left, and reports that itself.
 func (d *Division) NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, rule gnn.Optimizer, part int) *Owner {
 	if d.home[part] != part {
 		return nil
@@ -107,7 +107,7 @@ func Kept(rule gnn.Optimizer) int {
 	return 2
 }
 
-// Moments are what the update rule remembers of some weights, on the device of a part: what a checkpoint keeps.
+// Moments are the optimiser state of some weights, on the device of a part: what a checkpoint keeps.
 type Moments struct {
 	Part       int
 	M, V, VMax gpu.Vec // empty where the rule has none, and in all ranks but the last, which has those of all weights
@@ -152,7 +152,7 @@ func (r *Reduction) SetRate(rate float64) {
 	}
 }
 
-// Resume goes on behind so many steps, with Moments that have been put back.
+// Resume continues after this many steps, with Moments that have been restored.
 func (r *Reduction) Resume(steps int) {
 	for i := range r.parts {
 		if o := r.parts[i].Owner; o != nil {

@@ -11,9 +11,10 @@ import (
 // lanes is how many pieces an owner has under way at the same time: while one is copied, another one is added.
 const lanes = 2
 
-// Queues are those of a part beside its compute queue.
+// Queues are the queues of a part besides its compute queue.
 type Queues struct {
-	// Lanes sum up and step the pieces that the part owns, by turns, and fetch the others' weights. nil: the part owns nothing.
+	// Lanes sum up and step the pieces that the part owns, alternately, and fetch the others' weights. nil: the part
+	// owns nothing.
 	Lanes [lanes]gpu.Queue
 	Out   gpu.Queue // gradients on their way to host memory
 }
@@ -53,17 +54,18 @@ type Part struct {
 	next, from int // the sum whose turn it is: of which piece, with whose gradients
 }
 
-// Reduction is the sums, the steps and the way of the weights of all parts of a run.
+// Reduction sums the gradients of all parts of a run, takes the steps and distributes the weights.
 //
-// Method: a part says when its compute queue has been given the last operation on a layer's gradients. Then they go to the owners of their
-// slices, piece by piece, the first piece of every owner before the second of any. An owner takes its pieces in order, by turns on each of its
-// lanes, and for each of them the parts in order: it waits for a part's gradients, copies them (from the part's device, or from the host memory
-// that the part has put them in) and adds them. The step of a piece follows on the lane, and its way to host memory if
-// somebody has to fetch it there, once for all. Then the lanes fetch the pieces of the other owners. Other parts of an owner's device copy its
-// weights.
+// Method: a part reports when the last operation on a layer's gradients is on its compute queue. Then they go to the
+// owners of their slices, piece by piece, the first piece of every owner before the second of any. An owner takes its
+// pieces in order, alternating between its lanes, and for each piece the parts in order: it waits for a part's
+// gradients, copies them (from the part's device, or from the host memory where the part has put them) and adds them.
+// The step of a piece follows on the lane, then one copy to host memory, if other devices fetch it there. Then the
+// lanes fetch the pieces of the other owners. Other parts of an owner's device copy its weights.
 //
-// The summands of a piece are its gradients at the parts, in their order; behind rank 0 the sum of all ranks before comes first, from host
-// memory. An owner of the last rank steps, at the others it sends the sum on, and the weights come back (chain.go).
+// The summands of a piece are its gradients at the parts, in part order; on ranks after the first, the sum of all
+// ranks before comes first, from host memory. An owner of the last rank takes the step; the others send the sum on,
+// and the weights come back (chain.go).
 //
 // The bits are those of adding whole gradients one after another when every part is done, and of one step of all of them.
 type Reduction struct {
@@ -153,8 +155,8 @@ func (r *Reduction) schedule() {
 	}
 }
 
-// Lock has lock replace the host memory that gradients and weights of a part pass through by memory of its size: page-locked, or what
-// it is given.
+// Lock calls lock to replace the host memory through which gradients and weights of a part pass: lock page-locks
+// memory of that size, or returns what it was given.
 func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 	p := &r.parts[part]
 	p.gradStage, p.weightStage = lock(p.gradStage), lock(p.weightStage)
@@ -166,8 +168,8 @@ func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 // single reports whether there is nothing to add, and nobody to give weights to.
 func (r *Reduction) single() bool { return len(r.parts) == 1 && r.at.alone() }
 
-// Done says that a part's compute queue has been given everything that writes the gradients of a layer or reads its weights, and those of all
-// behind it. An owner enqueues the sums whose shares are there already.
+// Done reports that everything that writes the gradients of a layer, or of those after it, or reads their weights is
+// on a part's compute queue. An owner enqueues the sums whose summands have arrived.
 func (r *Reduction) Done(part, layer int) {
 	if r.single() || layer >= len(r.due) || len(r.due[layer]) == 0 {
 		return

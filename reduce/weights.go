@@ -6,8 +6,8 @@ import (
 	"capgnn/internal/meet"
 )
 
-// Finish enqueues what is left of the epoch behind a part's backward pass: at an owner the other sums, the steps and the copies of the other
-// owners' weights; at the others the copy of their device's weights.
+// Finish enqueues the rest of the epoch after a part's backward pass: on an owner the remaining sums, the steps and
+// the copies of the other owners' weights; on other parts the copy of their device's weights.
 func (r *Reduction) Finish(part int) {
 	p := &r.parts[part]
 	if p.Owner == nil {
