@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// DefaultPort is where rank 0 listens if nobody says otherwise.
+// DefaultPort is the port of rank 0 by default.
 const DefaultPort = 29500
 
 // maxHostName is the length of the longest name that the domain name system has, in bytes.
 const maxHostName = 253
 
-// Address returns host:port as net.Dial takes it. text is a host name or an IP address, alone, as host:port or as [v6]:port; port
-// is what was said beside it, "" for nothing. Where neither says a port it is DefaultPort.
+// Address returns host:port in the syntax of net.Dial. text is a host name or an IP address, without port, as
+// host:port or as [v6]:port; port is a separate port, "" for none. Without any port it is DefaultPort.
 func Address(text, port string) (string, error) {
 	host, own, err := splitAddress(text)
 	if err != nil {

@@ -27,8 +27,8 @@ func compare(a, b Area) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Number, b.Number))
 }
 
-// NewAreas makes the table of a run of this many ranks. The order of the list does not matter. All that is wrong with an area is an error:
-// ranks that are not there, a rank that sends to itself, a number twice, a size beyond MaxArea.
+// NewAreas makes the table of a run of this many ranks. The order of the list does not matter. Errors are ranks that
+// do not exist, a rank that sends to itself, a repeated number, and a size above MaxArea.
 func NewAreas(ranks int, list []Area) (*Areas, error) {
 	t := &Areas{ranks: ranks, list: slices.Clone(list)}
 	slices.SortFunc(t.list, compare)
@@ -68,7 +68,7 @@ func (t *Areas) Between(from, to int) []Area {
 	return out
 }
 
-// Bytes returns the memory that a rank keeps for what others send it.
+// Bytes returns the memory in which a rank receives from others.
 func (t *Areas) Bytes(rank int) int {
 	sum := 0
 	for _, a := range t.list {

@@ -1,15 +1,17 @@
-// Package cluster holds the rules by which several processes train one model: what they say to each other and where it goes.
+// Package cluster has the rules by which several processes train one model: the messages between them and their
+// destinations.
 //
-// A rank is one process of a run. Before it joins: a Place says which of how many it is, and where rank 0 listens (Find reads it from flags and
-// from the variables of those that start ranks); Nodes are a list of machines as Slurm writes it; a Share is what a rank gets of a machine that it
-// shares with others. When ranks join: Facts are what each says of itself, and Compare finds the first difference that forbids a run;
-// Ranges say which parts each rank has. While they train: a Header precedes everything that one rank sends another, a Hello opens a connection,
-// an Area is memory of one rank that one other rank fills.
+// A rank is one process of a run. Before it joins: a Place is its number among the ranks and the address of rank 0
+// (Find reads it from flags and from the variables of launchers); Nodes are a list of machines as Slurm writes it; a
+// Share is the part of a shared machine that a rank gets. When ranks join: Facts are the data that each sends about
+// itself, and Compare finds the first difference that forbids a run; Ranges say which parts each rank has. While they
+// train: a Header precedes everything that one rank sends another, a Hello opens a connection, an Area is memory of
+// one rank that one other rank fills.
 //
 // # Contract
 //
-// Everything in this package is a pure function of its arguments: no connection, no clock, no goroutine. Package cluster/tcp does what
-// these rules say. Consumers declare the methods that they call, in basic types, and import neither:
+// Everything in this package is a pure function of its arguments: no connection, no clock, no goroutine. Package
+// cluster/tcp applies these rules. Consumers declare the methods that they call, in basic types, and import neither:
 //
 //	Rank() int
 //	Ranks() int
@@ -19,11 +21,13 @@
 //	Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error)
 //	Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error)
 //
-// All ranks derive one table of areas from the plan before the first epoch. A rank receives only into areas that it has registered, and a
-// sender writes into an area again only after the reader has said that it took what was there. So no rank ever waits for
-// memory in order to receive, no length that comes from the network allocates anything, and a connection cannot block another.
+// All ranks derive the same table of areas from the plan before the first epoch. A rank receives only into areas that
+// it has registered, and a sender writes into an area again only after the reader has called Taken. So no rank ever
+// waits for memory in order to receive, no length from the network allocates anything, and a connection cannot block
+// another.
 //
-// What arrives is untrusted: parsers return errors, allocate nothing and never panic. What a rank does against its own table panics.
+// Received data are untrusted: parsers return errors, allocate nothing and never panic. A rank that violates its own
+// table panics.
 //
 // # Wire format
 //

@@ -11,7 +11,7 @@ import (
 // HelloBytes is the size of a Hello on the wire. It is the same in all versions of the protocol.
 const HelloBytes = 64
 
-// Role says what a connection is for.
+// Role is the purpose of a connection.
 type Role uint8
 
 // Roles of connections.
@@ -50,7 +50,7 @@ func (h Hello) Put(b *[HelloBytes]byte) {
 	copy(b[20:], h.Nonce[:])
 }
 
-// ErrNoHello says that something else than a rank has connected.
+// ErrNoHello says that the other end of a connection is not a rank.
 var ErrNoHello = errors.New("the connection does not begin as one of a rank")
 
 // ParseHello is the inverse of Put. Another protocol is no error here, so that it can be named.
@@ -73,8 +73,9 @@ func ParseHello(b *[HelloBytes]byte) (Hello, error) {
 	return h, nil
 }
 
-// Proof is what a rank sends to show that it has the key of this run, which rank 0 drew and gave to its members: HMAC-SHA-256 of the
-// hello, of the nonce that answered it, and of who speaks. It is worth nothing on another connection, since both sides drew a nonce.
+// Proof shows that a rank has the key of this run, which rank 0 generated and gave to its members: HMAC-SHA-256 of
+// the hello, of the nonce that answered it, and of the sender's role. It is useless on another connection, because
+// both sides choose a nonce.
 func Proof(key []byte, hello Hello, answer [32]byte, dialler bool) [32]byte {
 	var b [HelloBytes]byte
 	hello.Put(&b)

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Facts are what a rank says of itself when it joins. What is not known yet is empty at all ranks.
+// Facts are the data that a rank sends about itself when it joins. Unknown facts are empty at all ranks.
 type Facts struct {
 	Protocol     int               `json:"protocol"`
 	Version      string            `json:"version"` // of the program
@@ -112,8 +112,8 @@ func (f Facts) check() error {
 	return nil
 }
 
-// Compare returns the first difference that forbids a run with these ranks, nil if there is none. It is the same error whatever the
-// order of the list, so that all ranks say the same: they are compared with the lowest rank, fact by fact.
+// Compare returns the first difference that forbids a run with these ranks, nil if there is none. It compares each
+// rank with the lowest one, fact by fact, so that all ranks get the same error, whatever the order of the list.
 func Compare(list []Facts) error {
 	all := byRank(list)
 	if len(all) == 0 {

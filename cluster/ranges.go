@@ -7,8 +7,8 @@ import (
 	"capgnn/internal/number"
 )
 
-// Ranges says which parts each rank has: rank r has the parts from r's entry to the next one's, at least one. The last entry is
-// the number of parts.
+// Ranges lists the first part of each rank: rank r has the parts from entry r to the next entry, at least one. The
+// last entry is the number of parts.
 type Ranges []int
 
 // RangesOf returns the ranges of ranks with so many parts each.

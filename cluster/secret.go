@@ -17,8 +17,8 @@ const (
 // nearly as many as bytes: hexadecimal digits 27 and more. What repeats a word of n letters has n, what counts has one or a few.
 const minTriples = 20
 
-// Secret returns the secret that a text holds: all of it but blanks and line ends around it, as editors and shells add those.
-// Whoever has it may join a run and reads all that travels.
+// Secret returns the secret in a text: all of it except blanks and line ends around it, which editors and shells add.
+// Whoever has it may join a run and read its traffic.
 func Secret(text []byte) ([]byte, error) {
 	s := bytes.TrimSpace(text)
 	switch {

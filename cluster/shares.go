@@ -2,14 +2,14 @@ package cluster
 
 import "fmt"
 
-// Share is what a rank gets of the machine that it shares with other ranks.
+// Share is the part of a shared machine that a rank gets.
 type Share struct {
 	First, Devices int // the devices of the machine from First on, so many; none where the machine has only processor cores
 	Threads        int // for loops on processor cores, at least one
 }
 
-// ShareOf returns the share of the local-th of ranks ranks on a machine with so many devices (0: it computes on its cores) and cores.
-// Shares are contiguous and equal, up to one: the first ranks get what is left over.
+// ShareOf returns the share of the local-th of ranks ranks on a machine with this many devices (0: it computes on its
+// cores) and cores. Shares are contiguous and equal, up to one: the first ranks get the remainder.
 func ShareOf(local, ranks, devices, cores int) (Share, error) {
 	if local < 0 || local >= ranks {
 		return Share{}, fmt.Errorf("share devices: local rank %d of %d ranks on this machine", local, ranks)

@@ -10,11 +10,12 @@ import (
 // MaxRanks is how many ranks a run has at most.
 const MaxRanks = 4096
 
-// Place is where a process stands among the ranks of a run. The zero Place (no ranks) means that nothing speaks of others.
+// Place is the position of a process among the ranks of a run. The zero Place (no ranks) means that no source names
+// any.
 type Place struct {
 	Rank, Ranks int    // 0 ≤ Rank < Ranks ≤ MaxRanks
 	Master      string // host:port where rank 0 listens, as net.Dial takes it
-	// Among the ranks of this host; LocalRanks 0: the source does not say, or says what cannot be.
+	// Among the ranks of this host; LocalRanks 0: the source does not say, or contradicts itself.
 	LocalRank, LocalRanks int
 	Source                string // which source said so, for messages
 }
@@ -22,15 +23,15 @@ type Place struct {
 // Lookup returns the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// Flags are what --ranks N,rank=R,master=HOST says; "" = not given.
+// Flags are the values of --rank, --ranks and --master; "" = not given.
 type Flags struct{ Rank, Ranks, Master string }
 
-// Find returns the place that the first complete source names, the zero Place if there is no source. The order is flags, torchrun's
-// variables, those of Open MPI, of PMI, of Slurm, of Kubernetes. A source is complete if it gives rank, size and the
-// address of rank 0. One that lacks only the address takes it from a later source that gives the same rank and size: a step of
-// Slurm starts ranks through PMI, too. But mpirun within Slurm starts its daemons as a step, whose rank and size are others.
-// Variables that are there but empty are not set. If some are set but no source is complete, that is an error: a *Homeless, and the place without
-// Master, where only the address is missing.
+// Find returns the place that the first complete source names, the zero Place if there is no source. The order is
+// flags, then the variables of torchrun, Open MPI, PMI, Slurm, Kubernetes. A source is complete if it gives rank,
+// size and the address of rank 0. If only the address is missing, it comes from a later source with the same rank and
+// size, because a step of Slurm starts ranks through PMI, too. (mpirun within Slurm starts its daemons as a step with
+// another rank and size.) Empty variables count as not set. If some are set but no source is complete, that is an
+// error; if only the address is missing, it is a *Homeless, and the place has no Master.
 func Find(flags Flags, env Lookup) (Place, error) {
 	var homeless *reading // the first source that gives rank and size but no address
 	var half error        // of the last source that is half set: later ones have variables of their own
@@ -59,7 +60,7 @@ func Find(flags Flags, env Lookup) (Place, error) {
 	return Place{}, half
 }
 
-// Homeless says that a place lacks the address of rank 0 alone.
+// Homeless says that a place lacks only the address of rank 0.
 type Homeless struct{ Place Place }
 
 func (h *Homeless) Error() string {

@@ -6,18 +6,18 @@ import (
 	"hash/crc32"
 )
 
-// Protocol is the version of what ranks say to each other. Ranks of different versions do not join.
+// Protocol is the version of the messages between ranks. Ranks of different versions do not join.
 const Protocol = 1
 
 // Sizes of the wire format, in bytes.
 const (
 	HeaderBytes = 32
-	// MaxFrame bounds what follows the header of a data frame or a piece of a long message: 256 KiB keep a gigabit link
-	// busy for 2 ms, which is how long an urgent frame waits behind one that has begun.
+	// MaxFrame bounds the length of a data frame or a piece of a long message: 256 KiB take 2 ms on a gigabit link,
+	// which is the longest time that an urgent frame waits for one that has begun.
 	MaxFrame = 256 << 10
-	// MaxFirst bounds what a long message may bring before its reader has asked for it.
+	// MaxFirst bounds the first bytes of a long message, which are sent before its reader asks for the rest.
 	MaxFirst = 64 << 10
-	// MaxJSON bounds what a rank says of itself when it joins, and what rank 0 says of all.
+	// MaxJSON bounds the facts of a rank when it joins, and those that rank 0 sends of all.
 	MaxJSON = 16 << 20
 	// MaxText bounds a fault or a verdict.
 	MaxText = 64 << 10
@@ -25,7 +25,7 @@ const (
 	MaxArea = 1 << 47
 )
 
-// Kind says what a frame is.
+// Kind is the kind of a frame.
 type Kind uint8
 
 // The frames of data connections (Rows, Open, Taken), of control connections (the others), and of both (Beat, Bye).
@@ -87,8 +87,8 @@ func (h Header) Put(b *[HeaderBytes]byte) {
 	binary.LittleEndian.PutUint32(b[28:], h.Sum)
 }
 
-// ParseHeader is the inverse of Put. It returns an error for what no rank sends: another magic, an unknown kind, a length or an offset
-// beyond its bound.
+// ParseHeader is the inverse of Put. It returns an error for headers that no rank sends: another magic, an unknown
+// kind, a length or an offset above its bound.
 func ParseHeader(b *[HeaderBytes]byte) (Header, error) {
 	kind := binary.LittleEndian.Uint32(b[4:])
 	h := Header{
@@ -114,10 +114,10 @@ func ParseHeader(b *[HeaderBytes]byte) (Header, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Sum is what Header.Sum of a frame with this header and these bytes behind it is on a connection without TLS.
+// Sum returns the value of Header.Sum on a connection without TLS, for a frame with this header and these bytes.
 func Sum(header *[HeaderBytes]byte, body []byte) uint32 { return SumMore(SumHeader(header), body) }
 
-// SumHeader is the sum of a header, to which SumMore adds what follows it as it comes.
+// SumHeader returns the sum of a header; SumMore adds the bytes that follow, as they arrive.
 func SumHeader(header *[HeaderBytes]byte) uint32 {
 	return crc32.Checksum(header[:HeaderBytes-4], castagnoli)
 }

@@ -29,7 +29,8 @@ type Info struct {
 	// HalfProducts: a dense product that reads or writes BF16, or has Half, rounds its FP32 operands to BF16, to nearest even, before it
 	// multiplies (docs/adr/0038). Sums are float32 all the same.
 	HalfProducts bool
-	// RowAlign: a row longer than so many bytes is gathered fastest if it begins at a multiple of them; 0: it makes no difference.
+	// RowAlign: rows longer than this many bytes are gathered fastest if they begin at a multiple of it; 0: no
+	// difference.
 	RowAlign Bytes
 }
 
@@ -64,11 +65,11 @@ type Queue interface {
 	Upload(dst Buffer, off Bytes, src []byte)
 	// Download copies len(dst) bytes of src from byte off on: device to host. Counted as D2H.
 	Download(dst []byte, src Buffer, off Bytes)
-	// UploadRows copies rows of host memory that need not lie together: dst[k] = row rows[k] of src, whose rows have the size
-	// of dst's. dst has no gaps between its rows. src and rows must stay unchanged until the copy has run. Counted as H2D.
+	// UploadRows copies scattered rows of host memory: dst[k] = row rows[k] of src, whose rows have the size of dst's.
+	// dst has no gaps between its rows. src and rows must stay unchanged until the copy has run. Counted as H2D.
 	UploadRows(dst Matrix, src []byte, rows []int32)
-	// Call runs f on the host when everything enqueued so far has run, and before anything enqueued later does. An error of f
-	// is a fault of the queue, with op as the operation; after a fault f is not run. f must be short and use no queue.
+	// Call runs f on the host after everything enqueued so far and before anything enqueued later. An error of f is a
+	// fault of the queue, with op as the operation; after a fault f does not run. f must be short and use no queue.
 	Call(op string, f func() error)
 	// Record returns an event that fires when everything enqueued so far has run.
 	Record() Event
@@ -76,12 +77,12 @@ type Queue interface {
 	Wait(ev Event)
 	// Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 	Sync() error
-	// Fault returns the first fault of what has run so far, nil if there is none. It waits for nothing; safe from any
-	// goroutine.
+	// Fault returns the first fault of the operations that have run so far, nil if there is none. It does not wait;
+	// any goroutine may call it.
 	Fault() error
-	// Usage returns what the queue has done since it was made: time of what has run, bytes of all copies that were enqueued, so
-	// that they are the same in every run wherever they are asked for. What a fault keeps from running is taken out again.
-	// Exact after Sync.
+	// Usage returns what the queue has done since it was made: the time of operations that have run, and the bytes of
+	// all enqueued copies, so that bytes are the same in every run whenever they are read. Operations that a fault
+	// prevents are subtracted. Exact after Sync.
 	Usage() Usage
 }
 
@@ -93,7 +94,7 @@ type Event interface {
 
 // Streamer is implemented by buffers that can be laid out for how they are read.
 type Streamer interface {
-	// Streamed says of a buffer that was not written to yet that it is filled once and read in order, never here and there.
+	// Streamed declares that a buffer which was not written to yet is filled once and read in order, never at random.
 	Streamed()
 }
 
@@ -102,7 +103,7 @@ type Clock interface {
 	// Now waits for everything that was enqueued on the clock's devices and returns the time at which it was done. No
 	// goroutine may be enqueuing.
 	Now() time.Duration
-	// At is Now for what an event of the clock's devices was recorded behind: 0 if that is nothing.
+	// At returns the time of the clock at which the work before an event of its devices ended; 0 if there is none.
 	At(ev Event) time.Duration
 }
 
@@ -111,9 +112,10 @@ type Clocked interface {
 	Clock() Clock
 }
 
-// Scratcher is implemented by devices that take memory of the process besides what Memory counts.
+// Scratcher is implemented by devices that use memory of the process in addition to Memory.
 type Scratcher interface {
-	// Scratch returns how much a layer takes so at most: sums of so many entries over rows, their products with a weight of in × out, and gradients.
+	// Scratch returns the largest such memory of a layer: sums of this many entries over rows, their products with a
+	// weight of in × out, and gradients.
 	Scratch(rows int, entries int64, in, out int) Bytes
 }
 
@@ -126,32 +128,35 @@ type PeerCopier interface {
 	CopyFrom(dst, src Matrix)
 }
 
-// Resident is implemented by devices whose link may lie between them and other devices, where it is emulated or simulated: of what a program keeps in host memory for
-// such a device, only what comes from other devices crosses it.
+// Resident is implemented by devices with an emulated or simulated link that may be between them and other devices,
+// instead of between them and host memory: of the data that a program keeps in host memory for such a device, only
+// those from other devices cross the link.
 type Resident interface {
-	// Linked reports whether the link lies there, so that what comes from other devices takes time.
+	// Linked reports whether the link is there, so that data from other devices take time.
 	Linked() bool
-	// NewResidentQueue is NewQueue of a queue whose uploads and downloads do not cross that link: what they copy lies with the device already.
+	// NewResidentQueue is NewQueue for a queue whose uploads and downloads do not cross that link, because their data
+	// are already on the device's side.
 	NewResidentQueue(name string) ResidentQueue
 }
 
 // ResidentQueue is a queue of a Resident device.
 type ResidentQueue interface {
 	Queue
-	// Fetch runs f on the host, which copies what other devices keep there to what this one keeps: parcels say how much of it comes from which. It takes as long
-	// as f, and as the links that the parcels cross, all at once. Their bytes are counted as peer traffic, but for those of the device itself, which cross
-	// nothing. f must use no queue.
+	// Fetch runs f on the host, which copies from the data of other devices to those of this one: parcels say how many
+	// bytes come from which. It takes as long as f, and as the links that the parcels cross, all at the same time. The
+	// bytes count as peer traffic, except those of the device itself, which cross no link. f must use no queue.
 	Fetch(parcels []Parcel, f func())
 }
 
 // HostWriter is implemented by queues of devices whose memory is the host's.
 type HostWriter interface {
-	// UploadBy has f write n bytes of dst from byte off on: an upload of what lies in several places on the host. f runs when everything enqueued before has run, and must
-	// use no queue; what it reads must stay unchanged until then. Counted as H2D.
+	// UploadBy lets f write n bytes of dst from byte off on: an upload from several places of the host. f runs when
+	// everything enqueued before has run, and must use no queue; what it reads must stay unchanged until then. Counted
+	// as H2D.
 	UploadBy(dst Buffer, off, n Bytes, f func(dst []byte))
 }
 
-// Parcel is what a device has another one send: Ask bytes go there, and then Answer bytes come back.
+// Parcel is a request of Ask bytes to a device, and its answer of Answer bytes.
 type Parcel struct {
 	From        Device
 	Ask, Answer Bytes

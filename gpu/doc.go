@@ -1,4 +1,4 @@
-// Package gpu is the contract between training code and the machines that run it.
+// Package gpu is the interface between training code and the devices that run it.
 //
 // Its nouns: a Device owns memory and runs queues; a Buffer is a block of that memory; Array and Matrix are typed views of
 // a Buffer; a Queue runs operations (Ops) in order; an Event orders queues of one or of several devices.
@@ -17,14 +17,14 @@
 // Blocking. Enqueuing does not wait for the work; it may block while a bounded queue is full. Sync blocks.
 //
 // Faults. Enqueue calls return nothing. The first fault of a queue stays: every later operation is a no-op and Sync
-// returns the fault wrapped with device and operation. Events of a faulted queue still fire, so nobody hangs on them.
-// Wrong shapes or dtypes come from our own code and panic before anything is queued.
+// returns the fault wrapped with device and operation. Events of a faulted queue still fire, so nobody waits for them
+// forever. Wrong shapes or dtypes come from our own code and panic before anything is queued.
 //
 // Determinism. Every operation is a function of its operands alone: not of the number of threads, not of timing.
 // Reductions are cut into blocks by shape and partial sums are added in block order (docs/determinism.md).
 //
-// The doc comment of each operation is the loop it equals; package internal/ref is those loops in float64 and package
-// gpu/gputest holds every backend to them.
+// The doc comment of each operation is the loop that it equals. Package internal/ref has these loops in float64, and
+// package gpu/gputest compares every backend with them.
 //
 // # Source
 //

@@ -2,7 +2,8 @@ package gpu
 
 import "cmp"
 
-// Metered is what a device, or a package of processors, has taken between two readings of its meter: all of it, whoever else uses it.
+// Metered is the energy and load of a device, or of a package of processors, between two readings of its meter,
+// including those of other programs.
 type Metered struct {
 	Rank    int     `json:"rank"` // 0 where there is one process
 	Device  string  `json:"device"`
@@ -15,7 +16,7 @@ type Metered struct {
 	MemoryBusy *float64 `json:"memory_busy,omitempty"`
 }
 
-// Add returns what was taken in two periods: a sum is known where both terms are, a share where one is.
+// Add returns the sum of two periods: a sum is known if both terms are, a share if one is.
 func (m Metered) Add(o Metered) Metered {
 	m.Busy, m.MemoryBusy = meanOf(m.Busy, o.Busy, m.Seconds, o.Seconds), meanOf(m.MemoryBusy, o.MemoryBusy, m.Seconds, o.Seconds)
 	m.Seconds += o.Seconds

@@ -175,7 +175,8 @@ const (
 // LeakySlope is LeakyReLU's negative slope, PyTorch's default.
 const LeakySlope = 0.01
 
-// Curved reports whether an activation is another than ReLU. Backends have kernels of their own for these, so that ReLU costs no more for them.
+// Curved reports whether an activation is not ReLU. Backends have separate kernels for these, so that ReLU stays as
+// fast.
 func (a Activation) Curved() bool { return a > ReLU }
 
 // Epilogue is what follows a convolution: LayerNorm, an activation and dropout, each of them optional, in this order.

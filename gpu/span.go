@@ -13,9 +13,10 @@ type Span struct {
 
 // Traced is implemented by devices that can say when their operations ran.
 type Traced interface {
-	// Trace has f called for everything that the device's queues do from now on, when it has been done; f = nil ends that. Spans of one queue come in order, those of
-	// different queues on different goroutines. Times of a Clocked device are those of its clock, others count from began. They are where
-	// operations ran, so that a queue may seem to begin one before the last has ended, as far as copies over an emulated link are counted in the link's time.
-	// All queues should be idle: what is under way may be missing. Nothing that operations compute depends on it.
+	// Trace calls f for everything that the device's queues do from now on, after it was done; f = nil ends that.
+	// Spans of one queue come in order, those of different queues on different goroutines. Times of a Clocked device
+	// are those of its clock, others count from began. With an emulated link the time of a copy is the link's, so an
+	// operation may seem to begin before the last one has ended. All queues should be idle, else running operations
+	// may be missing. Results of operations do not depend on it.
 	Trace(began time.Time, f func(Span))
 }

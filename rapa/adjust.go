@@ -56,20 +56,21 @@ type Lost struct {
 
 // Adjust prunes replicas until the parts cost the same on their devices.
 //
-// Part i lies on device i, which costs[i] describes (Lambda for the paper's model). Dropping the replica of vertex k in
-// part i removes the edges from k to the inner vertices of i and nothing else: the owner of k keeps everything. It returns
-// an adjustment unless arguments are wrong or ctx ends; whether parts fit their memory is in the trace, and Memory.Check
-// of the last counts says what would be needed. The result does not depend on the number of threads.
+// Part i is on device i, which costs[i] describes (Lambda for the paper's model). Dropping the replica of vertex k in
+// part i removes the edges from k to the inner vertices of i and nothing else: the owner of k keeps everything.
+// Errors are wrong arguments or the end of ctx. The trace says whether parts fit their memory, and Memory.Check of
+// the last counts how much is missing. The result does not depend on the number of threads.
 //
-// Method: Algorithms 2 and 3. In an iteration the parts are visited from the weakest device on. One that costs more than
-// the current mean, or does not fit, drops its replicas of lowest score until its cost is halfway to that mean, or at the
-// mean if halfway is not reached, and it fits. All replicas wait in one heap per part; one that goes costs the logarithm
-// of its heap, and a change of key of the other replicas of that vertex, whose overlap ratio falls by one.
+// Method: Algorithms 2 and 3. An iteration visits the parts, the weakest device first. A part that costs more than
+// the current mean, or does not fit, drops its replicas of lowest score until its cost is halfway to that mean, or at
+// the mean if halfway is not reached, and it fits. Each part has a heap of its replicas; dropping one costs the
+// logarithm of the heap's size, and a change of key of the other replicas of that vertex, whose overlap ratio falls
+// by one.
 //
-// Why: the mean falls as parts shrink, so a part may be visited again; it ends because replicas only get fewer.
+// Why: the mean falls as parts shrink, so a part may be visited again; the number of replicas only falls, so it ends.
 //
-// Source: §4.3 of the paper. We differ: nothing is done where the costs are balanced from the start; what does not fit
-// its memory is pruned whatever it costs; MaxPrune ends it; any linear cost will do.
+// Source: §4.3 of the paper. We differ: nothing is dropped if the costs are balanced from the start; parts that do
+// not fit their memory are pruned whatever they cost; MaxPrune ends it; any linear cost can be used.
 func Adjust(ctx context.Context, d Directions, part []int32, costs []PartCost, opt AdjustOptions) (*Adjustment, error) {
 	parts := len(costs)
 	o, err := opt.resolve(parts)

@@ -9,10 +9,10 @@ import (
 
 // Assign returns the device of every part so that the largest cost is least.
 //
-// costs has one entry per device, of which there are at least as many as parts; every device gets at most one part. Part i
-// costs costs[d].Of(parts[i]) on device d, if it fits there. have is the memory of each device in bytes, 0 = no limit;
-// nil = no limits. It fails with *InfeasibleError if no assignment fits; that names the parts which are too large under
-// the assignment that lacks least on its worst device.
+// costs has one entry per device, of which there are at least as many as parts; every device gets at most one part.
+// Part i costs costs[d].Of(parts[i]) on device d, if it fits there. have is the memory of each device in bytes, 0 =
+// no limit; nil = no limits. If no assignment fits, it fails with *InfeasibleError, which names the parts that are
+// too large in the assignment with the smallest largest shortage.
 //
 // Method: bottleneck assignment. The answer is one of the parts × devices costs, so it is found by bisection over them,
 // with a bipartite matching (augmenting paths) as the test. Among the assignments of that cost the one that gives the

@@ -6,16 +6,17 @@
 //
 // # Contract
 //
-// Partition is a function of graph, training vertices and Options: same arguments, same Plan, for any number of threads
-// and on every run. It runs in the caller's goroutine and looks at its context several times a second. Every vertex is in
-// exactly one part, no part is empty, and no part holds more than ⌈Balance·target·n⌉ vertices; in-edges and training
-// vertices are kept within SoftBalance of their targets as well as the graph allows. Directed graphs are cut as if
-// undirected; loops count nowhere. ReadPlan takes any file and answers with a sound plan or an error.
+// Partition is a function of graph, training vertices and Options: the same arguments give the same Plan, for any
+// number of threads and on every run. It runs in the caller's goroutine and checks its context several times a
+// second. Every vertex is in exactly one part, no part is empty, and no part has more than ⌈Balance·target·n⌉
+// vertices; in-edges and training vertices stay within SoftBalance of their targets if the graph allows it. Directed
+// graphs are cut as if undirected; self-loops do not count. ReadPlan takes any file and returns a valid plan or an
+// error.
 //
-// Lambda, Rebalance, Adjust and Assign work from numbers alone: a graph, the part of every vertex, a table of costs and
-// bytes. They are functions of their arguments too and change none of them. Costs may be in any unit. Rebalance loses
-// nothing; Adjust removes edges, counts them and stays within MaxPrune. What a part drops is a list of remote vertices
-// whose edges into the part's inner vertices are left out; their owners keep everything.
+// Lambda, Rebalance, Adjust and Assign need only numbers: a graph, the part of every vertex, a table of costs and
+// bytes. They are pure functions, too, and do not change their arguments. Costs may be in any unit. Rebalance drops
+// no edge; Adjust drops edges, counts them and stays within MaxPrune. Dropped lists the halo vertices of each part
+// whose edges into the part's inner vertices are dropped; their owners keep everything.
 //
 // # Source
 //

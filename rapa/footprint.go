@@ -3,7 +3,7 @@ package rapa
 import "fmt"
 
 // Footprint is the memory of a part in bytes, linear in its counts: Fixed + PerInner·|I| + PerHalo·|H| + PerEdge·|E|.
-// It stands in for the paper's |V|·m_vertex + |E|·m_edge + f_dim·m_feat + β (Eq. 15), which knows no buffers.
+// It replaces the paper's |V|·m_vertex + |E|·m_edge + f_dim·m_feat + β (Eq. 15), which ignores buffers.
 type Footprint struct {
 	Fixed, PerInner, PerHalo, PerEdge int64
 }
@@ -13,7 +13,7 @@ func (f Footprint) Of(n Counts) int64 {
 	return f.Fixed + f.PerInner*n.Inner + f.PerHalo*n.Halo + f.PerEdge*n.Edges
 }
 
-// Memory bounds what parts may need. The zero value bounds nothing.
+// Memory limits the memory of parts. The zero value has no limits.
 type Memory struct {
 	Footprint Footprint
 	Have      []int64 // bytes of each part's device, 0 = no limit; nil = no limits
@@ -27,7 +27,7 @@ func (m Memory) short(i int, n Counts) int64 {
 	return max(0, m.Footprint.Of(n)-m.Have[i])
 }
 
-// Fits reports whether a part of these counts fits device i.
+// Fits reports whether a part with these counts fits device i.
 func (m Memory) Fits(i int, n Counts) bool { return m.short(i, n) == 0 }
 
 // Check returns nil if part i fits device i for every i, else an *InfeasibleError that lists those which do not.
@@ -73,7 +73,8 @@ func (m Memory) validate(parts int) error {
 type Shortage struct {
 	Part                 int
 	NeedBytes, HaveBytes int64
-	// HaloRows is how many replicas would have to go for the part to fit, by their rows alone; -1 = that is not enough.
+	// HaloRows is how many replicas have to be dropped so that the part fits, by the memory of their rows; -1 = all
+	// are not enough.
 	HaloRows int64
 }
 
@@ -81,7 +82,8 @@ type Shortage struct {
 type InfeasibleError struct {
 	NeedBytes int64 // what the parts need in sum, of those whose device has a limit
 	HaveBytes int64 // what their devices have in sum
-	// Short lists the parts that do not fit, ascending; nil if no partition was tried because the sums already say so.
+	// Short lists the parts that do not fit, ascending; nil if the sums already exceed the memory, so that no
+	// partition was tried.
 	Short []Shortage
 }
 

@@ -8,7 +8,7 @@ import (
 	"capgnn/graph"
 )
 
-// PruneScore says in which order replicas go; the lowest score goes first.
+// PruneScore is the order in which replicas are dropped; the lowest score goes first.
 type PruneScore string
 
 // The scores of replica k of part i. D are degrees in the whole graph.

@@ -166,8 +166,8 @@ func inducedOn(u *graph.CSR, ids []graph.NodeID) *graph.CSR {
 	return out
 }
 
-// BetweenMachines returns the rows that machines read of each other: Σ_v (number of other machines on which v has a neighbour in either direction), of parts
-// of which each machine has so many in a row.
+// BetweenMachines returns the rows that machines read of each other: Σ_v (number of other machines on which v has a
+// neighbour in either direction). machines[i] is the number of consecutive parts of machine i.
 func BetweenMachines(g *graph.CSR, part []int32, machines []int) int64 {
 	var of []int32
 	for m, parts := range machines {

@@ -21,7 +21,7 @@ const (
 // Methods lists all partitioners, the default first.
 var Methods = []Method{Multilevel, Streaming, Random}
 
-// Objective is what a partition shall have little of.
+// Objective is what a partition minimises.
 type Objective string
 
 // The objectives.
@@ -55,19 +55,22 @@ type Options struct {
 	// Targets is the share of the work that each part shall hold: positive, one per part, sum 1; nil = equal shares.
 	Targets   []float64
 	Objective Objective // "" = Cut
-	// Machines says how many parts each machine has, in the order of the parts: then machines are cut first. nil = all parts are alike near to each
-	// other. Streaming and Random make no difference.
+	// Machines is how many parts each machine has, in the order of the parts: the graph is cut into machines first.
+	// nil = all parts are on one machine. Streaming and Random ignore it.
 	Machines []int
-	// BalanceBy says what is balanced. Empty = vertices only, as METIS does. Streaming and Random bound vertices in any case.
+	// BalanceBy lists the balanced quantities. Empty = vertices only, as METIS does. Streaming and Random always
+	// balance vertices.
 	BalanceBy []Quantity
 	// Balance bounds inner vertices: no part holds more than ⌈Balance·target·n⌉. At least 1; 0 = 1.03.
 	Balance float64
-	// SoftBalance is wanted as the same bound on edges and on training vertices. Moves never worsen a part beyond it, but
-	// a graph may not allow it (one hub can hold more edges than a part should). At least 1; 0 = SoftBalance.
+	// SoftBalance is the wanted bound on edges and on training vertices. Moves never worsen a part that exceeds it,
+	// but a graph may make it impossible (one hub can have more edges than a part should). At least 1; 0 =
+	// SoftBalance.
 	SoftBalance float64
-	// Memory is what ByMemory bounds: part i on device i.
+	// Memory is the limit of ByMemory: part i is on device i.
 	Memory Memory
-	// Work is what ByWork shares out: PerInner for each inner vertex and PerEdge for each of its in-edges, in any unit.
+	// Work is the quantity of ByWork: PerInner for each inner vertex and PerEdge for each of its in-edges, in any
+	// unit.
 	Work PartCost
 	// WorkBalance is wanted as the bound on work. At least 1; 0 = 1.01.
 	WorkBalance float64
@@ -83,7 +86,7 @@ type Options struct {
 	// Trials is how often Streaming runs with other settings before the best partition is taken; 0 = 8 on graphs of up to
 	// a million stored edges, fewer on larger ones, 1 from eight million on.
 	Trials int
-	// Graph identifies the graph (a hash); in Key it then stands for the graph's arrays, which are not read. "" = it does not.
+	// Graph is a hash of the graph, which Key uses instead of reading the graph's arrays. "" = it reads them.
 	Graph string
 }
 

@@ -12,7 +12,7 @@ import (
 	"capgnn/graph"
 )
 
-// Plan is a partition, what is pruned of it, the devices it is for, and what all that costs.
+// Plan is a partition, its pruning, its devices, and their costs.
 type Plan struct {
 	// Key identifies graph, training vertices and options: see Key. Hex SHA-256.
 	Key     string
@@ -23,7 +23,7 @@ type Plan struct {
 	Part    []int32   // part of every vertex
 	Parts   []Stats   // by part, before pruning; its length is the number of parts
 
-	// EdgeCut is the number of unordered pairs {u, v}, joined in either direction, whose ends lie in different parts.
+	// EdgeCut is the number of unordered pairs {u, v} of neighbours in different parts.
 	EdgeCut int64
 	// Volume is Σ_v (number of other parts in which v has a neighbour in either direction); for symmetric graphs this is
 	// the sum of all halo rows.

@@ -50,24 +50,24 @@ func (r reach) division() float64 {
 // and vertices balance finely.
 var itineraries = [][]reach{{together, apart, downhill, underloaded, anywhere}, {downhill, underloaded, together, apart, anywhere}}
 
-// Rebalance moves inner vertices between parts until the parts cost the same on their devices. Nothing is lost by that.
+// Rebalance moves inner vertices between parts until the parts cost the same on their devices. It drops nothing.
 //
 // Part i lies on device i, which costs[i] describes: seconds from measurements, or Lambda. Parts that do not fit their
 // memory are emptied first, whatever that costs; after that no move makes a part exceed its memory. It fails on wrong
 // arguments and when ctx ends; whether parts fit is in the trace, and Memory.Check says what would be needed. The result
 // does not depend on the number of threads.
 //
-// Method: in a round every part above the mean is drained, the most expensive first. Its vertices wait in a heap by the
-// edges of cut that they gain per unit of cost that their own rows and edges are. The best one moves to the part where it
-// gains most among those that may take it, and its neighbours are looked at again. When the part has come down to the mean,
-// or `patience` moves in a row have brought nothing, everything after the best state is undone. The best state is the one
-// that lacks least memory and then has the least largest cost (softMax) plus deviation. A vertex moves once per round.
-// Regions, which label propagation finds, are drained in a like way. What may move where (reach) is tried in two orders
-// (itineraries), both to the end; the better result is returned.
+// Method: a round drains every part above the mean, the most expensive first. Its vertices are in a heap, ordered by
+// the reduction of the edge cut per unit of cost of their rows and edges. The best vertex moves to the part where it
+// gains most among those that may take it, and the keys of its neighbours are updated. When the part has come down to
+// the mean, or after `patience` moves without improvement, all moves after the best state are undone. The best state
+// is the one that lacks least memory and then has the smallest sum of largest cost (softMax) and deviation. A vertex
+// moves once per round. Regions, which label propagation finds, are drained in the same way. What may move where
+// (reach) is tried in two orders (itineraries), both to the end; the better result is returned.
 //
-// Why: costs are linear in the counts, and a move changes counts by what the neighbours of one vertex say (placement), so
-// each state is judged exactly. Where cut edges are dear a single vertex costs its part more by leaving than by staying,
-// and only a region as a whole is worth moving; walking on over such losses moves regions.
+// Why: costs are linear in the counts, and the neighbours of a vertex determine how its move changes counts
+// (placement), so each state is evaluated exactly. If cut edges are expensive, moving a single vertex costs its part
+// more than it saves, and only a whole region is worth moving; continuing after such losses moves regions.
 //
 // Source: §6 of the paper asks for this; the objective is that of Eq. 15, the heap with undoing that of Fiduccia and
 // Mattheyses (1982).

@@ -6,9 +6,9 @@ import (
 	"capgnn/graph"
 )
 
-// Repartition gives the plan the partition that Rebalance made of it and counts its parts, cut, volume and balance anew.
-// g and train are those that the plan was made for. Targets stay those of the partitioner, so Balance says how far the
-// parts have come from them.
+// Repartition replaces the plan's partition by that of Rebalance, and recomputes its parts, cut, volume and balance.
+// g and train are those of the plan. Targets do not change, so Balance says how far the parts have moved away from
+// them.
 func (p *Plan) Repartition(g *graph.CSR, train []bool, r *Rebalanced) error {
 	k := len(p.Parts)
 	counts, err := Count(NewDirections(g), r.Part, k)

@@ -7,15 +7,15 @@ import (
 
 // TargetsByCost returns the shares of the work at which all parts cost the same.
 //
-// Returns: positive shares that sum to 1; part i lies on device i. whole is what the parts hold together: vertices and
-// edges of the graph, and the outer edges, halo and sent rows of some partition of it, for want of better in proportion to
-// the share. A device whose fixed cost alone is too high gets a single vertex. A share of the bytes of whole stays within the
-// device's memory; it fails with *InfeasibleError if that cannot be.
+// Returns: positive shares that sum to 1; part i is on device i. whole is the sum of all parts: vertices and edges of
+// the graph, and the outer edges, halo and sent rows of some partition of it, which are assumed proportional to the
+// share. A device whose fixed cost alone is too high gets a single vertex. A share of the bytes of whole stays within
+// the device's memory; if that is impossible, it fails with *InfeasibleError.
 //
 // Method: share_i(T) = (T - Fixed_i)/(cost of whole on i), held between one vertex and what the memory takes; T by
 // bisection so that the shares sum to 1.
 //
-// Why: Targets knows speeds only; where costs per epoch are known, launches and copies count too.
+// Why: Targets uses speeds only; costs per epoch include launches and copies.
 func TargetsByCost(costs []PartCost, whole Counts, m Memory) ([]float64, error) {
 	if len(costs) == 0 || whole.Inner < int64(len(costs)) {
 		return nil, fmt.Errorf("targets: %d devices for %d vertices", len(costs), whole.Inner)

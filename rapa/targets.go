@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// Rate is what a profile says of a device, as Targets and Lambda need it.
+// Rate is the measurements of a device that Targets and Lambda need.
 type Rate struct {
 	// Class groups devices that count as equal, normally the model of the hardware: members of a class get the mean of
-	// their times, so noise between equal devices makes no difference. "" = a class of its own.
+	// their times, so noise between equal devices makes no difference. "" = the device is not in a class.
 	Class string
 	MM    float64 // mean seconds of the profile's dense product, > 0
 	SpMM  float64 // mean seconds of the profile's sparse product, > 0
 	H2D   float64 // mean seconds of the profile's copy from host to device, > 0; Lambda alone needs it, and the next two
 	D2H   float64 // mean seconds of the copy back, > 0
 	IDT   float64 // mean seconds of the copy inside the device's memory, > 0
-	// MemoryBytes is what the device has for its part, fixed costs already taken off; 0 = not a limit.
+	// MemoryBytes is the device's memory for its part, without fixed costs; 0 = no limit.
 	MemoryBytes int64
 }
 

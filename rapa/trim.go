@@ -13,11 +13,12 @@ type TrimOptions struct {
 	SelfLoops bool       // as in AdjustOptions
 }
 
-// Trim drops the replicas of lowest score of every part until about a share of its cut edges is gone, never more, whatever
-// the parts cost: less is exchanged in every epoch, and less is learned from. The last iteration of the trace says what is
-// left; costs in it are cut edges.
+// Trim drops the replicas of lowest score of every part until about a share of its cut edges is gone, never more,
+// whatever the parts cost. Less is exchanged in every epoch, and the model sees fewer edges. The last iteration of
+// the trace is the result; its costs are cut edges.
 //
-// Method: as Adjust, with a quota for each part in place of the mean; parts in order, so overlap ratios fall as in Adjust.
+// Method: as Adjust, with a quota for each part instead of the mean; parts are visited in order, and overlap ratios
+// fall as in Adjust.
 func Trim(ctx context.Context, d Directions, part []int32, parts int, opt TrimOptions) (*Adjustment, error) {
 	costs := make([]PartCost, parts)
 	for i := range costs {
