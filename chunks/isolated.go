@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Isolated says how parts train without rows of each other: part i is chunk i, and in each super-epoch it trains on
-// the graph that two chunks induce (docs/adr/0034). Between parts only gradients travel, but for evaluation, which is
-// on the whole graph.
+// Isolated configures parts that train without halo rows: part i is chunk i, and in each super-epoch it trains on the
+// graph that two chunks induce (docs/adr/0034). Parts exchange only gradients, except in evaluation, which is on the
+// whole graph.
 type Isolated struct {
-	// Chunks is how many there are; 0: as many as workers. If there are more, workers take turns: each phase of an
-	// epoch trains as many parts as there are workers, in their order (Phases). Devices then have memory for one pair
-	// per worker, and evaluation goes layer by layer (docs/adr/0036).
+	// Chunks is the number of chunks; 0: as many as workers. If there are more, an epoch has phases: each trains as
+	// many parts as there are workers, in their order (Phases). Devices then have memory for one pair per worker, and
+	// evaluation goes layer by layer (docs/adr/0036).
 	Chunks     int
 	Targets    Targets    // "" = Base
 	Correction Correction // "" = None
-	// AllLayers has layer 0 drop edges between parts too. Otherwise it keeps all: what it reads of other vertices is
-	// their features, which do not change.
+	// AllLayers lets layer 0 drop edges between parts, too. Otherwise layer 0 keeps all edges, because it reads only
+	// features of other vertices, which do not change.
 	AllLayers bool
 }
 
-// Check reports what is wrong with i for so many workers on a graph of so many vertices.
+// Check reports what is wrong with i for this many workers on a graph of this many vertices.
 func (i *Isolated) Check(workers, vertices int) (errs []error) {
 	n := i.Chunks
 	if n == 0 {

@@ -52,8 +52,9 @@ func (a *asker) open() {
 	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
 }
 
-// want asks for rows of a size each, in as many messages as they take. put is called with the rows of each: how many ids and bytes were before them, and the rows, which are lent. The
-// event fires behind the last one; until then ids are not written.
+// want requests rows of a size each, in as many messages as needed. It calls put with the rows of each answer, which
+// put must not keep, and with the numbers of ids and bytes before them. The event fires after the last one; until
+// then ids must not be written to.
 func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.NodeID) int, put func(from, offset int, r []byte)) event {
 	done := make(event)
 	a.mu.Lock()

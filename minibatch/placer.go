@@ -203,7 +203,7 @@ func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
 // lent is a table that outlives the evaluator that has filled it.
 type lent struct{ layered.Memory }
 
-// Close implements layered.Memory: whoever has lent the table closes it.
+// Close implements layered.Memory: the owner of the table closes it.
 func (lent) Close() error { return nil }
 
 // keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.

@@ -44,10 +44,11 @@ func (t placer) layers(ctx context.Context) error {
 	return err
 }
 
-// layered is what an evaluator is made with. lends says that ÂX stays when the evaluator goes.
+// layered returns the options of an evaluator. lends says that ÂX is kept after the evaluator is closed.
 //
-// An evaluator that goes takes no more of a device than a part's rows of ÂX. One that stays, beside pairs, takes as much as their features and the rows of a
-// layer, however many parts train at a time: with the order of operations and a range of vertices for each device fixed, its bits depend on neither.
+// An evaluator of the first kind takes no more of a device than a part's rows of ÂX. One that stays beside pairs of
+// chunks takes as much as their features and the rows of a layer, however many parts train at a time. Its order of
+// operations and a range of vertices for each device are fixed, so its bits depend on neither.
 func (t placer) layered(lends bool) layered.Options {
 	s, devices := t.isolation, t.o.Devices
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
@@ -88,7 +89,7 @@ const leastChunk = gpu.Bytes(1 << 20)
 // lent is a table that outlives the evaluator that has filled it.
 type lent struct{ layered.Memory }
 
-// Close implements layered.Memory: whoever has lent the table closes it.
+// Close implements layered.Memory: the owner of the table closes it.
 func (lent) Close() error { return nil }
 
 // layeredLogits is logits of parts that take turns: layer by layer, at rank 0 of the whole graph, and elsewhere of nothing.

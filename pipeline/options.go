@@ -125,7 +125,8 @@ type Totals struct {
 	EvalTime   time.Duration
 	ReduceTime time.Duration
 	CPU        time.Duration `json:",omitempty"`
-	// Switches counts how often isolated parts have exchanged a chunk or workers taken other parts, and SwitchTime the time of it, which is in no epoch's.
+	// Switches counts changes of chunks, or of the parts of a worker, and SwitchTime is their time, which is in no
+	// epoch's.
 	Switches   int           `json:",omitempty"`
 	SwitchTime time.Duration `json:",omitempty"`
 	Covered    float64       `json:",omitempty"` // sum over epochs of what isolated parts' targets have seen of their in-neighbours

@@ -9,7 +9,7 @@ import (
 	"capgnn/hostmem"
 )
 
-// emitter receives rows of some vertices, which it is only lent.
+// emitter receives rows of some vertices, and must not keep them.
 type emitter func(ids []graph.NodeID, rows []float32) error
 
 // emit hands the rows of all parts to f, in their order: those of this process, and at rank 0 then those of the others, which they give it a chunk at a time.

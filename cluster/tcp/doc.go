@@ -13,10 +13,12 @@
 //
 // # Trust
 //
-// All ranks derive one Ed25519 key from the secret; it is the certificate of both sides of TLS 1.3. Without a secret all addresses have to be
-// loopback. In plain mode rows travel without TLS: their connection begins with a proof, in both directions, that each side has the key of
-// this run, which rank 0 drew and sent by TLS; frames carry a CRC-32C. That keeps strangers out and notices errors, but not somebody
-// who can read or change the network's packets. What has not shown who it is has 5 s and 4 KiB, 64 connections at a time.
+// All ranks derive one Ed25519 key from the secret; it is the certificate of both sides of TLS 1.3. Without a secret
+// all addresses must be loopback. In plain mode rows are sent without TLS: their connection begins with a proof, in
+// both directions, that each side has the key of this run, which rank 0 generated and sent by TLS; frames carry a
+// CRC-32C. This excludes processes without the secret and detects errors, but not somebody who can read or change the
+// network's packets. Connections that have not authenticated have 5 s and 4 KiB each, and there are at most 64 of
+// them.
 //
 // # Contract
 //

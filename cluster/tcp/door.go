@@ -39,7 +39,7 @@ type entrant struct {
 	leave func() // frees the slot; once
 }
 
-// welcome ends what holds for strangers.
+// welcome lifts the limits on connections that have not authenticated.
 func (e entrant) welcome() {
 	e.guard.lifted.Store(true)
 	e.raw.SetDeadline(time.Time{})
@@ -70,7 +70,8 @@ func newDoor(ctx context.Context, addr string, trust *tls.Config, o *Options) (*
 	return d, nil
 }
 
-// serve lets connections in, one goroutine each; beyond 64 strangers the next is closed, and ranks come again.
+// serve accepts connections, one goroutine each. While 64 of them have not authenticated it closes further ones;
+// ranks try again.
 func (d *door) serve() {
 	for {
 		c, err := d.listener.AcceptTCP()

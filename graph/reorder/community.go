@@ -74,7 +74,7 @@ func Community(ctx context.Context, g *graph.CSR, threads int) ([]int32, error) 
 	return unfold(w, parents), nil
 }
 
-// agglomeration is what the levels of Community share: threads, and tables that they lend each other.
+// agglomeration is shared by the levels of Community: threads, and a pool of tables.
 type agglomeration struct {
 	*parallel.Pool
 	tallies sync.Pool // of *tally

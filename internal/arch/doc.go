@@ -1,9 +1,9 @@
-// Package arch holds the tests that keep the house in order: who may import whom, where unsafe code may live, and that
-// every package explains itself. It has no code of its own.
+// Package arch has the tests of the repository's structure: who may import whom, where unsafe code may be, and that
+// every package explains itself. It has no other code.
 //
-// Its one noun is the import table, docs/layers.txt. Each line names a package and the packages of this module that it may
-// import; `*` stands for all of them; the comment "usable by all:" lists packages that need not be named. Test files are
-// free. A package that is in no line fails the test, so a new room needs a line and with it a decision.
+// Its one noun is the import table, docs/layers.txt. Each line names a package and the packages of this module that
+// it may import; `*` stands for all of them; the comment "usable by all:" lists packages that need not be named. Test
+// files may import anything. A package without a line fails the test, so a new package needs a decision.
 //
 // The tests look at the module through `go list`, without and with cgo and with every build tag that some file uses, so
 // they see files that this machine does not compile.

@@ -22,11 +22,13 @@
 // of its own, and the bound is larger; if the device has less, New returns *TooLarge. The host holds the tables, blocks of two chunks per part, and 24 bytes per
 // 64 vertices and part.
 //
-// Parts of other processes have no device here: a process computes the rows of its own parts, and Options.Complete brings those of others that these read, layer by layer.
+// Parts of other processes have no device here: a process computes the rows of its own parts, and Options.Complete
+// fetches, layer by layer, the rows of other parts that these read.
 //
-// An evaluation ends with its context, within a chunk, and every wait for a device has a deadline. When a call returns, its goroutines have ended and it uses
-// nothing that was lent to it. If a device has not answered in time, the Evaluator computes nothing more and keeps the memory that the device may still write
-// to. Calls must not overlap.
+// An evaluation ends with its context, within a chunk, and every wait for a device has a deadline. When a call
+// returns, its goroutines have ended, and it no longer uses the caller's memory. If a device has not answered in
+// time, the Evaluator computes nothing more and keeps the memory that the device may still write to. Calls must not
+// overlap.
 //
 // # Source
 //

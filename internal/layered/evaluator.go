@@ -219,9 +219,10 @@ func (e *Evaluator) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Logits computes the logits of every vertex of this process's parts, or of those that are wanted, with these weights and hands them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted
-// once, in an order that is the same in every call; both slices are only lent. emit runs on the caller's goroutine; its error ends the evaluation.
-// Equal weights give equal bits. ctx is checked for every chunk.
+// Logits computes the logits of every vertex of this process's parts, or of those that are wanted, with these weights
+// and passes them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted once, in an order that is the
+// same in every call. emit must not keep its slices. It runs on the caller's goroutine; its error ends the
+// evaluation. Equal weights give equal bits. ctx is checked for every chunk.
 func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) (err error) {
 	if int64(len(w.Flat)) != gnn.FlatLen(e.o.Model) {
 		return errors.New("the weights are of another model")

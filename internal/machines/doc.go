@@ -4,8 +4,9 @@
 //
 // # Contract
 //
-// No byte is copied. On the host a message arrives as soon as it is sent and its area is free; its place in virtual time is on the wire, behind what it follows from. Times do not
-// depend on goroutines if nobody asks the clock while a machine sends. What ends one machine with an error ends all of them. Who made a Net closes it.
+// No byte is copied. On the host a message arrives as soon as it is sent and its area is free; in virtual time it
+// takes its time on the wire, after the messages before it. Times do not depend on goroutines if nobody reads the
+// clock while a machine sends. An error that ends one machine ends all of them. The maker of a Net closes it.
 //
 // # Usage
 //

@@ -59,7 +59,8 @@ func (d *driver) shrink() float64 {
 // coarsest returns the number of vertices at which coarsening stops.
 func coarsest(parts int) int { return max(coarsePerPart*parts, coarseLeast) }
 
-// uncoarsen refines part from the last of levels to the first, or to the second if it is a draft; alone is that of attempt.
+// uncoarsen refines part from the last of levels to the first, or only to the second if the attempt stays unfinished
+// (draft); alone is that of attempt.
 func (l *lane) uncoarsen(levels []*level, part []int32, alone, draft bool, salt uint64) attempt {
 	d := l.d
 	defer func() { l.border = l.border[:0] }()

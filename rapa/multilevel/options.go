@@ -37,9 +37,9 @@ type Options struct {
 	Objective   Objective
 	Seed        uint64
 	Threads     int // 0 = GOMAXPROCS; decides nothing
-	// Effort is the number of partitions that are begun; for the cut up to four are
-	// drafts, of which one is finished, more are finished and combined. 0 = by size: for the cut 8 up to
-	// 80,000 stored edges, 4 up to 475,000, 2 up to two millions, then 1, and fewer for more than 16 parts, down to 1 (defaultEffort).
+	// Effort is the number of attempts; for the cut only the best of up to four is finished, of more all are finished
+	// and combined. 0 = by size: for the cut 8 up to 80,000 stored edges, 4 up to 475,000, 2 up to two millions, then
+	// 1, and fewer for more than 16 parts, down to 1 (defaultEffort).
 	Effort int
 	// MaxEffort bounds the attempts where Effort is 0, which goes by size; 0 = no bound.
 	MaxEffort int

@@ -132,9 +132,10 @@ const (
 	mostDrafts = 4
 )
 
-// kept returns how many attempts are finished: all, or only the best draft. Drafts are compared by what they cut, which says little of
-// the volume. With two of four finished cuts of four graphs were 0.5 % lower, in a quarter more time; with four of eight, on small
-// graphs, one seed of ten was an accident (TestSeeds).
+// kept returns how many attempts are refined on the input's level: all, or only the best one. Unfinished ones are
+// compared by their edge cut, which says little about the volume. With two of four finished, cuts of four graphs were
+// 0.5 % lower, in a quarter more time; with four of eight, on small graphs, one seed of ten was an accident
+// (TestSeeds).
 func (d *driver) kept() int {
 	if d.o.Objective == Volume || d.o.Effort > mostDrafts {
 		return d.o.Effort
@@ -142,7 +143,7 @@ func (d *driver) kept() int {
 	return 1
 }
 
-// runs returns the number of attempts, finished drafts and combinations, with one cycle of those that may follow.
+// runs returns the number of attempts, finished attempts and combinations, with one cycle of those that may follow.
 func (d *driver) runs() int {
 	n := d.o.Effort + d.kept() - 1
 	if d.kept() < d.o.Effort {
@@ -156,12 +157,12 @@ func (d *driver) runs() int {
 
 // evolve makes Effort partitions and combines them.
 //
-// Method: up to four attempts stop above the input's level, where most of the time goes, as drafts, of which the best is finished. More
-// are finished all, and combined two by two until one is left: the graph is coarsened without joining vertices that one of
-// the two tells apart, so that both are partitions of the coarsest graph; the better one is refined from there up. At the
-// end the last is combined with itself, as long as combining pays. What does not become better by that is dropped. For the volume, every other partition
-// begins with edges weighed by weighVolume, and every third is refined by the volume alone. Half of all partitions, of either kind,
-// begin skewed (initial).
+// Method: up to four attempts stop above the input's level, which takes most of the time; then only the best one is
+// finished. More attempts are all finished, and combined in pairs until one is left: the graph is coarsened without
+// joining vertices that either partition separates, so both are partitions of the coarsest graph, and the better one
+// is refined from there up. At the end the last one is combined with itself, while that improves it. Results that are
+// not better are dropped. For the volume, every other partition begins with edges weighted by weighVolume, and every
+// third is refined by the volume only. Half of all partitions, of either kind, begin skewed (initial).
 //
 // Why: one attempt in ten or so ends far from the others. Of two partitions the coarsening keeps what both agree on, and what they
 // do not becomes small enough to be moved as a whole.
@@ -209,7 +210,7 @@ func (d *driver) pays(before, now int64, i int) bool {
 	return d.o.Objective == Volume && i == 0 || float64(before-now) > worthCycle*float64(before)
 }
 
-// finish refines a draft on the input's level.
+// finish refines an unfinished attempt on the input's level.
 func (l *lane) finish(g *level, draft attempt, salt uint64) attempt {
 	defer l.d.progress.next(l.first)
 	if l.err() != nil {

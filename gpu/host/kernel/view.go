@@ -108,7 +108,7 @@ func (m Either) DraftRow(i int, room []float32) []float32 {
 	return room[:m.D16.Cols]
 }
 
-// Store makes a draft of rows from lo on final: rounded to bf16 if m is.
+// Store writes float32 rows to the rows of m from lo on, rounded to bf16 if m is.
 func (m Either) Store(lo int, draft Dense) {
 	if !m.Half || draft.Cols == 0 {
 		return
