@@ -1,5 +1,5 @@
-// Package minibatch trains on mini-batches of sampled neighbours: a step samples neighbours of some training vertices, its roots, and updates the weights by the
-// gradient of their mean loss.
+// Package minibatch trains on mini-batches of sampled neighbours: a step samples neighbours of some training
+// vertices, its roots, and updates the weights by the gradient of their mean loss.
 //
 // Its nouns: Options say what is sampled and where it is computed; a Trainer is a run; EpochStats are the figures of
 // an epoch; Memory is the largest memory that a run needs. Package sample decides which neighbours a vertex keeps.
@@ -20,9 +20,9 @@
 // rows come from (rows). A part's goroutine takes the samples of its steps in order. Samplers, which are other
 // goroutines, fill a ring of slots ahead of it. Each slot has its own memory and is filled again only after the
 // device has read it. The device has two input buffers: one is filled while the device computes from the other. A CPU
-// that reads most of the graph in a step has only one, into which the step is written. On a CPU evaluation uses the memory of inputs and activations.
-// Nothing is allocated between steps, unless a step is larger than all before it: then its buffers grow, which is
-// logged.
+// that reads most of the graph in a step has only one, into which the step is written. On a CPU evaluation uses the
+// memory of inputs and activations. Nothing is allocated between steps, unless a step is larger than all before it:
+// then its buffers grow, which is logged.
 //
 // If links are emulated between parts, or rows are cached (package rowcache), rows of other parts are fetched. One
 // goroutine of a part then decides, in the order of steps, which rows are in the cache, which are fetched and which
@@ -33,10 +33,10 @@
 // gathers the rows.
 //
 // Each rank has consecutive parts, and every rank has the whole graph. A rank requests rows of other ranks' parts by
-// their ids; their owner checks requests (request, asker, answerer). Package reduce adds gradients along the ranks. After each
-// step all ranks know whether another one follows (consensus). Sums over parts are gathered, so they are the same at
-// every rank; rank 0 writes files. A rank that ends with an error ends all; the caller of New does that. The grouping
-// of parts into ranks changes no result.
+// their ids; their owner checks requests (request, asker, answerer). Package reduce adds gradients along the ranks.
+// After each step all ranks know whether another one follows (consensus). Sums over parts are gathered, so they are
+// the same at every rank; rank 0 writes files. A rank that ends with an error ends all; the caller of New does that.
+// The grouping of parts into ranks changes no result.
 //
 // Isolated parts (package chunks) sample neighbours within two chunks of the graph, and their roots are training
 // vertices of these. Samplers stop where a worker changes to another pair of chunks, which is prepared during
@@ -48,9 +48,11 @@
 //
 // # Source
 //
-// Neighbour sampling is GraphSAGE's (Hamilton, Ying, Leskovec, NeurIPS 2017). Sums over k of n neighbours, scaled by n/k, are unbiased per layer (Chen, Zhu, Song,
-// ICML 2018). Hop is HopGNN's (Chen, He, Qu, Zhang, 2024) micrographs, pre-gathering and merging, with gradients that move in place of models; Home is ours, and reads the
-// same rows. Two more things are ours: samples that depend on seed, step, hop and vertex alone, and an exact last hop, whose sums are made once (docs/mathematics.md).
+// Neighbour sampling is GraphSAGE's (Hamilton, Ying, Leskovec, NeurIPS 2017). Sums over k of n neighbours, scaled by
+// n/k, are unbiased per layer (Chen, Zhu, Song, ICML 2018). Hop is HopGNN's (Chen, He, Qu, Zhang, 2024) micrographs,
+// pre-gathering and merging, with gradients that move in place of models; Home is ours, and reads the same rows. Two
+// more things are ours: samples that depend on seed, step, hop and vertex alone, and an exact last hop, whose sums
+// are made once (docs/mathematics.md).
 //
 // # Usage
 //
