@@ -30,7 +30,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, tc := range []struct{ text, port, says string }{
 		{"", "", "is no address"},
-		{"node1:", "", "port behind the colon is missing"},
+		{"node1:", "", "port after the colon is missing"},
 		{":80", "", "give a host name"},
 		{"node1:77", "78", "drop one"},
 		{"node1", "0", "1 to 65535"},

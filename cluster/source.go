@@ -23,7 +23,7 @@ type Place struct {
 // Lookup returns the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// Flags are the values of --rank, --ranks and --master; "" = not given.
+// Flags are the values of --ranks N,rank=R,master=HOST; "" = not given.
 type Flags struct{ Rank, Ranks, Master string }
 
 // Find returns the place that the first complete source names, the zero Place if there is no source. The order is

@@ -14,8 +14,8 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "forecast memory and time of a training run, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best, what memory it needs, and below which rate of links encoded rows of other parts pay. With --machines and --net it says what one machine would take, two, and so on, and whether a further one pays. With --batch-size it samples steps and says what memory they need at most, and of several parts what rows an epoch fetches, by the place of roots and the way to fetch; with --machines too, what machines send each other in an epoch. Exit code 3: a device is too small.",
-		Flags:       append(runfolder.Flags(), &cli.BoolFlag{Name: "buffers", Usage: "also list every buffer of every device with its size"}),
+		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best, what memory it needs, and below which rate of links encoded rows of other parts pay. With --machines and net= it says what one machine would take, two, and so on, and whether a further one pays. With --batch-size it samples steps and says what memory they need at most, and of several parts what rows an epoch fetches, by the place of roots and the way to fetch; with --machines too, what machines send each other in an epoch. Exit code 3: a device is too small.",
+		Flags:       append(runfolder.FlagsOf(runfolder.FlagNames(runfolder.Option.Setting)...), &cli.BoolFlag{Name: "buffers", Usage: "also list every buffer of every device with its size"}),
 		Action:      planAction,
 	}
 }

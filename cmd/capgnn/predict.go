@@ -41,7 +41,7 @@ func predictCommand() *cli.Command {
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "`FILE` to write: .npy or .csv, for pca .json (default: WHAT.npy or pca.json in the run folder; for another data set with -NAME before the ending)"},
 			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part per device", DefaultText: "auto"},
-		}, ranks.Flags()...),
+		}, runfolder.FlagsOf(ranks.Flags...)...),
 		Action: predictAction,
 	}
 }
