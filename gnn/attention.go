@@ -1,6 +1,8 @@
 package gnn
 
 import (
+	"slices"
+
 	"capgnn/gpu"
 	"capgnn/model"
 )
@@ -28,7 +30,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	}
 	bias, y := m.either(i, model.Add, func(x int) bool { return f.op(x) == model.Param })
 	if f.op(y) == model.Fold {
-		m.ok, a.mean = f.Nodes[y].How == model.FoldMean, true
+		m.ok, a.mean = m.ok && f.Nodes[y].How == model.FoldMean && f.Nodes[y].Axis == 0, true
 		y = m.in(y, model.Fold)
 	} else {
 		y = m.in(y, model.Reshape)
@@ -38,7 +40,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	t := m.in(far, model.Src)
 	product := m.in(t, model.Reshape)
 	x := m.in(product, model.Linear)
-	if !m.ok {
+	if shape := f.Nodes[t].Shape; !m.ok || len(shape) != 2 || !slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}) {
 		return false
 	}
 	a.w = f.Nodes[f.in(product, 1)].Name
@@ -48,7 +50,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
 	isDst := func(x int) bool { return f.op(x) == model.Dst }
 	if f.op(scores) == model.Fold {
-		leaky, att := m.either(m.in(scores, model.Fold), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
+		leaky, att := m.either(m.heads(scores), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
 		dst, src := m.either(m.in(leaky, model.LeakyReLU), model.Add, isDst)
 		r := m.in(m.in(dst, model.Dst), model.Reshape)
 		if m.ok = m.ok && src == far && m.in(r, model.Linear) == x && len(f.Nodes[r].In) == 3; !m.ok {
@@ -56,17 +58,21 @@ func (f *fusion) attention(n *node, i int) bool {
 		}
 		a.att, a.w2, a.b2 = m.tensor(att), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name
 		a.slope = float32(f.Nodes[leaky].Slope)
+		m.ok = m.ok && f.Nodes[r].Columns() == a.width && a.slope >= 0 && a.slope <= 1
 	} else {
 		dst, src := m.either(m.in(scores, model.LeakyReLU), model.Add, isDst)
 		score := func(e int) string {
-			_, att := m.either(m.in(e, model.Fold), model.Mul, func(x int) bool { return x == t })
+			_, att := m.either(m.heads(e), model.Mul, func(x int) bool { return x == t })
 			return m.tensor(att)
 		}
 		a.aSrc, a.aDst = score(m.in(src, model.Src)), score(m.in(dst, model.Dst))
 		a.slope = float32(f.Nodes[scores].Slope)
 	}
 	n.bias = m.tensor(bias)
-	if !m.ok {
+	for _, name := range []string{a.att, a.aSrc, a.aDst} {
+		m.ok = m.ok && (name == "" || f.Node(name).Columns() == a.width)
+	}
+	if m.ok = m.ok && f.Node(n.bias).Columns() == n.cols; !m.ok {
 		n.bias = ""
 		return false
 	}
@@ -88,6 +94,13 @@ func (m *match) in(i int, op model.Op) int {
 		return i
 	}
 	return m.fusion.in(i, 0)
+}
+
+// heads returns what value i is the sum of by head.
+func (m *match) heads(i int) int {
+	n := &m.Nodes[i]
+	m.ok = m.ok && n.Op == model.Fold && n.How == model.FoldSum && n.Axis == 1
+	return m.in(i, model.Fold)
 }
 
 // either returns the one of two values that value i reads for which is holds, and the other one.
