@@ -137,7 +137,7 @@ func (f *fusion) behind(n *node, i int) int {
 	first := i
 	if f.op(i) == model.Add && len(f.Nodes[i].In) == 2 && f.plain(i) {
 		for k, x := range f.Nodes[i].In {
-			if y := f.in(i, 1-k); f.ends(x) && !f.isInput(y) && f.op(y) != model.Param {
+			if y := f.in(i, 1-k); f.ends(x) && f.wide(x, n.cols) && f.wide(y, n.cols) && !f.isInput(y) {
 				n.add = f.value(y)
 				first, i = x, x
 				break
@@ -164,6 +164,12 @@ func (f *fusion) behind(n *node, i int) int {
 func (f *fusion) ends(i int) bool {
 	_, ok := f.activation(i)
 	return f.users[i] == 1 && (ok || f.op(i) == model.Dropout && !f.isInput(i))
+}
+
+// wide reports whether a value is rows of vertices of so many columns.
+func (f *fusion) wide(i, cols int) bool {
+	n := &f.Nodes[i]
+	return n.Space == model.Vertices && slices.Equal(n.Shape, []int{cols})
 }
 
 // plain reports whether a sum has no factors.
@@ -194,8 +200,8 @@ func (f *fusion) add(n *node, i int, coef float64) {
 		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased(x):
 			f.add(n, x, c)
 		default:
+			f.refuse(x, f.wide(x, n.cols) && !f.isInput(x))
 			n.terms = append(n.terms, term{x: f.value(x), coef: c})
-			f.refuse(x, !f.isInput(x))
 		}
 	}
 }
@@ -222,7 +228,7 @@ func (f *fusion) term(n *node, i int) bool {
 	switch {
 	case at.Op == model.Mul:
 		for k, x := range at.In {
-			if gain, e, ok := f.gain(x); ok && !f.isInput(at.In[1-k]) && f.Nodes[at.In[1-k]].Space == model.Vertices {
+			if gain, e, ok := f.gain(x); ok && f.wide(at.In[1-k], n.cols) && !f.isInput(at.In[1-k]) {
 				n.terms = append(n.terms, term{x: f.value(at.In[1-k]), coef: 1, gain: gain, at: e})
 				return true
 			}
@@ -241,7 +247,7 @@ func (f *fusion) term(n *node, i int) bool {
 		t := f.shared(i)
 		f.refuse(i, t.w == "")
 		n.terms = append(n.terms, t)
-	case f.spread(i) && f.depth[i]-1 == n.layer:
+	case f.wide(i, n.cols) && f.spread(i) && f.depth[i]-1 == n.layer:
 		n.terms = append(n.terms, f.neighbours(i))
 	default:
 		return false
@@ -379,7 +385,9 @@ func (f *fusion) shares(i int) int {
 	if f.op(i) != model.Add || len(f.Nodes[i].In) != 2 {
 		return -1
 	}
-	return slices.IndexFunc(f.Nodes[i].In, func(x int) bool { return f.users[x] == 1 && f.spread(x) })
+	return slices.IndexFunc(f.Nodes[i].In, func(x int) bool {
+		return f.users[x] == 1 && f.wide(x, f.Nodes[i].Columns()) && f.spread(x)
+	})
 }
 
 // shared returns the term that is blended or scaled.
@@ -396,7 +404,7 @@ func (f *fusion) shared(i int) term {
 		t.own = &own{x: f.value(y), coef: 1, eps: m.tensor(eps)}
 		f.refuse(x, m.ok && t.own.x == t.x)
 	case c != 0:
-		f.refuse(x, f.op(x) != model.Param)
+		f.refuse(x, f.wide(x, at.Columns()))
 		t.own = &own{x: f.value(x), coef: c}
 		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
 	}
