@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // object reads an object, calling f for every key when its value is next.
@@ -88,7 +89,7 @@ func (r *reader) value(where string, dst any) error {
 		return fmt.Errorf("%s: a list has more than %d elements", where, most)
 	}
 	if bytes.Contains(raw, []byte("null")) && what != "text" || string(raw) == "null" || json.Unmarshal(raw, dst) != nil {
-		return fmt.Errorf("%s: %.40s is no %s", where, raw, what)
+		return fmt.Errorf("%s: %.40s is no %s", where, strings.Join(strings.Fields(string(raw)), " "), what)
 	}
 	return nil
 }

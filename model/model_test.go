@@ -176,6 +176,7 @@ func TestRefused(t *testing.T) {
 		{`["s0", "b0"]`, `["s0", "w1", "x"]`, `node "z0": shapes [2 4] and [6] do not broadcast`},
 		{`{"p": 0.5}`, `{"p": 1}`, `node "h0": p 1 is not in [0, 1)`},
 		{`{"p": 0.5}`, `{"p": null}`, `node "h0": p: null is no number`},
+		{`{"p": 0.5}`, "{\"p\": {\n}}", `node "h0": p: { } is no number`},
 		{`{"p": 0.5}`, `{"p": 0.5, "p": 0.5}`, `node "h0": key "p" is there twice`},
 		{`{"p": 0.5}`, `{"p": 1e999}`, `node "h0": p: 1e999 is no number`},
 		{`{"eps": 1e-3}`, `{"eps": 0}`, `node "n0": eps 0 is not in (0, 1)`},
