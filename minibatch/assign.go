@@ -101,16 +101,26 @@ func (d *assigner) next(n int, v graph.NodeID) int32 {
 	for _, u := range d.g.Row(int(v)) {
 		d.near[d.home[u]]++
 	}
-	best, filled := -1, 0.0
-	for part, count := range d.count {
-		if count >= d.limit(n, part) {
-			continue
+	best, filled := int32(-1), 0.0
+	consider := func(part int32) {
+		if d.count[part] >= d.limit(n, int(part)) {
+			return
 		}
-		if f := float64(count) / d.target[part]; best < 0 || d.near[part] > d.near[best] || d.near[part] == d.near[best] && f < filled {
+		f := float64(d.count[part]) / d.target[part]
+		if best < 0 || cmp.Or(d.near[part]-d.near[best], cmp.Compare(filled, f), int(best-part)) > 0 {
 			best, filled = part, f
 		}
 	}
-	return int32(best)
+	for _, u := range d.g.Row(int(v)) {
+		consider(d.home[u])
+	}
+	if best >= 0 { // others have none of its neighbours
+		return best
+	}
+	for part := range d.count {
+		consider(int32(part))
+	}
+	return best
 }
 
 // group puts the roots of each group together, and writes where each group ends.
