@@ -74,15 +74,15 @@ func (w weights) at(i int) float64 {
 }
 
 // read returns the numbers of the neighbours of row r among s.ids, -1 for a loop that is left out, what each edge weighs,
-// and what all of them do. Neighbours that are new are appended to s.ids.
-func (s *Sampler) read(r int) (cols []int32, w weights, total float64) {
+// what all of them do, and what they do without signs. Neighbours that are new are appended to s.ids.
+func (s *Sampler) read(r int) (cols []int32, w weights, total, size float64) {
 	g, v, loop := s.graph, s.ids[r], -1
 	cols = resized(s.cols, len(g.Row(int(v))))
 	s.ids, s.cols = s.index.number(g.Row(int(v)), cols, s.ids), cols
-	if total = float64(len(cols)); g.Weights != nil {
-		w, total = g.Weights[g.Indptr[v]:g.Indptr[v+1]], 0
+	if total, size = float64(len(cols)), float64(len(cols)); g.Weights != nil {
+		w, total, size = g.Weights[g.Indptr[v]:g.Indptr[v+1]], 0, 0
 		for _, x := range w {
-			total += float64(x)
+			total, size = total+float64(x), size+math.Abs(float64(x))
 		}
 	}
 	if s.loops != nil {
@@ -90,9 +90,9 @@ func (s *Sampler) read(r int) (cols []int32, w weights, total float64) {
 	}
 	if loop >= 0 {
 		cols[loop] = -1
-		total -= w.at(loop)
+		total, size = total-w.at(loop), size-math.Abs(w.at(loop))
 	}
-	return cols, w, total
+	return cols, w, total, size
 }
 
 // candidates appends the neighbours of the rows that are no rows to s.ids, and writes their p.
@@ -100,17 +100,17 @@ func (s *Sampler) candidates(rows int) {
 	x := &s.ladies
 	x.p = x.p[:0]
 	for r := range rows {
-		cols, w, total := s.read(r)
+		cols, w, _, size := s.read(r)
 		x.p = append(x.p, make([]float64, len(s.ids)-rows-len(x.p))...)
 		if s.added {
-			total++
+			size++
 		}
-		if total <= 0 { // weights that cancel out
-			total = 1
+		if size <= 0 { // no edge weighs anything
+			size = 1
 		}
 		for i, c := range cols {
 			if j := int(c) - rows; j >= 0 {
-				share := w.at(i) / total
+				share := w.at(i) / size
 				x.p[j] += share * share
 			}
 		}
@@ -156,13 +156,13 @@ func nth(x []float64, k int) float64 {
 	}
 }
 
-// entries appends row r to b, with its ratio: what all neighbours weigh over what those do that are there. It returns how
-// many there are.
+// entries appends row r to b, with its ratio: what all neighbours weigh over what those do that are there; 1 where weights of
+// both signs may cancel out. It returns how many there are.
 func (s *Sampler) entries(b *Block, r int) (n int64) {
 	if s.added {
 		b.Indices = append(b.Indices, int32(r))
 	}
-	cols, w, total := s.read(r)
+	cols, w, total, size := s.read(r)
 	there := 0.0
 	for i, c := range cols {
 		if j := int(c) - b.Rows; j >= 0 {
@@ -175,7 +175,7 @@ func (s *Sampler) entries(b *Block, r int) (n int64) {
 		}
 	}
 	ratio := 1.0
-	if total > 0 && there > 0 {
+	if total > 0 && there > 0 && total == size {
 		ratio = total / there
 	}
 	b.scale(r, ratio)

@@ -277,3 +277,22 @@ func TestLadiesOfAll(t *testing.T) {
 		}
 	}
 }
+
+// Rows whose weights have both signs are not scaled to what these add up to: what is drawn of them may cancel out.
+func TestLadiesOfWeightsThatCancel(t *testing.T) {
+	const n = 40
+	g := &graph.CSR{Cols: n, Indptr: make([]int64, n+1)}
+	for u := 1; u < n; u++ {
+		g.Indices, g.Weights = append(g.Indices, graph.NodeID(u)), append(g.Weights, float32(1-2*(u%2))*(1+float32(u)/1000))
+	}
+	for v := 1; v <= n; v++ {
+		g.Indptr[v] = n - 1
+	}
+	s := New(Topology{Graph: g}, Rules{Seed: 1, Fanout: []int{4}, Ladies: 1})
+	var st Stack
+	for step := range 200 {
+		if s.Draw(&st, uint32(step), []graph.NodeID{0}); st.Blocks[0].ratioOf(0) != 1 {
+			t.Fatalf("step %d: scaled by %g", step, st.Blocks[0].ratioOf(0))
+		}
+	}
+}
