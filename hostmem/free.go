@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -15,9 +16,7 @@ import (
 // On systems without such numbers the error is errors.ErrUnsupported.
 func Free() (free, total int64, err error) {
 	r, err := systemRoom()
-	if r.space == addressSpace {
-		r.free = max(0, r.free-ofThreads)
-	}
+	r.threads()
 	return r.free, r.total, err
 }
 
@@ -64,16 +63,23 @@ func linuxRoom(root fs.FS) (room, error) {
 	return r, nil
 }
 
-const (
-	addressSpace = "ulimit -v"
-	// ofThreads is what threads that are yet to begin reserve of the address space: two heaps of the C library, of 64 MiB each.
-	ofThreads = 128 << 20
-)
+const addressSpace = "ulimit -v"
+
+// threads keeps what threads that are yet to begin reserve of the address space.
+func (r *room) threads() {
+	if r.space == addressSpace {
+		n := int64(max(2, runtime.GOMAXPROCS(0)+idleThreads-systemThreads()) * ofThread)
+		r.free, r.used = max(0, r.free-n), r.used+n
+	}
+}
+
+// idleThreads are those beside GOMAXPROCS: of the runtime, and those that wait for files.
+const idleThreads = 6
 
 // within lowers r to what a limit of the process leaves, of which used bytes are taken.
 func (r *room) within(limit, used int64, by string) {
 	if left := max(0, limit-used); left < r.free {
-		r.free, r.total, r.group, r.space = left, limit, "", by
+		r.free, r.total, r.group, r.space, r.used = left, limit, "", by, used
 	}
 }
 

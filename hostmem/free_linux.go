@@ -43,6 +43,9 @@ func ofStatus(key string) int64 {
 	return n
 }
 
+// systemThreads returns how many threads this process has.
+func systemThreads() int { return int(ofStatus("Threads:")) }
+
 // systemAnonymous reads RssAnon.
 func systemAnonymous() int64 { return ofStatus("RssAnon:") }
 

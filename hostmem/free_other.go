@@ -19,5 +19,8 @@ func systemPeak() (int64, error) {
 	return int64(m.Sys), nil
 }
 
+// systemThreads does not know.
+func systemThreads() int { return 0 }
+
 // systemAnonymous does not know.
 func systemAnonymous() int64 { return 0 }

@@ -47,6 +47,7 @@ type room struct {
 	group       string // limit file of the control group that leaves least; "" = the machine itself does
 	groupLimit  int64  // that group's limit
 	space       string // "ulimit -v" or "ulimit -d" where that leaves least, which is total then
+	used        int64  // what that counts already
 }
 
 // Raise returns the shell command that gives this process that many bytes more, in KiB of ulimit, if a ulimit is the
@@ -56,6 +57,7 @@ func Raise(by int64) string {
 	if err != nil {
 		return ""
 	}
+	r.threads()
 	return r.raise(by)
 }
 
@@ -63,7 +65,7 @@ func (r *room) raise(by int64) string {
 	if r.space == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s %d", r.space, (r.total+by+1023)>>10)
+	return fmt.Sprintf("%s %d", r.space, (max(r.total, r.used)+by+1023)>>10)
 }
 
 // checkRoom returns a *Limit if need bytes are not free by ask, nil = by this system. Where a system does not tell how much is

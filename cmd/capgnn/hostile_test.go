@@ -17,7 +17,7 @@ import (
 	"capgnn/internal/npy"
 )
 
-// addressSpace is the limit under which hostile files are read, in KiB. The runtime and its threads reserve up to 1.6 GiB.
+// addressSpace is the limit under which hostile files are read, in KiB. The runtime and its threads reserve up to 1.8 GiB.
 const addressSpace = 3 << 20
 
 // under returns the program with these arguments, to run under addressSpace.

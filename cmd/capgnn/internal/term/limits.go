@@ -14,7 +14,7 @@ import (
 // The least that the program begins with. Below it the Go runtime would end the process in the middle of something, which
 // no program can catch.
 const (
-	leastAddressSpace = 13 << 27  // bytes: the runtime and its threads reserve up to 1.6 GiB, not all at once
+	leastAddressSpace = 2 << 30   // bytes: the runtime and its threads reserve up to 1.8 GiB, not all at once
 	leastData         = 160 << 20 // bytes: of these 64 MiB are the first heap, and each thread has 8 MiB
 	LeastOpenFiles    = 32
 )
