@@ -53,7 +53,7 @@ func TestProfileGoesOn(t *testing.T) {
 		}
 		err := cmd.Wait()
 		var exit *exec.ExitError
-		if signal == syscall.SIGTERM && (!errors.As(err, &exit) || exit.ExitCode() != term.ExitInterrupted || !strings.Contains(stderr.String(), "while measuring: the next start goes on from there")) {
+		if signal == syscall.SIGTERM && (!errors.As(err, &exit) || exit.ExitCode() != term.ExitInterrupted || !strings.Contains(stderr.String(), "while measuring: the next start continues from there")) {
 			t.Errorf("stopped: %v: %s", err, stderr.String())
 		}
 		if before > 0 && !strings.Contains(stderr.String(), "going on with "+strconv.Itoa(before)+" measurements") {

@@ -111,7 +111,7 @@ func TestConfigOfRunIsWhole(t *testing.T) {
 func TestConfigFileRefuses(t *testing.T) {
 	for _, text := range []string{
 		"epochs: 1.5", "epochs: x", "epochs: [1]", "epochs: {a: 1}", "seed: -1", "seed: 99999999999999999999", "optimizer: adam,amsgrad=maybe",
-		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "\x00", "a",
+		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "epochs: 1\n---\nlr: 1", "\x00", "a",
 		"epochs: " + strings.Repeat("[", maxConfigNesting+1), strings.Repeat("- ", maxConfigNesting+1), "# " + strings.Repeat("x", maxConfigBytes) + "\nepochs: 1",
 	} {
 		cfg := Default()
@@ -120,6 +120,16 @@ func TestConfigFileRefuses(t *testing.T) {
 			t.Errorf("%q is accepted as %+v", text, cfg)
 		} else if strings.Contains(term.OneLine(err), "\n") {
 			t.Errorf("%q: error of several lines: %v", text, err)
+		}
+	}
+}
+
+// Editors put a byte order mark first, and tools --- before and behind.
+func TestConfigFileOfOtherEditors(t *testing.T) {
+	for _, text := range []string{"\xef\xbb\xbfepochs: 7\n", "---\nepochs: 7\n", "epochs: 7\n---\n", "\xef\xbb\xbf---\nepochs: 7\n...\n"} {
+		cfg := Default()
+		if err := ParseConfig([]byte(text), &cfg); err != nil || cfg.Epochs != 7 {
+			t.Errorf("%q: %d epochs, %v", text, cfg.Epochs, err)
 		}
 	}
 }

@@ -91,9 +91,15 @@ func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 	if len(data) > maxConfigBytes || nested > maxConfigNesting {
 		return nil, fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)
 	}
-	var entries map[string]any
-	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
-		return nil, errors.New(yaml.FormatError(err, false, false))
+	var entries, more map[string]any
+	d := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), yaml.Strict())
+	for _, document := range []*map[string]any{&entries, &more} {
+		if err := d.Decode(document); err != nil && !errors.Is(err, io.EOF) {
+			return nil, errors.New(yaml.FormatError(err, false, false))
+		}
+	}
+	if len(more) > 0 {
+		return nil, errors.New("there is a second document behind ---: put all keys into one")
 	}
 	said = map[string]bool{}
 	for _, o := range Options {

@@ -156,6 +156,14 @@ func (d Dir) Free(overwrite bool) error {
 	if foreign != "" && !overwrite {
 		return term.Usagef("--run-dir %s holds %s, which no run has written: name an empty folder, or add --overwrite to train", d, foreign)
 	}
+	for _, path := range append(d.Settings(), d.Metrics(), d.Best(), d.Last(), d.Report(), d.result(), d.Trace()) {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return term.Usagef("--run-dir %s: %s is %s, where a run writes a file: remove it", d, filepath.Base(path), regular.Kind(info.Mode()))
+		}
+	}
+	if info, err := os.Stat(d.Checkpoints()); err == nil && !info.IsDir() {
+		return term.Usagef("--run-dir %s: %s is %s, where a run makes a folder: remove it", d, filepath.Base(d.Checkpoints()), regular.Kind(info.Mode()))
+	}
 	return nil
 }
 

@@ -64,6 +64,20 @@ func TestFree(t *testing.T) {
 			t.Errorf("%v: with overwrite %v", tc.files, err)
 		}
 	}
+	for name, says := range map[string]string{"result.json/": "result.json is a folder, where a run writes a file", "checkpoint": "checkpoint is a file, where a run makes a folder"} {
+		d := Dir(t.TempDir())
+		path := filepath.Join(string(d), name)
+		if strings.HasSuffix(name, "/") {
+			if err := os.Mkdir(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Free(true); err == nil || !strings.Contains(err.Error(), says) || term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("%s: with overwrite %v", name, err)
+		}
+	}
 }
 
 func TestWriteFileLeavesNothingBehind(t *testing.T) {
