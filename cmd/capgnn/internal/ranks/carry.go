@@ -34,7 +34,7 @@ func carry(ctx context.Context, k *term.Console, s *Settings) (rowTransport, err
 	c, err := openMPI(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, &term.InterruptedError{Note: "while MPI began: nothing was written"}
+		return nil, &term.InterruptedError{Note: "while MPI began: nothing was changed"}
 	case err != nil:
 		return nil, term.AsUsage(fmt.Errorf("--transport mpi: %w", err))
 	case c.Rank() != s.Rank || c.Ranks() != s.Ranks:

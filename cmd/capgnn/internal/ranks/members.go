@@ -67,7 +67,7 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return nil, &term.InterruptedError{Note: "while ranks joined: nothing was written"}
+		return nil, &term.InterruptedError{Note: "while ranks joined: nothing was changed"}
 	case errors.As(err, &refused) && refused.Lost:
 		return nil, &term.Elsewhere{Code: term.ExitLost, Line: refused.Line}
 	case errors.As(err, &refused): // the same at all ranks
@@ -297,7 +297,7 @@ func (m *Members) Same(ctx context.Context, add func(f *cluster.Facts)) error {
 }
 
 // errStopped is the interruption of a step that leaves nothing behind.
-var errStopped = &term.InterruptedError{Note: "nothing was written"}
+var errStopped = &term.InterruptedError{Note: "nothing was changed"}
 
 // broken is the error of a message that did not come through: the end of the run, or of ctx, which ends the run.
 func (m *Members) broken(ctx context.Context, err error) error {

@@ -6,7 +6,8 @@ import (
 )
 
 // Quoted returns word in quotation marks, and behind it which of the choices may have been meant: that of least edit distance,
-// the first of several, if it differs in at most a third of its characters, else the first that begins or ends with word.
+// the first of several, if it differs in at most a third of its characters, else the first that begins with word, or ends
+// with it behind a hyphen.
 func Quoted(word string, choices []string) string {
 	if meant := Nearest(word, choices); meant != "" {
 		return fmt.Sprintf("%q (did you mean %s?)", word, meant)
@@ -32,7 +33,7 @@ func Nearest(word string, choices []string) string {
 	}
 	for _, choice := range choices {
 		other := strings.ToLower(choice)
-		if best == "" && len(word) > 2 && (strings.HasPrefix(other, word) || strings.HasSuffix(other, word)) {
+		if best == "" && len(word) > 2 && (strings.HasPrefix(other, word) || strings.HasSuffix(other, "-"+word)) {
 			best = choice
 		}
 	}

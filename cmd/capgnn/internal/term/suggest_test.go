@@ -6,10 +6,10 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	commands := []string{"demo", "train", "partition", "plan", "predict", "data", "profile", "report"}
+	commands := []string{"demo", "train", "partition", "plan", "predict", "data", "profile", "report", "learning-rate"}
 	for word, want := range map[string]string{
 		"trian": "train", "Train": "train", "trainn": "train", "rtain": "train", "part": "partition", "plann": "plan", "pred": "predict",
-		"reprot": "report", "x": "", "": "", "zzzzzz": "", "dat": "data", strings.Repeat("train", 100): "", "\xff\xfe": "",
+		"reprot": "report", "x": "", "": "", "zzzzzz": "", "dat": "data", "file": "", "rate": "learning-rate", strings.Repeat("train", 100): "", "\xff\xfe": "",
 	} {
 		if got := Nearest(word, commands); got != want {
 			t.Errorf("%.20q: got %q, want %q", word, got, want)
