@@ -6,6 +6,7 @@
 // Contract: For(n) returning nil means that the system would have given n bytes at that moment, with what the runtime needs
 // beside them; it takes nothing, so two goroutines can be promised the same bytes. Amounts below 16 MiB are not asked for.
 // It sees limits of the address space (ulimit -v), and what hostmem.Free says: control groups, ulimit -d, and what others use.
+// Release collects the heap, unless it is small, so that what was in use can be had again.
 //
 //	if err := room.For(8 * edges); err != nil {
 //		return err // *room.Short

@@ -3,6 +3,7 @@ package room
 import (
 	"fmt"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"capgnn/hostmem"
 )
@@ -12,6 +13,8 @@ const (
 	free = 16 << 20
 	// beside is what the runtime takes with a large block: it maps memory in pieces of 64 MiB and keeps tables of them.
 	beside = 96 << 20
+	// small is what the runtime may hold before it pays to collect it at once.
+	small = 32 << 20
 )
 
 // Short is memory that is not to be had.
@@ -42,4 +45,14 @@ func gives(n int64, left func() (free, total int64, err error)) bool {
 	}
 	room, _, err := left()
 	return err != nil || n+n/32 <= room
+}
+
+// Release gives back to the system what is no longer in use. Of a small heap it is little, and collecting one takes
+// milliseconds.
+func Release() {
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(held)
+	if held[0].Value.Uint64()-held[1].Value.Uint64() > small {
+		debug.FreeOSMemory()
+	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/room"
 	"capgnn/pipeline"
 )
 
@@ -58,7 +58,7 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // what is left of the steps before
+	room.Release() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))

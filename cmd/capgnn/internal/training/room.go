@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/room"
 )
 
 // HostRoom is what a run takes of the host's memory, with its CPU devices, and what this process may have. Amounts are in bytes.
@@ -256,7 +257,7 @@ func (t *Run) fits(ctx context.Context) bool {
 	if t.tooLarge() != nil {
 		return false
 	}
-	debug.FreeOSMemory() // what the last try has left
+	room.Release() // what the last try has left
 	if !t.Config.Sampled() {
 		m, _, err := t.account(ctx, bare(t.ProblemOptions()), false)
 		return err == nil && m.fits() && m.Room.ample()

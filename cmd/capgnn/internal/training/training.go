@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 	"unicode/utf8"
 
@@ -20,6 +19,7 @@ import (
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/criterion"
 	"capgnn/internal/lockfile"
+	"capgnn/internal/room"
 	"capgnn/minibatch"
 	"capgnn/pipeline"
 	"capgnn/profiler"
@@ -184,7 +184,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		t.settled()
 	}
 	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.resuming(0)))
-	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
+	room.Release() // what is left of placing the graph goes back before the activations take its place
 	if err := t.openMeters(whole); err != nil {
 		return nil, err
 	}
