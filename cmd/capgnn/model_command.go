@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/number"
 	"capgnn/model"
 )
 
@@ -221,7 +222,7 @@ func (f *modelFacts) print(w io.Writer, vertices, edges int64) error {
 	}
 	if vertices > 0 {
 		line("memory", "%s of rows at most, of %s vertices; weights, gradients and Adam's moments are %s", term.Size(f.Values), term.Grouped(vertices), term.Size(16*min(f.Parameters, 1<<58)))
-		line("work", "%.3g operations in an epoch, on %s edges", f.Operations, term.Grouped(edges))
+		line("work", "%s billion operations in an epoch, on %s edges", number.Plain.Text(f.Operations/1e9), term.Grouped(edges))
 	}
 	return t.Flush()
 }
