@@ -33,7 +33,8 @@ func TestRanksRefuseBadInput(t *testing.T) {
 	}
 	t.Cleanup(func() { taken.Close() })
 	_, takenPort, _ := net.SplitHostPort(taken.Addr().String())
-	const soon = "2s" // enough for processes that are started at once
+	// soon is for ranks that wait for nobody; late is enough for all to start on a busy machine.
+	const soon, late = "2s", "10s"
 	for _, tc := range []badRanks{
 		{name: "half-set source", env: map[int][]string{0: {"WORLD_SIZE="}, 1: {"MASTER_ADDR=", "MASTER_PORT="}}, want: []string{"RANK, MASTER_ADDR and MASTER_PORT are set, but not WORLD_SIZE: set all, or none", "RANK and WORLD_SIZE are set, but not MASTER_ADDR"}},
 		{name: "half-set flags", n: 1, args: []string{"--ranks", "2,rank=0"}, want: []string{"--ranks rank and --ranks are set, but not --ranks master"}},
@@ -47,9 +48,9 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "other data", own: map[int][]string{1: {"--dataset", "other.npz"}}, want: []string{"SHA-256 of the data set of rank 1 (host "}},
 		{name: "other option", own: map[int][]string{1: {"--lr", "0.02"}}, want: []string{"--lr of rank 1 (host "}},
 		{name: "other transport", own: map[int][]string{1: {"--transport", "tcp-plain"}}, want: []string{" is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
-		{name: "wrong secret", args: []string{"--transport", "join-timeout=" + soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
+		{name: "wrong secret", args: []string{"--transport", "join-timeout=" + late}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "weak secret", env: map[int][]string{0: {"CAPGNN_SECRET=" + strings.Repeat("password", 4)}, 1: {"CAPGNN_SECRET=" + strings.Repeat("x", 40)}}, want: []string{"CAPGNN_SECRET: is too easy to guess"}},
-		{name: "another user", args: []string{"--transport", "join-timeout=" + soon}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
+		{name: "another user", args: []string{"--transport", "join-timeout=" + late}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
 			if err := os.Mkdir(s.path("other"), 0o700); err != nil {
 				s.t.Fatal(err)
 			}
