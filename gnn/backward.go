@@ -60,7 +60,7 @@ func (d *derivation) backward(n *node) {
 		}
 	}
 	if n.add != nil { // behind all shares of this layer
-		first := func(r *node) bool { return r.layer == n.layer && !r.joins }
+		first := func(r *node) bool { return r == n || r.layer == n.layer && !r.joins }
 		r := n.add.readers[slices.IndexFunc(n.add.readers, first)]
 		r.copies = append(r.copies, func() { d.addTo(n.add, n.level, 1, n.grad.v) })
 	}
