@@ -34,6 +34,9 @@ type customLayer struct {
 
 // NewCustom returns a program as a model, or a line that says which of its nodes there are no operations for.
 func NewCustom(p *model.Program) (*Custom, error) {
+	if len(p.Nodes) > maxNodes {
+		return nil, fmt.Errorf("%d nodes and tensors: capgnn trains models of at most %d", len(p.Nodes), maxNodes)
+	}
 	nodes, drop, err := fuse(p)
 	c := &Custom{Program: p, drop: drop}
 	if err == nil {
@@ -56,14 +59,6 @@ func (c *Custom) Config(multi bool, seed uint64) Config {
 		m.DropFeatures, m.Dropout = true, c.drop.p
 	}
 	return m
-}
-
-// at says where a node comes from.
-func at(n *model.Node) string {
-	if n.Line == "" {
-		return fmt.Sprintf("node %q", n.Name)
-	}
-	return fmt.Sprintf("node %q (%s)", n.Name, n.Line)
 }
 
 // findLayers finds the one sum over neighbours of each depth.
@@ -120,13 +115,15 @@ func (c *Custom) findLayers(nodes []*node) error {
 	return nil
 }
 
-// maxLayers is the most exchanges that a model has.
-const maxLayers = 64
+// Bounds of models that are trained: what is derived from a program grows with the square of its length.
+const (
+	maxLayers = 64 // exchanges
+	maxNodes  = 10_000
+)
 
 // findSums finds out by what all sums weigh edges, and of which graph they are.
 func (c *Custom) findSums() error {
 	p, reach := c.Program, c.Program.Reach()
-	var first *model.Node // a sum
 	graph := ""
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -136,7 +133,7 @@ func (c *Custom) findSums() error {
 		if g := cmp.Or(n.Graph, n.Space.Graph()); graph == "" {
 			graph = g
 		} else if g != graph {
-			return fmt.Errorf("%s: is of graph %q, others are of graph %q: capgnn trains on one", at(n), g, graph)
+			return fmt.Errorf("node %q: is of graph %q, others are of graph %q: capgnn trains on one%s", n.Name, g, graph, where(n))
 		}
 		if n.Op != model.SumIn {
 			continue
@@ -158,14 +155,10 @@ func (c *Custom) findSums() error {
 		if attention {
 			weights = ""
 		}
-		switch {
-		case mean && weights != "" && weights != model.EdgeWeight:
-			return fmt.Errorf("%s: is divided by numbers of edges and weighs them by %s", at(n), weights)
-		case first == nil:
-			first, c.weights, c.mean = n, weights, mean
-		case weights != c.weights || mean != c.mean:
-			return fmt.Errorf("%s: weighs edges otherwise than %s: capgnn has models of one kind of weights", at(n), at(first))
+		if mean && weights != "" && weights != model.EdgeWeight {
+			return fmt.Errorf("node %q: a mean that weighs edges by %s is no operation of capgnn%s", n.Name, weights, where(n))
 		}
+		c.weights, c.mean = weights, mean // fuse refuses sums that differ
 	}
 	for k := range p.Graphs {
 		g := &p.Graphs[k]

@@ -123,6 +123,25 @@ func TestCustomRefuses(t *testing.T) {
 	}
 }
 
+// A long program is read at once, or refused.
+func TestCustomLengths(t *testing.T) {
+	for _, n := range []int{maxNodes - 50, maxNodes} {
+		chain, last := "", "add1"
+		for i := range n {
+			chain += fmt.Sprintf(",\n  [\"c%d\", \"tanh\", [%q]]", i, last)
+			last = fmt.Sprintf("c%d", i)
+		}
+		text := edited(t, GCN, `"logits": "add1"`, `"logits": "`+last+`"`, `["sum_in1", "convs.1.bias"]]]`, `["sum_in1", "convs.1.bias"]]`+chain+`]`)
+		p, err := model.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewCustom(p); n < maxNodes && err != nil || n == maxNodes && (err == nil || !strings.Contains(err.Error(), "at most 10000")) {
+			t.Errorf("%d more functions: %v", n, err)
+		}
+	}
+}
+
 // Tensors of a program that have names of their own are drawn by what they are for.
 func TestCustomInitialWeights(t *testing.T) {
 	text := edited(t, SAGE, "convs.0.lin_l", "conv1.left", "convs.0.lin_r", "conv1.right", "norms.0", "between", "convs.1.lin_l", "conv2.left", "convs.1.lin_r", "conv2.right")
