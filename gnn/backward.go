@@ -116,12 +116,16 @@ func (d *derivation) back(n *node, level int) operand {
 // behind appends the gradient of what comes behind a sum, and returns that of the sum.
 func (d *derivation) behind(n *node) *value {
 	g, rows := n.grad, d.rowsAt(n.level)
+	spreads := len(n.terms) == 1 && n.terms[0].w == "" && n.terms[0].graph && n.bias == "" && n.then == nil
+	if g.power > 0 && !spreads {
+		v, factor := d.value(rows, n.cols, gpu.FP32), g.factor()
+		from := g.v
+		d.op(list(from), list(v), func(x *exec) { x.q.Axpby(*v.m, float32(factor), *from.m, 0) })
+		g = &gradient{v: v, times: 1, base: 1}
+		n.grad = g
+	}
 	if n.then == nil {
 		dz := g.v
-		if g.power > 0 && (len(n.terms) != 1 || n.terms[0].w != "" || !n.terms[0].graph) {
-			dz = d.value(rows, n.cols, gpu.FP32)
-			d.op(list(g.v), list(dz), func(x *exec) { x.q.Axpby(*dz.m, float32(g.factor()), *g.v.m, 0) })
-		}
 		if n.bias != "" {
 			b := d.vec(d.Pass.grads, n.bias)
 			d.op(list(dz), nil, func(x *exec) { x.q.ColSum(b, *dz.m, 1) })
@@ -332,7 +336,7 @@ func (d *derivation) propagateBack(n *node, t *term, dz *value) {
 	if t.x == nil {
 		return
 	}
-	if t.x.grad != nil {
+	if t.x.grad != nil || len(t.x.readers) > 1 || n.add == t.x || t.x.level != n.layer { // shares without that factor come, too
 		v := d.value(d.rowsAt(n.layer), n.cols, gpu.FP32)
 		d.scatter(n, v, dz, false)
 		d.addTo(t.x, n.layer, next.factor(), v)

@@ -196,7 +196,7 @@ func (f *fusion) add(n *node, i int, coef float64) {
 		case f.op(x) == model.Param:
 			f.refuse(i, n.bias == "" && c == 1)
 			n.bias = f.tensor(x, n.cols)
-		case once && c == 1 && f.term(n, x):
+		case once && c == 1 && !f.blended(x) && f.term(n, x): // what is blended is all that a node is made of
 		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased(x):
 			f.add(n, x, c)
 		default:
