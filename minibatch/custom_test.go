@@ -8,6 +8,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/internal/interpreter"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/minibatch/sample"
 	"capgnn/model"
@@ -39,21 +40,20 @@ func TestPrograms(t *testing.T) {
 		for l := range fanout {
 			fanout[l] = sample.All
 		}
-		tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := tr.Run(t.Context())
-		tr.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, other := wholeWeights(t, p, m, 1), wholeWeights(t, p, m, 3)
 		for _, parts := range []int{1, 3} {
 			name := fmt.Sprintf("seed %d, %d parts", seed, parts)
 			part := homes(p.Vertices(), parts)
 			got := trained(t, p, Options{Model: m, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
 				Sampling: Sampling{BatchSize: p.Vertices(), Fanout: fanout}})
-			closeTo(t, name, got.Weights, want.Weights, from, 1e-4)
+			for k, x := range want.Tensors {
+				// Functions with kinks and norms of rows of nearly one value magnify roundings, those of another order
+				// of sums, too.
+				limit := max(1e-4*weightsApart(x.Data, from.Tensors[k].Data), 4*weightsApart(x.Data, other.Tensors[k].Data)) + 1e-7
+				if d := weightsApart(got.Weights.Tensors[k].Data, x.Data); !(d <= limit) {
+					t.Errorf("%s: %s differs by %.2e, limit %.2e", name, x.Name, d, limit)
+				}
+			}
 			whole, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: from, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
 			if err != nil {
 				t.Fatal(err)
@@ -71,4 +71,30 @@ func TestPrograms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// wholeWeights returns the weights behind an epoch of full-batch training on so many parts.
+func wholeWeights(t *testing.T, p *learn.Problem, m gnn.Config, parts int) *gnn.Weights {
+	t.Helper()
+	tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1,
+		Devices: devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	r, err := tr.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Weights
+}
+
+// weightsApart returns ‖a − b‖₂.
+func weightsApart(a, b []float32) float64 {
+	s := 0.0
+	for i, x := range a {
+		d := float64(x) - float64(b[i])
+		s += d * d
+	}
+	return math.Sqrt(s)
 }
