@@ -209,6 +209,20 @@ class ByHand(nn.Module):
         return self.lin(torch.cat([near, far, q - q.mean(dim=0, keepdim=True)], dim=-1))
 
 
+class Frozen(nn.Module):
+    """Some weights are not trained: a parameter, a buffer, and one of a single number."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.lin = pyg.SAGEConv(IN, HIDDEN), nn.Linear(HIDDEN, OUT)
+        self.conv.lin_r.weight.requires_grad_(False)
+        self.register_buffer("scale", torch.rand(HIDDEN))
+        self.register_buffer("portion", torch.tensor(0.5))
+
+    def forward(self, x, edge_index):
+        return self.lin(self.portion * self.scale * self.conv(x, edge_index).relu())
+
+
 class Dense(nn.Module):
     """The adjacency is a sparse matrix."""
 
@@ -289,6 +303,7 @@ TRACED = {
     "gate on edges": two(GateConv),
     "dot attention": two(DotConv),
     "by hand": ByHand,
+    "frozen": Frozen,
     "matrix": Dense,
 }
 

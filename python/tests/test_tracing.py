@@ -125,6 +125,15 @@ class TraceTest(unittest.TestCase):
         with self.assertRaisesRegex(capgnn.TraceError, "in the gradient of temp: please report"):
             prove.prove(stopped, module, True)
 
+    def test_what_is_not_trained(self):
+        from tests import modules
+
+        program = capgnn.trace(modules.Frozen(), data())
+        self.assertEqual(set(program.frozen), {"conv.lin_r.weight", "scale"})
+        self.assertNotIn("portion", program.tensors)
+        read = {n.op for n in program.nodes for i in n.inputs if i in program.frozen}
+        self.assertEqual(read, {"stop"})
+
     def test_print(self):
         from tests import modules
 

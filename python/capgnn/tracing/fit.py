@@ -29,6 +29,10 @@ def fit(module: torch.nn.Module, data: Any, **flags: Any) -> Run:
     program = trace(module, data)
     if not program.weighted:
         flags.setdefault("ignore_weights", True)
+    if program.frozen and flags.get("weight_decay") is not None:
+        given = flags["weight_decay"]
+        rules = [f"{k}={v}" for k, v in given.items()] if isinstance(given, dict) else str(given).split(",")
+        flags["weight_decay"] = rules + [f"{name}=0" for name in program.frozen]
     with tempfile.TemporaryDirectory(prefix="capgnn-model-") as folder:
         path = os.path.join(folder, f"{program.name}.json")
         program.save(path)

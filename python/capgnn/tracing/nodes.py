@@ -44,6 +44,7 @@ class Program:
     nodes: in the order in which they can run
     tensors: shapes of those parameters and buffers that nodes read, by their names in the state_dict
     weights: their values, by name
+    frozen: of these, those that are not trained
     weighted: whether edge weights of the data set are read; if not, train with ignore_weights=True
     matrix: whether forward multiplies with the graph as a sparse matrix
     ends: what forward does with the logits, which the loss has: "log_softmax" or nothing
@@ -65,6 +66,7 @@ class Program:
         self.graphs = _made(graphs, {n.attributes["graph"] for n in self.nodes if "graph" in n.attributes})
         self.outputs = next(n for n in self.nodes if n.name == logits).shape[-1]
         self.weights: Dict[str, Any] = {}
+        self.frozen: List[str] = []
         self.weighted, self.matrix, self.ends = False, False, ""
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -78,22 +78,32 @@ def prove(program: Program, module: torch.nn.Module, training: bool) -> None:
     compare("logits", ours, out)
     direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(7), dtype=out.dtype)
     wanted = [name for name, p in tensors.items() if p.requires_grad]
-    want = torch.autograd.grad((out * direction).sum(), [tensors[name] for name in wanted], allow_unused=True)
-    got = torch.autograd.grad((ours * direction).sum(), [leaves[name] for name in wanted], allow_unused=True)
+    want = gradients(out, direction, [tensors[name] for name in wanted])
+    got = gradients(ours, direction, [leaves[name] for name in wanted])
     for name, a, b in zip(wanted, got, want):
-        compare(
-            f"the gradient of {name}",
-            torch.zeros_like(leaves[name]) if a is None else a,
-            torch.zeros_like(leaves[name]) if b is None else b,
-        )
+        compare(f"the gradient of {name}", a, b)
+
+
+def gradients(out: Tensor, direction: Tensor, leaves: List[Tensor]) -> List[Tensor]:
+    if not leaves or not out.requires_grad:
+        return [torch.zeros_like(p) for p in leaves]
+    found = torch.autograd.grad((out * direction).sum(), leaves, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, found)]
+
+
+def is_scalar(name: str, t: Tensor) -> bool:
+    """Reports whether a tensor is a buffer of one number, such as the mean degree of PNA."""
+    return (
+        t.numel() == 1 and t.is_floating_point() and "running_" not in name and not isinstance(t, torch.nn.Parameter)
+    )
 
 
 def spread(module: torch.nn.Module, training: bool) -> torch.nn.Module:
     """Moves weights and running statistics, so that none is where it hides an error, as 0 or 1."""
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for p in [*module.parameters(), *module.buffers()]:
-            if p.is_floating_point():
+        for name, p in [*module.named_parameters(), *module.named_buffers()]:
+            if p.is_floating_point() and not is_scalar(name, p):
                 p.add_(0.1 * torch.rand(p.shape, generator=generator, dtype=p.dtype))
     return module.train(training)
 

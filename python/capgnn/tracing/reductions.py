@@ -203,7 +203,7 @@ def batch_norm(
         )
     return t.emit(
         "batch_norm",
-        [node, *(t.node(p) for p in given if p is not None)],
+        [node, *(t.node(p) for p in given[:2] if p is not None), *(t.tensor(p) for p in given[2:] if p is not None)],
         node.shape,
         eps=float(eps),
         momentum=float(momentum),

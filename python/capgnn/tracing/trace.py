@@ -21,7 +21,7 @@ from .edges import data_weight
 from .errors import TraceError, first_line, refuse
 from .helpers import replaced
 from .nodes import Program
-from .prove import prove
+from .prove import is_scalar, prove
 from .shapes import CHOSEN
 from .tracer import Mask, Tracer
 
@@ -46,10 +46,9 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
             raise TraceError(
                 f"model: {a}: a number is made of how many vertices there are: use mean() over them  ({a.line})"
             )
-    program.weights = {
-        name: t.detach() for name, t in module.state_dict(keep_vars=True).items() if name in program.tensors
-    }
-    program.weights.update({name: t.detach() for name, t in module.named_buffers() if name in program.tensors})
+    given = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    program.weights = {name: given[name].detach() for name in program.tensors}
+    program.frozen = [i for n in program.nodes if n.op == "stop" for i in n.inputs if i in program.tensors]
     prove(program, module, True)
     try:
         prove(program, module, False)
@@ -99,8 +98,9 @@ def forward_of(
     """Runs forward once on meta tensors."""
     if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in module.parameters()):
         raise TraceError("model: parameters have no shape yet: call the module once with the data, or say in_channels")
+    scalars = {name: b.item() for name, b in module.named_buffers() if is_scalar(name, b)}
     module = copy.deepcopy(module).to("meta").train(training)
-    t = Tracer(module, vertices, edges)
+    t = Tracer(module, scalars, vertices, edges)
     x = t.bind(t.empty((vertices, features)), t.emit("input", [], (features,), "V"))
     weight = data_weight(t, "g") if weighted else None
     t.weighted.clear()

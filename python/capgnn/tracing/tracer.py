@@ -64,6 +64,7 @@ class Tracer(Builder, TorchFunctionMode):
     """Writes the nodes of one run.
 
     module: on the device meta
+    scalars: buffers of one number, which are numbers in the program
     vertices, edges: sizes that no other axis has; each further graph has 1000 edges more
     """
 
@@ -71,7 +72,8 @@ class Tracer(Builder, TorchFunctionMode):
     getters: Dict[Any, Callable[..., Any]] = {}  # of attributes that are tensors
     on_graph: Callable[..., Any]
 
-    def __init__(self, module: torch.nn.Module, vertices: int, edges: int):
+    def __init__(self, module: torch.nn.Module, scalars: Dict[str, float], vertices: int, edges: int):
+        self.scalars = scalars
         self._names = {id(t): name for name, t in [*module.named_parameters(), *module.named_buffers()]}
         super().__init__(set(self._names.values()), vertices, edges)
         self._buffers = {id(t) for t in module.buffers()}
@@ -148,14 +150,21 @@ class Tracer(Builder, TorchFunctionMode):
             numbers = "an edge_index is used as numbers: pass it to a convolution or to propagate"
             refuse(value.what if isinstance(value, Mask) else numbers)
         name = self._names.get(id(t))
+        if name in self.scalars:
+            return self.number(self.scalars[name])
         if name is not None:
-            return self.tensors.setdefault(name, Node(name, "tensor", shape=tuple(t.shape)))
+            return self.tensor(t) if t.requires_grad else self.function("stop", self.tensor(t))
         if t.device.type != "meta" and t.numel() == 1:
             with torch._C.DisableTorchFunction():
                 return self.number(float(t))
         refuse(
             f"a tensor of shape {[*t.shape]} is neither an argument of forward nor a parameter: use register_buffer"
         )
+
+    def tensor(self, t: Tensor) -> Node:
+        """Returns a parameter or buffer of the module."""
+        name = self._names[id(t)]
+        return self.tensors.setdefault(name, Node(name, "tensor", shape=tuple(t.shape)))
 
     def whole(self, t: Any, space: str = "") -> Node:
         """Returns the node of a tensor in full shape, with rows if the tensor or space has them."""
