@@ -288,12 +288,11 @@ TRACED = {
     "LEConv": two(pyg.LEConv),
     "FeaStConv": two(pyg.FeaStConv, heads=2),
     "EGConv": lambda: Two(pyg.EGConv(IN, HIDDEN, num_heads=2), pyg.EGConv(HIDDEN, OUT, num_heads=2)),
-    "GeneralConv": two(pyg.GeneralConv),
     "EdgeConv": lambda: Two(pyg.EdgeConv(mlp(2 * IN, HIDDEN)), pyg.EdgeConv(mlp(2 * HIDDEN, OUT))),
     "DirGNNConv": lambda: Two(pyg.DirGNNConv(pyg.GCNConv(IN, HIDDEN)), pyg.DirGNNConv(pyg.GCNConv(HIDDEN, OUT))),
     "SAGEConv softmax": two(pyg.SAGEConv, aggr="softmax"),
     "SAGEConv several": two(pyg.SAGEConv, aggr=["mean", "max", "std"]),
-    "GATConv residual": two(pyg.GATConv, heads=2, concat=False, residual=True, dropout=0.3),
+    "GATConv dropout": two(pyg.GATConv, heads=2, concat=False, dropout=0.3),
     "WLConvContinuous": lambda: Behind(pyg.WLConvContinuous()),
     "SimpleConv": lambda: Behind(pyg.SimpleConv("mean", "self_loop")),
     "AGNNConv": lambda: Behind(pyg.AGNNConv()),
@@ -308,8 +307,10 @@ TRACED = {
 }
 
 
-if hasattr(pyg, "Polynormer"):
+if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["Polynormer"] = lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1)
+    TRACED["GATConv residual"] = two(pyg.GATConv, heads=2, concat=False, residual=True)
+    TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 
 class Refused(nn.Module):

@@ -16,7 +16,7 @@ from tests import graph, needs_pyg, reads_models
 # TOLERANCE is the largest difference of a logit, both sides in float32.
 TOLERANCE = 1e-4
 # TRAINED are those of the files that the program has operations for.
-TRAINED = ("gcn", "gat", "appnp", "gcnii")
+TRAINED = ("gcn", "sage_residual", "gat", "gpr", "appnp", "gcnii")
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "testdata", "models")
 
 
