@@ -286,7 +286,7 @@ func TestUnwritableMetrics(t *testing.T) {
 	}
 	train := append([]string{"train", "--quiet", "--run-dir", "run", "--overwrite"}, small()...)
 	_, line, code := s.run(train...)
-	if code != term.ExitUsage || strings.Count(line, "is a device, which is not replaced") != 1 || strings.Count(line, "\n") != 1 {
+	if code != term.ExitUsage || strings.Count(line, "is a device, where a run writes a file: remove it") != 1 || strings.Count(line, "\n") != 1 {
 		t.Errorf("exit code %d, %q, want %d and the advice once", code, line, term.ExitUsage)
 	}
 }
