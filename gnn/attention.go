@@ -43,22 +43,20 @@ func (f *fusion) attention(n *node, i int) bool {
 	if shape := f.Nodes[t].Shape; !m.ok || len(shape) != 2 || !slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}) {
 		return false
 	}
-	a.w = f.Nodes[f.in(product, 1)].Name
-	if len(f.Nodes[product].In) == 3 {
-		a.b = f.Nodes[f.in(product, 2)].Name
-	}
+	a.w = m.tensor(f.in(product, 1))
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
 	isDst := func(x int) bool { return f.op(x) == model.Dst }
 	if f.op(scores) == model.Fold {
 		leaky, att := m.either(m.heads(scores), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
 		dst, src := m.either(m.in(leaky, model.LeakyReLU), model.Add, isDst)
 		r := m.in(m.in(dst, model.Dst), model.Reshape)
-		if m.ok = m.ok && src == far && m.in(r, model.Linear) == x && len(f.Nodes[r].In) == 3; !m.ok {
+		both := len(f.Nodes[product].In) == 3 && len(f.Nodes[r].In) == 3 // biases
+		if m.ok = m.ok && src == far && m.in(r, model.Linear) == x && both; !m.ok {
 			return false
 		}
-		a.att, a.w2, a.b2 = m.tensor(att), f.Nodes[f.in(r, 1)].Name, f.Nodes[f.in(r, 2)].Name
+		a.att, a.w2, a.b, a.b2 = m.tensor(att), m.tensor(f.in(r, 1)), m.tensor(f.in(product, 2)), m.tensor(f.in(r, 2))
 		a.slope = float32(f.Nodes[leaky].Slope)
-		m.ok = m.ok && f.Nodes[r].Columns() == a.width && a.slope >= 0 && a.slope <= 1
+		m.ok = m.ok && f.Nodes[r].Columns() == a.width
 	} else {
 		dst, src := m.either(m.in(scores, model.LeakyReLU), model.Add, isDst)
 		score := func(e int) string {
@@ -67,7 +65,9 @@ func (f *fusion) attention(n *node, i int) bool {
 		}
 		a.aSrc, a.aDst = score(m.in(src, model.Src)), score(m.in(dst, model.Dst))
 		a.slope = float32(f.Nodes[scores].Slope)
+		m.ok = m.ok && len(f.Nodes[product].In) == 2
 	}
+	m.ok = m.ok && a.slope >= 0 && a.slope <= 1
 	n.bias = m.tensor(bias)
 	for _, name := range []string{a.att, a.aSrc, a.aDst} {
 		m.ok = m.ok && (name == "" || f.Node(name).Columns() == a.width)
@@ -105,7 +105,7 @@ func (m *match) heads(i int) int {
 
 // either returns the one of two values that value i reads for which is holds, and the other one.
 func (m *match) either(i int, op model.Op, is func(x int) bool) (one, other int) {
-	if m.ok = m.ok && m.op(i) == op && len(m.Nodes[i].In) == 2; !m.ok {
+	if m.ok = m.ok && m.op(i) == op && len(m.Nodes[i].In) == 2 && m.plain(i); !m.ok {
 		return i, i
 	}
 	one, other = m.Nodes[i].In[0], m.Nodes[i].In[1]

@@ -146,6 +146,57 @@ func TestCustomLengths(t *testing.T) {
 	}
 }
 
+// Attention is taken as a whole or not at all: what devices would leave out of it is refused.
+func TestCustomAttention(t *testing.T) {
+	const gat = `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [6, 6], "wb": [6], "as": [2, 3], "ad": [2, 3], "b": [3]}, "nodes": [
+		["x", "input"], ["l", "linear", ["x", "W"]], ["t", "reshape", ["l"], {"shape": [2, 3]}],
+		["m1", "mul", ["t", "as"]], ["s1", "fold", ["m1"], {"how": "sum", "axis": 1}], ["m2", "mul", ["t", "ad"]], ["s2", "fold", ["m2"], {"how": "sum", "axis": 1}],
+		["e1", "src", ["s1"], {"graph": "g"}], ["e2", "dst", ["s2"], {"graph": "g"}], ["e", "add", ["e1", "e2"]], ["z", "leaky_relu", ["e"], {"slope": 0.2}], ["f", "src", ["t"], {"graph": "g"}],
+		["al", "softmax_in", ["z"], {"graph": "g"}], ["ar", "reshape", ["al"], {"shape": [2, 1]}], ["m", "mul", ["ar", "f"]], ["s", "sum_in", ["m"], {"graph": "g"}], ["y", "fold", ["s"], {"how": "mean", "axis": 0}], ["o", "add", ["y", "b"]]], "logits": "o"}`
+	for _, c := range []struct{ from, to string }{
+		{"", ""},
+		{`["l", "linear", ["x", "W"]]`, `["l", "linear", ["x", "W", "wb"]]`},
+		{`["e", "add", ["e1", "e2"]]`, `["e", "add", ["e1", "e2"], {"coef": [1.5, 0.5]}]`},
+		{`["o", "add", ["y", "b"]]`, `["o", "add", ["y", "b"], {"coef": [1, 2]}]`},
+		{`"slope": 0.2`, `"slope": 1.2`},
+		{`"how": "mean", "axis": 0`, `"how": "max", "axis": 0`},
+		{`["m1", "mul", ["t", "as"]]`, `["wt", "tanh", ["as"]], ["m1", "mul", ["t", "wt"]]`},
+		{`["l", "linear", ["x", "W"]]`, `["w2", "tanh", ["W"]], ["l", "linear", ["x", "w2"]]`},
+	} {
+		p, err := model.Parse([]byte(strings.Replace(gat, c.from, c.to, 1)))
+		if err != nil {
+			t.Fatal(c.to, err)
+		}
+		if _, err := NewCustom(p); (err == nil) != (c.to == "") || err != nil && !strings.Contains(err.Error(), "node ") {
+			t.Errorf("%s: %v", c.to, err)
+		}
+	}
+	text := edited(t, GATv2, `["reshape0", "reshape", ["linear0"]`, `["reshape0", "reshape", ["plain"]`,
+		`["linear0", "linear"`, `["plain", "linear", ["x", "convs.0.lin_l.weight"]], ["linear0", "linear"`)
+	p, err := model.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewCustom(p); err == nil {
+		t.Error("GATv2 whose first product has no bias is taken")
+	}
+}
+
+// A number in place of weights of edges is not taken for one of them.
+func TestCustomNumbersAreNoWeights(t *testing.T) {
+	for _, what := range []string{`"what": "vertices"`, `"what": "number", "value": 3`} {
+		p, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [3, 6]}, "nodes": [
+			["x", "input"], ["n", "const", [], {` + what + `}], ["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}],
+			["m", "mul", ["n", "e"]], ["o", "sum_in", ["m"], {"graph": "g"}]], "logits": "o"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewCustom(p); err == nil {
+			t.Errorf("%s weighs edges", what)
+		}
+	}
+}
+
 // Tensors of a program that have names of their own are drawn by what they are for.
 func TestCustomInitialWeights(t *testing.T) {
 	text := edited(t, SAGE, "convs.0.lin_l", "conv1.left", "convs.0.lin_r", "conv1.right", "norms.0", "between", "convs.1.lin_l", "conv2.left", "convs.1.lin_r", "conv2.right")

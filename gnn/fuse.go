@@ -338,7 +338,8 @@ func (f *fusion) spread(i int) bool {
 		return false
 	}
 	e := f.in(i, 0)
-	if f.op(e) == model.Mul && f.op(f.in(e, 0)) == model.Const && f.Nodes[f.in(e, 0)].What != model.Number {
+	known := []string{model.EdgeWeight, model.Sym, model.GCNNorm}
+	if f.op(e) == model.Mul && slices.Contains(known, f.Nodes[f.in(e, 0)].What) {
 		what += f.Nodes[f.in(e, 0)].What
 		e = f.in(e, 1)
 	}
