@@ -245,7 +245,7 @@ func (f *fusion) term(n *node, i int) bool {
 		f.product(n, x, f.tensor(at.In[1], n.cols, f.Nodes[x].Columns()), f.users[x] == 1)
 	case f.blended(i):
 		t := f.shared(i)
-		f.refuse(i, t.w == "")
+		f.refuse(i, t.w == "" && !(t.x == nil && t.blends()))
 		n.terms = append(n.terms, t)
 	case f.wide(i, n.cols) && f.spread(i) && f.depth[i]-1 == n.layer:
 		n.terms = append(n.terms, f.neighbours(i))
@@ -285,7 +285,7 @@ func (f *fusion) product(n *node, i int, w string, once bool) {
 		n.terms = append(n.terms, t)
 	case once && f.op(i) == model.Add && (f.blended(i) || f.scaled(i)) && f.depth[i]-1 == n.layer:
 		t := f.shared(i)
-		f.refuse(i, t.w == "")
+		f.refuse(i, t.w == "" && !(t.x == nil && t.blends()))
 		t.w = w
 		n.terms = append(n.terms, t)
 	default:

@@ -182,6 +182,9 @@ func (w *writer) block(h, first named, out int, weights string, mean bool) named
 		}
 	case 4: // APPNP
 		y = w.sum(h, weights, mean)
+		if w.often(1, 3) {
+			first = w.behind(w.linear(h, y.cols))
+		}
 		if y.cols == first.cols {
 			y.name = w.node("add", list(y.name, first.name), `"coef": [0.8, 0.2]`)
 		}
