@@ -1,7 +1,7 @@
 // Package interpreter runs programs of package model in float64, forward and backward, on one part or several: the
 // definition of every operation as loops, which programs made from a program are compared with.
 //
-// Its nouns: a Graph, edge by edge, and a Run of a program on it. Only tests import the package.
+// Its nouns: a Graph, edge by edge, and a Run of a program on it. pipeline.Prove compares what devices compute with it.
 //
 // # Contract
 //

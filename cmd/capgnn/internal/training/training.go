@@ -136,9 +136,9 @@ func (t *Run) Preparations() []func(context.Context) error {
 // BeforeMemory are those of Preparations after which it is looked at what memory the run takes.
 func (t *Run) BeforeMemory() []func(context.Context) error {
 	if t.Config.Sampled() {
-		return []func(context.Context) error{t.Load, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.settleShares, t.Open}
+		return []func(context.Context) error{t.Load, t.prove, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.settleShares, t.Open}
 	}
-	return []func(context.Context) error{t.Load, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
+	return []func(context.Context) error{t.Load, t.prove, t.compareInitial, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
 }
 
 // Open opens the devices.

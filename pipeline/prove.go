@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/interpreter"
+	"capgnn/internal/learn"
+	"capgnn/internal/meet"
+	"capgnn/internal/ref"
+	"capgnn/model"
+)
+
+// proveVertices is the size of the graph that Prove draws.
+const proveVertices = 24
+
+// Prove trains one step of a model that is a program on a small random directed graph, in one part for each device,
+// and compares loss and gradients, dropout included, with the definition of the program in float64. sparse says
+// whether features are. The error names the tensor whose gradient differs by more than a hundredth, or what the
+// program makes impossible; other models are not looked at. It changes nothing of m and closes no device.
+func Prove(ctx context.Context, m gnn.Config, sparse bool, devices []gpu.Device) error {
+	if m.Custom == nil {
+		return nil
+	}
+	return prove(ctx, m, m.Custom.Program, sparse, devices)
+}
+
+// prove is Prove with a definition.
+func prove(ctx context.Context, m gnn.Config, program *model.Program, sparse bool, devices []gpu.Device) error {
+	p := proveProblem(m, sparse)
+	weights := gnn.NewWeights(m)
+	weights.Init(m.Seed)
+	r := rand.New(rand.NewPCG(23, 5))
+	for i := range weights.Flat {
+		weights.Flat[i] += float32(0.1 * r.NormFloat64())
+	}
+	got, loss, err := p.derived(ctx, m, weights, devices)
+	if err != nil {
+		return fmt.Errorf("the program fails on a small graph: %w: please report it", err)
+	}
+	want, wantLoss := p.definition(m, program, weights)
+	if !(math.Abs(loss-wantLoss) <= 1e-3*max(1, wantLoss)) {
+		return fmt.Errorf("capgnn does not compute what the program says: its loss on a small graph is %.4g, and %.4g by definition: please report it", loss, wantLoss)
+	}
+	all := distance64(want, nil)
+	for _, x := range weights.Tensors {
+		a, b := got[x.Off:][:len(x.Data)], want[x.Off:][:len(x.Data)]
+		if d := distance64(a, b); !(d <= 1e-2*max(distance64(b, nil), 1e-2*all)) {
+			return fmt.Errorf("capgnn does not compute what the program says: on a small graph the gradient of %s differs by %.2g of %.2g: please report it",
+				x.Name, d, distance64(b, nil))
+		}
+	}
+	return nil
+}
+
+// distance64 is the norm of a − b, or of a where b is nil.
+func distance64(a, b []float64) float64 {
+	s := 0.0
+	for i, x := range a {
+		if b != nil {
+			x -= b[i]
+		}
+		s += x * x
+	}
+	return math.Sqrt(s)
+}
+
+// proof is the problem of Prove, and its graph edge by edge.
+type proof struct {
+	*learn.Problem
+	edges interpreter.Graph
+	x     []float64
+}
+
+// proveProblem draws a directed graph with loops and isolated vertices, features, and labels of a third of the vertices.
+func proveProblem(m gnn.Config, sparse bool) proof {
+	r := rand.New(rand.NewPCG(17, 3))
+	p := proof{&learn.Problem{Classes: m.Out, Features: learn.Features{Cols: m.In}}, interpreter.Graph{Vertices: proveVertices}, nil}
+	var edges []graph.Edge
+	for v := range graph.NodeID(proveVertices - 2) {
+		for range r.IntN(4) {
+			edges = append(edges, graph.Edge{From: graph.NodeID(r.IntN(proveVertices - 1)), To: v})
+		}
+	}
+	g, err := graph.FromEdges(proveVertices, edges)
+	if err != nil {
+		panic(err) // vertices are below proveVertices
+	}
+	switch m.Custom.Loops() {
+	case model.FullLoops:
+		g = g.WithLoops()
+	case model.NoLoops:
+		g = g.WithoutLoops()
+	}
+	p.Graph = g
+	f := &p.Features
+	if sparse {
+		f.Indptr = []int64{0}
+	}
+	for v := range proveVertices {
+		for _, u := range g.Row(v) {
+			p.edges.Src, p.edges.Dst = append(p.edges.Src, int(u)), append(p.edges.Dst, v)
+		}
+		for c := range m.In {
+			x := float32(r.NormFloat64())
+			switch {
+			case !sparse:
+				f.Dense = append(f.Dense, x)
+			case r.IntN(3) == 0 || c == v%m.In:
+				f.Indices, f.Data = append(f.Indices, int32(c)), append(f.Data, x)
+			default:
+				x = 0
+			}
+			p.x = append(p.x, float64(x))
+		}
+		if sparse {
+			f.Indptr = append(f.Indptr, int64(len(f.Data)))
+		}
+		if !m.Multi {
+			p.Labels = append(p.Labels, int32(r.IntN(m.Out)))
+		}
+		for m.Multi && len(p.Targets) < (v+1)*m.Out {
+			p.Targets = append(p.Targets, uint8(r.IntN(2)))
+		}
+		p.Train = append(p.Train, v%3 == 1)
+	}
+	return p
+}
+
+// definition returns gradients in the layout of the weights, and the loss, as the interpreter makes them.
+func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) (grad []float64, loss float64) {
+	run := &interpreter.Run{Program: program, Graph: p.edges, X: p.x, Params: map[string][]float64{}}
+	for _, x := range w.Tensors {
+		for _, v := range x.Data {
+			run.Params[x.Name] = append(run.Params[x.Name], float64(v))
+		}
+	}
+	run.Keep = func(n *model.Node, row, col int) bool {
+		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), 0}
+		if run.Program.Nodes[n.In[0]].Op == model.Input && p.Features.Sparse() { // each entry has a counter of its own
+			counter[0], counter[1], col = 0, uint32(row*m.In+col), 0
+		}
+		return gpu.Philox(counter, gpu.SeedKey(m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
+	}
+	labels, mask := make([]int32, proveVertices), make([]uint8, proveVertices)
+	for v := range labels {
+		switch labels[v] = -1; {
+		case p.Train[v] && m.Multi:
+			mask[v] = 1
+		case p.Train[v]:
+			labels[v] = p.Labels[v]
+		}
+	}
+	logits := ref.Matrix{Rows: proveVertices, Cols: m.Out, V: run.Forward()}
+	loss, d := ref.SoftmaxLoss(logits, labels, 1/float64(p.LossTerms()))
+	if m.Multi {
+		loss, d = ref.BCELoss(logits, p.Targets, mask, 1/float64(p.LossTerms()))
+	}
+	grad = make([]float64, len(w.Flat))
+	for name, g := range run.Backward(d.V) {
+		copy(grad[w.Tensor(name).Off:], g)
+	}
+	return grad, loss
+}
+
+// derived returns what devices compute in place of definition: gradients, added over parts, and the loss.
+func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, devices []gpu.Device) (grad []float64, loss float64, err error) {
+	part := make([]int32, proveVertices)
+	for v := range part {
+		part[v] = int32((v*7 + v/3) % len(devices))
+	}
+	t, err := New(ctx, p.Problem, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1, Devices: devices, Part: part, Init: w.StateDict()})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer t.Close()
+	err = t.each(func(w *worker) error {
+		if err := meet.Guard(func() { w.runTrain(0, t.p, 1/t.terms, nil) }); err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	grad = make([]float64, len(w.Flat))
+	for _, w := range t.workers {
+		if err != nil {
+			return nil, 0, err
+		}
+		loss += w.lossValue()
+		var part []float32
+		part, err = w.download(w.grads.Flat)
+		for i, x := range part {
+			grad[i] += float64(x)
+		}
+	}
+	return grad, loss, err
+}

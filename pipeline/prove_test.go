@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/internal/interpreter"
+	"capgnn/model"
+)
+
+// What is derived from drawn programs is proved, with dense and with sparse features, in one part and in two. A model whose derivation is not that
+// of its program is refused.
+func TestProve(t *testing.T) {
+	ctx, taken := context.Background(), 0
+	for seed := range uint64(30) {
+		program, err := model.Parse([]byte(interpreter.Draw(seed, 6, 3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		custom, err := gnn.NewCustom(program)
+		if err != nil {
+			continue
+		}
+		taken++
+		if err := Prove(ctx, custom.Config(seed%2 == 0, 3), seed%3 == 0, cpus(t, 1+int(seed%2))); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+	if taken < 10 {
+		t.Errorf("only %d programs are trained", taken)
+	}
+
+	read := func(slope string) *model.Program {
+		p, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"a": [4, 6], "b": [3, 4]}, "nodes": [
+			["x", "input"], ["s", "src", ["x"], {"graph": "g"}], ["m", "sum_in", ["s"], {"graph": "g"}], ["l", "linear", ["m", "a"]],
+			["r", "leaky_relu", ["l"], {"slope": ` + slope + `}], ["e", "src", ["r"], {"graph": "g"}], ["n", "sum_in", ["e"], {"graph": "g"}],
+			["o", "linear", ["n", "b"]]], "logits": "o"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	custom, err := gnn.NewCustom(read("0.01"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Prove(ctx, custom.Config(false, 3), false, cpus(t, 1)); err != nil {
+		t.Error(err)
+	}
+	if err := prove(ctx, custom.Config(false, 3), read("0.9"), false, cpus(t, 1)); err == nil || !strings.Contains(err.Error(), "does not compute what the program says") {
+		t.Errorf("a wrong derivation: %v", err)
+	}
+}
