@@ -285,8 +285,9 @@ func (f *fusion) product(n *node, i int, w string, once bool) {
 		n.terms = append(n.terms, t)
 	case once && f.op(i) == model.Add && (f.blended(i) || f.scaled(i)) && f.depth[i]-1 == n.layer:
 		t := f.shared(i)
-		f.refuse(i, t.w == "" && !(t.x == nil && t.blends()))
+		f.refuse(i, t.w == "")
 		t.w = w
+		f.refuse(i, t.x != nil || !t.blends())
 		n.terms = append(n.terms, t)
 	default:
 		n.terms = append(n.terms, term{x: f.value(i), coef: 1, w: w})
