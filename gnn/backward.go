@@ -53,7 +53,7 @@ func (d *derivation) backward(n *node) {
 			d.addTo(t.x, n.level, t.coef, dz)
 			continue
 		default:
-			d.wait(n, t.x, func() { d.weightGrad(t, dz, d.back(t.x, n.level), nil) })
+			d.wait(n, t.x, func() { d.weightGrad(t, d.rooted(n, t, dz), d.back(t.x, n.level), nil) })
 		}
 		if t.x != nil {
 			d.productTo(t.x, n.level, dz, d.factor(t, 1))
@@ -82,6 +82,20 @@ func (d *derivation) backward(n *node) {
 	}
 	d.waits = d.waits[:0]
 	d.settle()
+}
+
+// rooted returns v with rows of zeros behind its own where a term reads sparse features at fewer rows than the first
+// layer makes, which those of the transpose are.
+func (d *derivation) rooted(n *node, t *term, v *value) *value {
+	if !d.sparse(t.x) || n.level <= 1 {
+		return v
+	}
+	all := d.value(d.rowsAt(1), v.cols, gpu.FP32)
+	d.op(list(v), list(all), func(x *exec) {
+		x.q.Fill(*all.m, 0)
+		x.q.Copy(all.m.RowRange(0, v.m.Rows), *v.m)
+	})
+	return all
 }
 
 // waiting is a gradient of weights that read what x makes.

@@ -3,6 +3,7 @@ package interpreter
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -174,19 +175,24 @@ func (w *writer) block(h, first named, out int, weights string, mean bool) named
 		y.name = w.node("add", list(y.name, w.linear(h, out).name), "")
 	case 3: // GIN
 		s := w.sum(h, weights, mean)
-		own := w.node("mul", list(h.name, w.node("add", list("one", w.tensor("[1]")), "")), "")
-		s.name = w.node("add", list(s.name, own), "")
+		if w.often(1, 4) { // ε is a number
+			s.name = w.node("add", list(s.name, h.name), fmt.Sprintf(`"coef": [1, %g]`, w.factor()))
+		} else {
+			own := w.node("mul", list(h.name, w.node("add", list("one", w.tensor("[1]")), "")), "")
+			s.name = w.node("add", list(s.name, own), "")
+		}
 		y = w.linear(s, out)
 		if w.often(1, 2) {
 			y = w.linear(w.behind(y), out)
 		}
 	case 4: // APPNP
-		y = w.sum(h, weights, mean)
-		if w.often(1, 3) {
-			first = w.behind(w.linear(h, y.cols))
+		if h == first { // perhaps features, of which only products are blended
+			h = w.linear(h, out)
+			first = h
 		}
-		if y.cols == first.cols {
-			y.name = w.node("add", list(y.name, first.name), `"coef": [0.8, 0.2]`)
+		y = w.blend(w.sum(h, weights, mean), h, first)
+		if w.often(1, 3) {
+			y = w.linear(y, out)
 		}
 	default: // a sum alone, or side by side with the rows
 		y = w.sum(h, weights, mean)
@@ -199,3 +205,37 @@ func (w *writer) block(h, first named, out int, weights string, mean bool) named
 	}
 	return y
 }
+
+// blend appends a share of the first rows, of h or of a product of h to a sum over neighbours of h, with factors, and
+// perhaps another term.
+func (w *writer) blend(y, h, first named) named {
+	share := func() (x named) {
+		switch w.IntN(4) {
+		case 0:
+			x = h
+		case 1:
+			x = w.linear(h, y.cols)
+		case 2:
+			x = w.behind(w.linear(h, y.cols))
+		default:
+			if x = first; x.cols != y.cols {
+				x = w.linear(x, y.cols)
+			}
+		}
+		return x
+	}
+	add := func(coef string) {
+		names := []string{y.name, share().name}
+		if w.often(1, 2) {
+			slices.Reverse(names)
+		}
+		y.name = w.node("add", list(names...), coef)
+	}
+	add(fmt.Sprintf(`"coef": [%g, %g]`, w.factor(), w.factor()))
+	if w.often(1, 3) {
+		add(fmt.Sprintf(`"coef": [%g, %g]`, w.factor(), w.factor()))
+	}
+	return y
+}
+
+func (w *writer) factor() float64 { return []float64{1, 0.8, 0.2, -0.5, 1.5}[w.IntN(5)] }
