@@ -13,13 +13,13 @@ import (
 )
 
 // Programs drawn from blocks that models are made of have the loss and the gradients of their definition in float64,
-// on one part and on three, or are refused.
+// on one part and on three, of dense features and of sparse ones, or are refused.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("compares with sums in float64, which say nothing of races")
 	}
-	n := 60
+	n := 200
 	if long.Wanted() {
 		n = 2000
 	}
@@ -27,6 +27,9 @@ func TestPrograms(t *testing.T) {
 	for seed := range n {
 		directed := seed%2 == 0
 		p, _, _ := smallTask(t, gnn.GCN, directed, true)
+		if seed%3 == 0 {
+			p.Features = sparsified(p.Features)
+		}
 		text := interpreter.Draw(uint64(seed), p.Features.Cols, p.Classes)
 		program, err := model.Parse([]byte(text))
 		if err != nil {
