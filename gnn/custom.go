@@ -124,7 +124,12 @@ const (
 // findSums finds out by what all sums weigh edges, and of which graph they are.
 func (c *Custom) findSums() error {
 	p, reach := c.Program, c.Program.Reach()
-	graph := ""
+	graph, means := "", map[int]bool{}
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; reach[i] >= 0 && n.Op == model.Div {
+			means[n.In[0]] = true
+		}
+	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if reach[i] < 0 || n.Space.Graph() == "" && n.Op != model.SumIn && !(n.Op == model.Const && n.Graph != "") {
@@ -146,15 +151,10 @@ func (c *Custom) findSums() error {
 				attention = true
 			}
 		}
-		mean := false
-		for k := range p.Nodes {
-			if d := &p.Nodes[k]; reach[k] >= 0 && d.Op == model.Div && d.In[0] == i {
-				mean = true
-			}
-		}
 		if attention {
 			weights = ""
 		}
+		mean := means[i]
 		if mean && weights != "" && weights != model.EdgeWeight {
 			return fmt.Errorf("node %q: a mean that weighs edges by %s is no operation of capgnn%s", n.Name, weights, where(n))
 		}

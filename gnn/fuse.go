@@ -13,6 +13,7 @@ import (
 type fusion struct {
 	*model.Program
 	users, reach, depth []int
+	biased              []bool // sums that have a bias
 	layers              int
 	made                map[int]*node
 	nodes               []*node
@@ -27,12 +28,14 @@ type refused struct{ error }
 // none.
 func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
 	f := &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(),
-		made: map[int]*node{}, sums: map[string]bool{}}
+		biased: make([]bool, len(p.Nodes)), made: map[int]*node{}, sums: map[string]bool{}}
 	for i, n := range p.Nodes {
 		for _, k := range n.In {
 			if f.reach[i] >= 0 {
 				f.users[k]++
 			}
+			linear := f.op(k) == model.Linear && len(f.Nodes[k].In) == 3
+			f.biased[i] = f.biased[i] || n.Op == model.Add && (linear || f.op(k) == model.Param || f.biased[k])
 		}
 	}
 	f.layers = f.depth[p.Logits]
@@ -197,21 +200,13 @@ func (f *fusion) add(n *node, i int, coef float64) {
 			f.refuse(i, n.bias == "" && c == 1)
 			n.bias = f.tensor(x, n.cols)
 		case once && c == 1 && !f.blended(x) && f.term(n, x): // what is blended is all that a node is made of
-		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased(x):
+		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased[x]:
 			f.add(n, x, c)
 		default:
 			f.refuse(x, f.wide(x, n.cols) && !f.isInput(x))
 			n.terms = append(n.terms, term{x: f.value(x), coef: c})
 		}
 	}
-}
-
-// biased reports whether a sum has a bias: n has one.
-func (f *fusion) biased(i int) bool {
-	return slices.ContainsFunc(f.Nodes[i].In, func(x int) bool {
-		linear := f.op(x) == model.Linear && len(f.Nodes[x].In) == 3
-		return linear || f.op(x) == model.Param || f.op(x) == model.Add && f.biased(x)
-	})
 }
 
 // known reports whether there are operations for the terms of n: features are summed up only with a product, and not
