@@ -76,9 +76,13 @@ func TestModelFileRefuses(t *testing.T) {
 	refuse("drop --model", "train", "--resume", "run", "--model", "wide.json")
 	refuse("drop --dropout", "train", "--resume", "run", "--dropout", "0.1")
 	s.put("run/model.json", []byte(strings.Replace(string(text), `"p": 0.5`, `"p": 0.25`, 1)))
-	if _, errs, code := s.run("train", "--resume", "run", "--epochs", "5", "--quiet"); code != term.ExitUsage {
-		t.Errorf("a changed model.json: exit code %d, %q", code, errs)
-	}
+	refuse("run/model.json was changed: its SHA-256 is ", "train", "--resume", "run", "--epochs", "5")
+	refuse("run/model.json was changed: its SHA-256 is ", "train", "--config", "run/config.yaml")
+	refuse("run/model.json was changed: its SHA-256 is ", "predict", "--run", "run")
+	s.put("run/model.json", []byte(strings.Replace(string(text), "\n", " ", 1))) // the same model
+	s.must("predict", "--run", "run", "--quiet")
+	s.put("net.json", []byte(strings.Replace(string(text), `"p": 0.5`, `"p": 0.25`, 1)))
+	refuse("drop --model,", "train", "--resume", "run", "--model", "net.json")
 	if err := os.Remove(s.path("run/model.json")); err != nil {
 		t.Fatal(err)
 	}

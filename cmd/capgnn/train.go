@@ -238,12 +238,16 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		}
 		switch {
 		case o.Value(&now) == o.Value(&was):
+		case o.Name == runfolder.ModelSum: // the file of --model is another
+			changed = append(changed, "--model")
 		case slices.Contains(given, o.Name):
 			changed = append(changed, runfolder.Label(o.Name))
 		default:
 			implied = append(implied, runfolder.Label(o.Name))
 		}
 	}
+	slices.Sort(changed)
+	changed = slices.Compact(changed)
 	if slices.Equal(changed, []string{"--epochs"}) {
 		return fewerEpochs(d, c.String("epochs"), was.Epochs)
 	}

@@ -112,6 +112,7 @@ type Config struct {
 	CheckpointEvery Cadence
 	custom          *gnn.Custom // of a Model that is a file; nil: the model has a name
 	DataSHA256      string      // identity of graph, features, labels and splits of the run that wrote the file; config file only
+	ModelSHA256     string      // of a Model that is a file, as the run that wrote the file trains it; config file only
 }
 
 // Default returns the settings of a run where nothing is said.
@@ -343,6 +344,7 @@ func (c *Config) MakeAbsolute(given []string) error {
 		*path = abs
 	}
 	if c.ModelFile() && slices.Contains(given, "model") {
+		c.ModelSHA256 = ""
 		if err := c.readModel(c.Model); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ func unusual() Config {
 		Cache: "paper", CacheTopK: 9,
 		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
+		ModelSHA256: "4321",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "cache.gpu": "20%", "cache.cpu": "2GiB", "cache.reserve-gpu": "1MiB", "cache.reserve-cpu": "2MiB",
 		"staleness": "8", "staleness.exact": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",

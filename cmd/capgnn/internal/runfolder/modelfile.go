@@ -22,10 +22,17 @@ func (c *Config) ModelName() string {
 	return c.Model
 }
 
-// readModel reads the program of --model, whose file lies at path.
+// ModelSum is the option that identifies the program of a run.
+const ModelSum = "model-sha256"
+
+// readModel reads the program of --model, whose file lies at path and is the one that the run trains.
 func (c *Config) readModel(path string) error {
 	p, err := model.Read(path)
 	if err == nil {
+		if is, was := p.SHA256(), c.ModelSHA256; was != "" && is != was {
+			return term.Usagef("%s was changed: its SHA-256 is %.12s, that of the model of the run %.12s: restore it, "+
+				"or train it in a new run with --model", path, is, was)
+		}
 		err = c.use(p)
 	}
 	if err != nil {
@@ -39,7 +46,7 @@ func (c *Config) use(p *model.Program) (err error) {
 	if c.custom, err = gnn.NewCustom(p); err != nil {
 		return err
 	}
-	c.Layers = c.custom.Config(false, 0).Layers
+	c.Layers, c.ModelSHA256 = c.custom.Config(false, 0).Layers, p.SHA256()
 	return nil
 }
 

@@ -240,9 +240,13 @@ func (o Option) items(c *Config, which func(Option) bool) string {
 }
 
 // Says reports whether the option says something of a run: those of sampled training say nothing of a full-batch
-// run, whose file does not have them, and those that models differ by say nothing of a model that is a file.
+// run, whose file does not have them, those that models differ by say nothing of a model that is a file, and the sum of
+// a file nothing of a model that has a name.
 func (o Option) Says(c *Config) bool {
-	return (!o.Sampled || c.Sampled()) && !(c.ModelFile() && o.ofModel())
+	if c.ModelFile() {
+		return (!o.Sampled || c.Sampled()) && !o.ofModel()
+	}
+	return (!o.Sampled || c.Sampled()) && o.Name != ModelSum
 }
 
 // Identity returns what of the option's value decides the bits of a run, and whether anything does.

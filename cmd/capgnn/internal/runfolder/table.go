@@ -280,6 +280,7 @@ var table = []Option{
 		usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = " +
 			"only when interrupted and at the end"},
 	{Name: "data-sha256", FileOnly: true, field: func(c *Config) any { return &c.DataSHA256 }},
+	{Name: ModelSum, FileOnly: true, field: func(c *Config) any { return &c.ModelSHA256 }},
 	{Name: "run-dir", Everyday: true, Group: GroupRun, usage: "`DIR` of the run (default: runs/DATASET-MODEL-TIME)"},
 	{Name: "overwrite", Group: GroupRun,
 		usage: "let --run-dir hold files that no run has written: those with names of a run's are replaced"},
