@@ -40,12 +40,12 @@ func modelCommand() *cli.Command {
 				Action:      onePositional("MODEL", modelShowAction),
 			},
 			{
-				Name: "check", Usage: "check a model's file, and say what the model takes", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
+				Name: "check", Usage: "check a model's file, and say what the model takes and whether it can be trained", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
 				Flags: []cli.Flag{
 					&cli.Int64Flag{Name: "vertices", Usage: "number `N` of vertices of a graph on which it is to be trained", DefaultText: " "},
 					&cli.Int64Flag{Name: "edges", Usage: "number `N` of directed edges of that graph", DefaultText: " "},
 				},
-				Description: "Memory and operations are those of one device, where every row is computed. `capgnn plan --model FILE.json --dataset NAME` says them for devices.",
+				Description: "Of a valid file that capgnn does not train it says why not, behind `trained`, and ends with 0. Memory and operations are those of one device, where every row is computed. `capgnn plan --model FILE.json --dataset NAME` says them for devices.",
 				Action:      onePositional("FILE", modelCheckAction),
 			},
 		},
@@ -151,6 +151,7 @@ type modelFacts struct {
 	SHA256     string   `json:"sha256"`
 	Features   int      `json:"features"`
 	Outputs    int      `json:"outputs"`
+	Trained    string   `json:"trained"` // yes, or no and why
 	Nodes      int      `json:"nodes"`
 	Fixed      int      `json:"fixed"`
 	Unused     []string `json:"unused,omitempty"` // nodes and tensors that the logits do not depend on
@@ -186,7 +187,10 @@ func modelCheckAction(c *cli.Context, path string) error {
 }
 
 func factsOf(p *model.Program, path string) modelFacts {
-	f := modelFacts{File: path, SHA256: p.SHA256(), Features: p.Features, Outputs: p.Outputs, Tensors: p.Tensors, Nodes: len(p.Nodes) - p.Tensors}
+	f := modelFacts{File: path, SHA256: p.SHA256(), Trained: "yes", Features: p.Features, Outputs: p.Outputs, Tensors: p.Tensors, Nodes: len(p.Nodes) - p.Tensors}
+	if _, err := gnn.NewCustom(p); err != nil {
+		f.Trained = "no: " + err.Error()
+	}
 	reach, fixed, depth := p.Reach(), p.Fixed(), p.Depth()
 	depths := map[int]bool{}
 	for i, n := range p.Nodes {
@@ -209,6 +213,7 @@ func (f *modelFacts) print(w io.Writer, vertices, edges int64) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(what, format string, a ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, a...)) }
 	line("model", "%s, valid; SHA-256 %s", f.File, f.SHA256)
+	line("trained", "%s", f.Trained)
 	line("columns", "%s of features, %s of logits", term.Grouped(f.Features), term.Grouped(f.Outputs))
 	line("nodes", "%s, %s of them made once, before training", term.Grouped(f.Nodes), term.Grouped(f.Fixed))
 	line("tensors", "%s with %s parameters", term.Grouped(f.Tensors), term.Grouped(f.Parameters))
