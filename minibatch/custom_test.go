@@ -7,7 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu/host"
-	"capgnn/internal/interpreter"
+	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/minibatch/sample"
@@ -24,7 +24,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for seed := range n {
 		p, _ := task{directed: seed%2 == 0}.make(t, gnn.GCN)
-		program, err := model.Parse([]byte(interpreter.Draw(uint64(seed), p.Features.Cols, p.Classes)))
+		program, err := model.Parse([]byte(programs.Draw(uint64(seed), p.Features.Cols, p.Classes)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
-	"capgnn/internal/interpreter"
+	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/long"
 	"capgnn/model"
 )
@@ -30,7 +30,7 @@ func TestPrograms(t *testing.T) {
 		if seed%3 == 0 {
 			p.Features = sparsified(p.Features)
 		}
-		text := interpreter.Draw(uint64(seed), p.Features.Cols, p.Classes)
+		text := programs.Draw(uint64(seed), p.Features.Cols, p.Classes)
 		program, err := model.Parse([]byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
-	"capgnn/internal/interpreter"
+	"capgnn/internal/interpreter/programs"
 	"capgnn/model"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestProve(t *testing.T) {
 	ctx, taken := context.Background(), 0
 	for seed := range uint64(30) {
-		program, err := model.Parse([]byte(interpreter.Draw(seed, 6, 3)))
+		program, err := model.Parse([]byte(programs.Draw(seed, 6, 3)))
 		if err != nil {
 			t.Fatal(err)
 		}

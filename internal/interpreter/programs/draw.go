@@ -1,4 +1,4 @@
-package interpreter
+package programs
 
 import (
 	"fmt"
