@@ -156,7 +156,7 @@ func (c *Custom) findSums() error {
 		}
 		mean := means[i]
 		if mean && weights != "" && weights != model.EdgeWeight {
-			return fmt.Errorf("node %q: a mean that weighs edges by %s is no operation of capgnn%s", n.Name, weights, where(n))
+			return fmt.Errorf("node %q: a mean weighs edges by %s: let it weigh them by edge_weight, or take a sum%s", n.Name, weights, where(n))
 		}
 		c.weights, c.mean = weights, mean // fuse refuses sums that differ
 	}

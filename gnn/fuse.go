@@ -21,9 +21,6 @@ type fusion struct {
 	sums                map[string]bool // graphs, weights of edges and divisors of sums over neighbours
 }
 
-// refused is a program that no operations are known for.
-type refused struct{ error }
-
 // fuse returns the nodes of a program in the order in which they run, and the dropout of features, nil if there is
 // none.
 func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
@@ -51,20 +48,6 @@ func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
 	return f.nodes, f.drop, nil
 }
 
-// refuse says that nothing is known for value i, unless ok.
-func (f *fusion) refuse(i int, ok bool) {
-	if n := &f.Nodes[i]; !ok {
-		panic(refused{fmt.Errorf("node %q: this %s is no operation of capgnn%s", n.Name, n.Op, where(n))})
-	}
-}
-
-func where(n *model.Node) string {
-	if n.Line == "" {
-		return ""
-	}
-	return "  (" + n.Line + ")"
-}
-
 // in returns input k of a node.
 func (f *fusion) in(i, k int) int { return f.Nodes[i].In[k] }
 
@@ -75,7 +58,9 @@ func (f *fusion) only(i int, op model.Op) bool { return f.op(i) == op && f.users
 
 // tensor returns the name of tensor i, of that shape.
 func (f *fusion) tensor(i int, shape ...int) string {
-	f.refuse(i, f.op(i) == model.Param && slices.Equal(f.Nodes[i].Shape, shape))
+	n := &f.Nodes[i]
+	f.refuse(i, n.Op == model.Param, fmt.Sprintf("%s is read in place of a tensor: read the tensor itself", n.Op))
+	f.refuse(i, slices.Equal(n.Shape, shape), fmt.Sprintf("the tensor has the shape %v: make it %v", n.Shape, shape))
 	return f.Nodes[i].Name
 }
 
@@ -96,7 +81,8 @@ func (f *fusion) value(i int) *node {
 	z := f.behind(n, i)
 	switch {
 	case z != i && f.users[z] > 1:
-		f.refuse(i, n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil)
+		alone := n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil
+		f.refuse(i, alone, fmt.Sprintf("%s reads node %q, which others read, too: let them read this one", at.Op, f.Nodes[z].Name))
 		n.from = f.value(z)
 		f.refuse(i, n.from != nil)
 	case f.attention(n, z):
@@ -112,7 +98,7 @@ func (f *fusion) value(i int) *node {
 // read.
 func (f *fusion) isInput(i int) bool {
 	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input {
-		f.refuse(i, f.users[f.in(i, 0)] == 1)
+		f.refuse(i, f.users[f.in(i, 0)] == 1, "features are read before dropout, too: read what this leaves of them")
 		f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
 		return true
 	}
@@ -187,7 +173,8 @@ func (f *fusion) sum(n *node, i int) {
 	} else {
 		f.add(n, i, 1)
 	}
-	f.refuse(i, len(n.terms) > 0 && f.known(n))
+	f.refuse(i, len(n.terms) > 0)
+	f.known(n, i)
 }
 
 // add adds coef times the sum that value i is to n.
@@ -209,12 +196,12 @@ func (f *fusion) add(n *node, i int, coef float64) {
 	}
 }
 
-// known reports whether there are operations for the terms of n: features are summed up only with a product, and not
-// read behind the first layer.
-func (f *fusion) known(n *node) bool {
-	return !slices.ContainsFunc(n.terms, func(t term) bool {
-		return t.x == nil && (t.graph && t.w == "" || n.layer > 0)
-	})
+// known refuses features that a sum reads without a product, or behind the first layer.
+func (f *fusion) known(n *node, i int) {
+	for _, t := range n.terms {
+		f.refuse(i, t.x != nil || !t.graph || t.w != "", lone)
+		f.refuse(i, t.x != nil || n.layer == 0, late)
+	}
 }
 
 // term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.

@@ -1,0 +1,109 @@
+package gnn
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/model"
+)
+
+// refused is a program that no operations are known for.
+type refused struct{ error }
+
+// refuse says why nothing is known for value i, unless ok: the reason, or what the value itself shows.
+func (f *fusion) refuse(i int, ok bool, why ...string) {
+	if ok {
+		return
+	}
+	if why == nil {
+		why = []string{f.cause(i)}
+	}
+	n := &f.Nodes[i]
+	panic(refused{fmt.Errorf("node %q: %s%s", n.Name, why[0], where(n))})
+}
+
+func where(n *model.Node) string {
+	if n.Line == "" {
+		return ""
+	}
+	return "  (" + n.Line + ")"
+}
+
+// Reasons that several values are refused for.
+const (
+	bare = "features are %s without a product: let a linear read them first"
+	lone = "a sum over neighbours of features needs a product, and no other reader: let one linear read it"
+	late = "a sum that reads neighbours' rows reads the features, too: let a linear of the first layer read them"
+)
+
+// cause returns why devices have nothing for value i, and what they have.
+func (f *fusion) cause(i int) string {
+	n := &f.Nodes[i]
+	_, function := f.activation(i)
+	switch {
+	case f.Reduces(i):
+		return fmt.Sprintf("%s sums over all vertices, which capgnn does not train: use layer_norm", n.Op)
+	case n.Op == model.Param:
+		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: drop the coefficients"
+	case n.Op == model.Fold, n.Op == model.Reshape:
+		return fmt.Sprintf("%s is known in attention as `capgnn model show gat` and gatv2 write it: compare with these", n.Op)
+	case n.Space != model.Vertices || len(n.Shape) != 1:
+		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices with one axis are: read such rows", n.Op, n.Space, n.Shape)
+	case n.Op == model.LayerNorm && len(n.In) == 1:
+		return "layer_norm has no γ and β: give it both"
+	case function, n.Op == model.LayerNorm, n.Op == model.Dropout:
+		return fmt.Sprintf("%s is followed by what may only come before it: norm, function and dropout "+
+			"follow a sum in this order, each once: put a linear between", n.Op)
+	case n.Op == model.LeakyReLU:
+		return fmt.Sprintf("leaky_relu has the slope %g: use %g", n.Slope, gpu.LeakySlope)
+	case n.Op == model.ELU:
+		return fmt.Sprintf("elu has the alpha %g: use 1", n.Alpha)
+	case n.Op.IsFunction():
+		return fmt.Sprintf("%s is not trained: use relu, leaky_relu, elu or tanh", n.Op)
+	case n.Op == model.Input:
+		return fmt.Sprintf(bare, "read")
+	case n.Op == model.MaxIn:
+		return "max_in is not trained: use sum_in, a mean or attention"
+	case n.Op == model.SumIn:
+		return "sum_in is known of src, or of the constant edge_weight, sym or gcn_norm times src: read one of these"
+	case n.Op == model.Div:
+		return "div is known of sum_in by the constant in_count, a mean: multiply by a tensor of one element instead"
+	case n.Op == model.Concat:
+		return "concat is known where one linear alone reads it: let that be so"
+	case n.Op == model.Mul:
+		return f.causeOfMul(n)
+	case n.Op == model.Add:
+		return f.causeOfAdd(n)
+	}
+	return fmt.Sprintf("%s is not trained in this place: `capgnn model show` writes models that are", n.Op)
+}
+
+func (f *fusion) causeOfMul(n *model.Node) string {
+	is := func(yes func(x int) bool) bool { return slices.ContainsFunc(n.In, yes) }
+	switch {
+	case is(func(x int) bool { return f.isInput(x) }):
+		return fmt.Sprintf(bare, "multiplied")
+	case is(func(x int) bool { return f.op(x) == model.Add && f.Nodes[x].Space == model.Global }):
+		return "(1 + ε)·x is known where it is added to a sum over neighbours of x, and a linear reads both: let that be so"
+	}
+	return "rows are multiplied by a tensor of one element only: use that, or a linear"
+}
+
+func (f *fusion) causeOfAdd(n *model.Node) string {
+	biases := 0
+	for k, x := range n.In {
+		switch {
+		case f.op(x) == model.Param && n.Coef[k] != 1:
+			return fmt.Sprintf("the bias %q has the coefficient %g: drop it", f.Nodes[x].Name, n.Coef[k])
+		case f.op(x) == model.Param:
+			biases++
+		case f.isInput(x):
+			return fmt.Sprintf(bare, "added")
+		}
+	}
+	if biases > 0 {
+		return "a bias is added to a sum that is multiplied or has one: leave one bias, without a coefficient"
+	}
+	return "c₀·(sum over neighbours) + c₁·x is known of rows of one width that no other node reads: let a linear read them"
+}
