@@ -1,6 +1,7 @@
 package gnn
 
 import (
+	"fmt"
 	"slices"
 
 	"capgnn/gpu"
@@ -37,12 +38,15 @@ func (f *fusion) attention(n *node, i int) bool {
 	}
 	far, alpha := m.either(m.in(y, model.SumIn), model.Mul, func(x int) bool { return f.op(x) == model.Src })
 	scores := m.in(m.in(alpha, model.Reshape), model.SoftmaxIn)
+	if !m.ok {
+		return false
+	}
 	t := m.in(far, model.Src)
 	product := m.in(t, model.Reshape)
 	x := m.in(product, model.Linear)
-	if shape := f.Nodes[t].Shape; !m.ok || len(shape) != 2 || !slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}) {
-		return false
-	}
+	shape := f.Nodes[t].Shape
+	m.need(alpha, len(shape) == 2 && slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}))
+	m.settle()
 	a.w = m.tensor(f.in(product, 1))
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
 	isDst := func(x int) bool { return f.op(x) == model.Dst }
@@ -50,13 +54,13 @@ func (f *fusion) attention(n *node, i int) bool {
 		leaky, att := m.either(m.heads(scores), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
 		dst, src := m.either(m.in(leaky, model.LeakyReLU), model.Add, isDst)
 		r := m.in(m.in(dst, model.Dst), model.Reshape)
-		both := len(f.Nodes[product].In) == 3 && len(f.Nodes[r].In) == 3 // biases
-		if m.ok = m.ok && src == far && m.in(r, model.Linear) == x && both; !m.ok {
-			return false
-		}
+		m.need(leaky, src == far)
+		m.need(r, m.in(r, model.Linear) == x && len(f.Nodes[r].In) == 3)
+		m.need(product, len(f.Nodes[product].In) == 3) // with a bias, too
+		m.settle()
 		a.att, a.w2, a.b, a.b2 = m.tensor(att), m.tensor(f.in(r, 1)), m.tensor(f.in(product, 2)), m.tensor(f.in(r, 2))
-		a.slope = float32(f.Nodes[leaky].Slope)
-		m.ok = m.ok && f.Nodes[r].Columns() == a.width
+		m.slope(a, leaky)
+		m.need(r, f.Nodes[r].Columns() == a.width)
 	} else {
 		dst, src := m.either(m.in(scores, model.LeakyReLU), model.Add, isDst)
 		score := func(e int) string {
@@ -64,18 +68,15 @@ func (f *fusion) attention(n *node, i int) bool {
 			return m.tensor(att)
 		}
 		a.aSrc, a.aDst = score(m.in(src, model.Src)), score(m.in(dst, model.Dst))
-		a.slope = float32(f.Nodes[scores].Slope)
-		m.ok = m.ok && len(f.Nodes[product].In) == 2
+		m.slope(a, scores)
+		m.need(product, len(f.Nodes[product].In) == 2) // without a bias
 	}
-	m.ok = m.ok && a.slope >= 0 && a.slope <= 1
-	n.bias = m.tensor(bias)
 	for _, name := range []string{a.att, a.aSrc, a.aDst} {
-		m.ok = m.ok && (name == "" || f.Node(name).Columns() == a.width)
+		m.need(product, name == "" || f.Node(name).Columns() == a.width)
 	}
-	if m.ok = m.ok && f.Node(n.bias).Columns() == n.cols; !m.ok {
-		n.bias = ""
-		return false
-	}
+	n.bias = m.tensor(bias)
+	m.need(bias, f.Nodes[bias].Columns() == n.cols)
+	m.settle()
 	f.adjacency(m.in(y, model.SumIn), "attention")
 	a.x = f.value(x)
 	n.attend = a
@@ -85,12 +86,35 @@ func (f *fusion) attention(n *node, i int) bool {
 // match follows a shape through a program, as long as it is there.
 type match struct {
 	*fusion
-	ok bool
+	ok  bool
+	bad int // the first value that is not as it has to be
+}
+
+// need notes that value i has to be as ok says.
+func (m *match) need(i int, ok bool) {
+	if m.ok && !ok {
+		m.ok, m.bad = false, i
+	}
+}
+
+// settle refuses attention that is not as it has to be.
+func (m *match) settle() {
+	if !m.ok {
+		m.refuse(m.bad, false, fmt.Sprintf("%s differs from the attention that capgnn has, in its inputs, shape or attributes: "+
+			"write it as `capgnn model show gat` or gatv2 does", m.op(m.bad)))
+	}
+}
+
+// slope takes that of a leaky_relu.
+func (m *match) slope(a *attention, i int) {
+	s := m.Nodes[i].Slope
+	m.need(i, s >= 0 && s <= 1)
+	a.slope = float32(s)
 }
 
 // in returns what value i, which has to be of an operation, reads first.
 func (m *match) in(i int, op model.Op) int {
-	if m.ok = m.ok && m.op(i) == op; !m.ok {
+	if m.need(i, m.op(i) == op); !m.ok {
 		return i
 	}
 	return m.fusion.in(i, 0)
@@ -99,20 +123,20 @@ func (m *match) in(i int, op model.Op) int {
 // heads returns what value i is the sum of by head.
 func (m *match) heads(i int) int {
 	n := &m.Nodes[i]
-	m.ok = m.ok && n.Op == model.Fold && n.How == model.FoldSum && n.Axis == 1
+	m.need(i, n.Op == model.Fold && n.How == model.FoldSum && n.Axis == 1)
 	return m.in(i, model.Fold)
 }
 
 // either returns the one of two values that value i reads for which is holds, and the other one.
 func (m *match) either(i int, op model.Op, is func(x int) bool) (one, other int) {
-	if m.ok = m.ok && m.op(i) == op && len(m.Nodes[i].In) == 2 && m.plain(i); !m.ok {
+	if m.need(i, m.op(i) == op && len(m.Nodes[i].In) == 2 && m.plain(i)); !m.ok {
 		return i, i
 	}
 	one, other = m.Nodes[i].In[0], m.Nodes[i].In[1]
 	if !is(one) {
 		one, other = other, one
 	}
-	m.ok = is(one)
+	m.need(i, is(one))
 	return one, other
 }
 
@@ -121,7 +145,7 @@ func (m *match) tensor(i int) string {
 	if m.op(i) == model.Reshape {
 		i = m.fusion.in(i, 0)
 	}
-	m.ok = m.ok && m.op(i) == model.Param
+	m.need(i, m.op(i) == model.Param)
 	return m.Nodes[i].Name
 }
 

@@ -153,21 +153,21 @@ func TestCustomAttention(t *testing.T) {
 		["m1", "mul", ["t", "as"]], ["s1", "fold", ["m1"], {"how": "sum", "axis": 1}], ["m2", "mul", ["t", "ad"]], ["s2", "fold", ["m2"], {"how": "sum", "axis": 1}],
 		["e1", "src", ["s1"], {"graph": "g"}], ["e2", "dst", ["s2"], {"graph": "g"}], ["e", "add", ["e1", "e2"]], ["z", "leaky_relu", ["e"], {"slope": 0.2}], ["f", "src", ["t"], {"graph": "g"}],
 		["al", "softmax_in", ["z"], {"graph": "g"}], ["ar", "reshape", ["al"], {"shape": [2, 1]}], ["m", "mul", ["ar", "f"]], ["s", "sum_in", ["m"], {"graph": "g"}], ["y", "fold", ["s"], {"how": "mean", "axis": 0}], ["o", "add", ["y", "b"]]], "logits": "o"}`
-	for _, c := range []struct{ from, to string }{
-		{"", ""},
-		{`["l", "linear", ["x", "W"]]`, `["l", "linear", ["x", "W", "wb"]]`},
-		{`["e", "add", ["e1", "e2"]]`, `["e", "add", ["e1", "e2"], {"coef": [1.5, 0.5]}]`},
-		{`["o", "add", ["y", "b"]]`, `["o", "add", ["y", "b"], {"coef": [1, 2]}]`},
-		{`"slope": 0.2`, `"slope": 1.2`},
-		{`"how": "mean", "axis": 0`, `"how": "max", "axis": 0`},
-		{`["m1", "mul", ["t", "as"]]`, `["wt", "tanh", ["as"]], ["m1", "mul", ["t", "wt"]]`},
-		{`["l", "linear", ["x", "W"]]`, `["w2", "tanh", ["W"]], ["l", "linear", ["x", "w2"]]`},
+	for _, c := range []struct{ from, to, node string }{
+		{"", "", ""},
+		{`["l", "linear", ["x", "W"]]`, `["l", "linear", ["x", "W", "wb"]]`, "l"},
+		{`["e", "add", ["e1", "e2"]]`, `["e", "add", ["e1", "e2"], {"coef": [1.5, 0.5]}]`, "e"},
+		{`["o", "add", ["y", "b"]]`, `["o", "add", ["y", "b"], {"coef": [1, 2]}]`, "y"},
+		{`"slope": 0.2`, `"slope": 1.2`, "z"},
+		{`"how": "mean", "axis": 0`, `"how": "max", "axis": 0`, "y"},
+		{`["m1", "mul", ["t", "as"]]`, `["wt", "tanh", ["as"]], ["m1", "mul", ["t", "wt"]]`, "wt"},
+		{`["l", "linear", ["x", "W"]]`, `["w2", "tanh", ["W"]], ["l", "linear", ["x", "w2"]]`, "w2"},
 	} {
 		p, err := model.Parse([]byte(strings.Replace(gat, c.from, c.to, 1)))
 		if err != nil {
 			t.Fatal(c.to, err)
 		}
-		if _, err := NewCustom(p); (err == nil) != (c.to == "") || err != nil && !strings.Contains(err.Error(), "node ") {
+		if _, err := NewCustom(p); (err == nil) != (c.to == "") || err != nil && !strings.HasPrefix(err.Error(), `node "`+c.node+`": `) {
 			t.Errorf("%s: %v", c.to, err)
 		}
 	}

@@ -47,7 +47,8 @@ func (f *fusion) cause(i int) string {
 	case n.Op == model.Param:
 		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: drop the coefficients"
 	case n.Op == model.Fold, n.Op == model.Reshape:
-		return fmt.Sprintf("%s is known in attention as `capgnn model show gat` and gatv2 write it: compare with these", n.Op)
+		return fmt.Sprintf("%s is known in attention, behind which a bias is added without coefficients: "+
+			"write it as `capgnn model show gat` or gatv2 does", n.Op)
 	case n.Space != model.Vertices || len(n.Shape) != 1:
 		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices with one axis are: read such rows", n.Op, n.Space, n.Shape)
 	case n.Op == model.LayerNorm && len(n.In) == 1:

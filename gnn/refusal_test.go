@@ -31,7 +31,7 @@ func TestCustomRefusesWithCause(t *testing.T) {
 		{sum + `["o", "mul", ["s", "b"]]`, `node "o": rows are multiplied by a tensor of one element only: use that, or a linear`},
 		{sum + `["o", "div", ["s", "b"]]`, `node "o": div is known of sum_in by the constant in_count, a mean`},
 		{`["f", "tanh", ["x"]], ["l", "linear", ["f", "W"]], ["e", "src", ["l"], {"graph": "g"}], ["o", "sum_in", ["e"], {"graph": "g"}]`, `node "x": features are read without a product: let a linear read them first`},
-		{sum + `["r", "reshape", ["s"], {"shape": [3, 1]}], ["t", "tanh", ["r"]], ["o", "reshape", ["t"], {"shape": [3]}]`, `node "o": reshape is known in attention as`},
+		{sum + `["r", "reshape", ["s"], {"shape": [3, 1]}], ["t", "tanh", ["r"]], ["o", "reshape", ["t"], {"shape": [3]}]`, `node "o": reshape is known in attention, behind which a bias is added`},
 	} {
 		text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [3, 6], "V": [3, 3], "b": [3], "c": [3]}, "nodes": [
 			["x", "input"], ` + c.nodes + `], "logits": "o", "line": {"o": "net.py:31"}}`
