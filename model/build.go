@@ -18,8 +18,8 @@ type Arguments struct {
 	Jumping      bool    // the logits are a Linear of what all layers make
 	Activation   Op      // "": ReLU
 	Dropout      float64
-	DropFeatures bool // of GCN, GraphSAGE, GIN, GAT and GATv2: they read dropout(X)
-	Loops        bool // a loop at every vertex is part of the program; else the data set has those that it has
+	DropFeatures bool   // of GCN, GraphSAGE, GIN, GAT and GATv2: they read dropout(X)
+	Loops        string // what the program makes of self-loops, FullLoops or NoLoops; "": the data set has those that it has
 }
 
 // Counters of dropout that belong to no layer.
@@ -32,20 +32,20 @@ const (
 type Builder struct {
 	Name  string
 	Paper string
-	Loops bool // its definition has a loop at every vertex
+	Loops string // what its definition makes of self-loops: FullLoops or NoLoops
 	Build func(Arguments) (*Program, error)
 }
 
 // Builders lists the models that have a name.
 var Builders = []Builder{
-	{"gcn", "Kipf and Welling, 2017", true, GCN},
-	{"sage", "Hamilton et al., 2017", false, SAGE},
-	{"gin", "Xu et al., 2019", false, GIN},
-	{"gat", "Veličković et al., 2018", true, GAT},
-	{"gatv2", "Brody et al., 2022", true, GATv2},
-	{"sgc", "Wu et al., 2019", true, SGC},
-	{"appnp", "Gasteiger et al., 2019", true, APPNP},
-	{"gcnii", "Chen et al., 2020", true, GCNII},
+	{"gcn", "Kipf and Welling, 2017", FullLoops, GCN},
+	{"sage", "Hamilton et al., 2017", NoLoops, SAGE},
+	{"gin", "Xu et al., 2019", NoLoops, GIN},
+	{"gat", "Veličković et al., 2018", FullLoops, GAT},
+	{"gatv2", "Brody et al., 2022", FullLoops, GATv2},
+	{"sgc", "Wu et al., 2019", FullLoops, SGC},
+	{"appnp", "Gasteiger et al., 2019", FullLoops, APPNP},
+	{"gcnii", "Chen et al., 2020", FullLoops, GCNII},
 }
 
 // Named returns the model of a name.
@@ -70,7 +70,7 @@ type builder struct {
 
 func newBuilder(a Arguments) *builder {
 	b := &builder{Arguments: a, graph: "g", count: map[Op]int{}}
-	if a.Loops {
+	if a.Loops != "" {
 		b.graph = "a"
 	}
 	if a.Activation == "" {
@@ -155,8 +155,8 @@ func (b *builder) finish(logits string) (*Program, error) {
 		return nil, err
 	}
 	graphs := []Graph{{Name: "g", Weight: 1}}
-	if b.Loops {
-		graphs = append(graphs, Graph{Name: "a", Of: "g", Do: FullLoops, Weight: 1})
+	if b.Loops != "" {
+		graphs = append(graphs, Graph{Name: "a", Of: "g", Do: b.Loops, Weight: 1})
 	}
 	for _, g := range graphs {
 		if err := p.AddGraph(g); err != nil {

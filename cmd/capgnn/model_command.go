@@ -77,7 +77,7 @@ func modelListAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	var lines []modelLine
 	for _, b := range model.Builders {
-		lines = append(lines, modelLine{b.Name, b.Loops, runfolder.OptionsOf(gnn.Kind(b.Name)), b.Paper})
+		lines = append(lines, modelLine{b.Name, b.Loops == model.FullLoops, runfolder.OptionsOf(gnn.Kind(b.Name)), b.Paper})
 	}
 	if k.JSON {
 		return json.NewEncoder(k.Out).Encode(lines)

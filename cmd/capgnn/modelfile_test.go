@@ -2,18 +2,26 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/npy"
 )
 
 // A model's file gives the bits of its name: full-batch and on samples, over parts, resumed from a folder that keeps the file, repeated from there, and predicted.
 func TestModelFile(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
+	data := newStore()
+	indices := slices.Clone(data["indices"].Data.([]int32))
+	for v := 0; v < 60; v += 7 { // self-loops, of which models make what their definitions say
+		indices[2*v] = int32(v)
+	}
+	data["indices"] = npy.Entry{Data: indices}
+	data.write(s, "ok.npz")
 	for i, name := range runfolder.Names(runfolder.Models) {
 		said := []string{"--layers", "2"}
 		if name != "sgc" {

@@ -13,12 +13,15 @@ import (
 // programOf returns the program of a golden case.
 func programOf(t *testing.T, c *golden.Case) *model.Program {
 	t.Helper()
-	d := c.Dims()
+	d, loops := c.Dims(), ""
+	if c.SelfLoops {
+		loops = model.FullLoops
+	}
 	for _, b := range model.Builders {
 		if b.Name == c.Kind {
 			p, err := b.Build(model.Arguments{In: d.In, Out: d.Out, Layers: d.Layers, Hidden: d.Hidden, Heads: d.Heads,
 				Alpha: c.Alpha, Theta: c.Theta, NoNorm: c.NoNorm(), Residual: c.Residual, Jumping: c.Jumping(),
-				Activation: model.Op(c.Activation), Loops: c.SelfLoops})
+				Activation: model.Op(c.Activation), Loops: loops})
 			if err != nil {
 				t.Fatal(err)
 			}
