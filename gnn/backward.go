@@ -391,14 +391,30 @@ func (d *derivation) weightGrad(t *term, g *value, x operand, halo *value) {
 		})
 		return
 	}
-	turned := d.value(number(dw.Cols), dw.Rows, gpu.FP32)
+	turned, add := d.value(number(dw.Cols), dw.Rows, gpu.FP32), d.tied(t.w)
 	d.op(list(g, x.v, halo), list(turned), func(e *exec) {
-		e.q.SpMM(*turned.m, x.get(e).SparseT, *g.m, 0)
+		if add {
+			e.q.Transpose(*turned.m, dw)
+		}
+		e.q.SpMM(*turned.m, x.get(e).SparseT, *g.m, beta(add))
 		if halo != nil && halo.m.Rows > 0 {
 			e.q.SpMM(*turned.m, e.in.Halo.SparseT, *halo.m, 1)
 		}
 		e.q.Transpose(dw, *turned.m)
 	})
+}
+
+// tied reports whether a tensor is read more than once.
+func (d *derivation) tied(name string) bool {
+	n := 0
+	for _, x := range d.nodes {
+		for _, t := range x.tensors() {
+			if t == name {
+				n++
+			}
+		}
+	}
+	return n > 1
 }
 
 // mixture appends factor·((1−β)I + βWᵀ).

@@ -99,7 +99,9 @@ func (f *fusion) value(i int) *node {
 func (f *fusion) isInput(i int) bool {
 	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input {
 		f.refuse(i, f.users[f.in(i, 0)] == 1, "features are read before dropout, too: read what this leaves of them")
-		f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
+		if f.Nodes[i].P > 0 {
+			f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
+		}
 		return true
 	}
 	return f.op(i) == model.Input
@@ -387,7 +389,7 @@ func (f *fusion) shared(i int) term {
 	case m.ok && f.plain(gain) && f.Nodes[one].What == model.Number && f.Nodes[eps].Columns() == 1:
 		t.own = &own{x: f.value(y), coef: 1, eps: m.tensor(eps)}
 		f.refuse(x, m.ok && t.own.x == t.x)
-	case c != 0:
+	case c != 0 || t.coef != 1:
 		f.refuse(x, f.wide(x, at.Columns()))
 		t.own = &own{x: f.value(x), coef: c}
 		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
