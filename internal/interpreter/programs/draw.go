@@ -34,11 +34,19 @@ func (w *writer) node(op, ins, attrs string) string {
 	return name
 }
 
+// tensor returns the name of a new one, or of one that is read elsewhere, too.
 func (w *writer) tensor(shape string) string {
+	if w.often(1, 8) {
+		for _, t := range w.tensors {
+			if name, ok := strings.CutSuffix(t, ": "+shape); ok {
+				return name
+			}
+		}
+	}
 	w.n++
-	name := fmt.Sprintf("t%d.weight", w.n)
-	w.tensors = append(w.tensors, fmt.Sprintf(`"%s": %s`, name, shape))
-	return `"` + name + `"`
+	name := fmt.Sprintf(`"t%d.weight"`, w.n)
+	w.tensors = append(w.tensors, name+": "+shape)
+	return name
 }
 
 func (w *writer) often(in, of int) bool { return w.IntN(of) < in }
@@ -78,7 +86,7 @@ func (w *writer) behind(x named) named {
 		x.name = w.node([]string{"relu", "elu", "tanh", "leaky_relu"}[w.IntN(4)], list(x.name), "")
 	}
 	if w.often(1, 2) {
-		x.name = w.node("dropout", list(x.name), fmt.Sprintf(`"p": 0.3, "counter": %d`, w.counter))
+		x.name = w.node("dropout", list(x.name), fmt.Sprintf(`"p": %g, "counter": %d`, []float64{0, 0.3, 0.3, 0.3}[w.IntN(4)], w.counter))
 		w.counter++
 	}
 	return x
@@ -108,7 +116,7 @@ func (w *writer) program(features, outputs, layers int) string {
 	}
 	x := named{"x", features}
 	if w.often(1, 4) {
-		x.name = w.node("dropout", list("x"), fmt.Sprintf(`"p": 0.3, "counter": %d`, w.counter))
+		x.name = w.node("dropout", list("x"), fmt.Sprintf(`"p": %g, "counter": %d`, []float64{0, 0.3, 0.3, 0.3}[w.IntN(4)], w.counter))
 		w.counter++
 	}
 	h := x
@@ -238,4 +246,4 @@ func (w *writer) blend(y, h, first named) named {
 	return y
 }
 
-func (w *writer) factor() float64 { return []float64{1, 0.8, 0.2, -0.5, 1.5}[w.IntN(5)] }
+func (w *writer) factor() float64 { return []float64{0, 1, 0.8, 0.2, -0.5, 1.5}[w.IntN(6)] }
