@@ -1,5 +1,7 @@
 package gnn
 
+import "capgnn/gpu"
+
 // Attends reports whether a model weighs neighbours by attention: a softmax over in-edges, in heads.
 func (k Kind) Attends() bool { return k == GAT || k == GATv2 }
 
@@ -78,4 +80,14 @@ func (c Config) RowWidth(l int) (in, out int) {
 		out = width(l)
 	}
 	return in, out
+}
+
+// RowType returns the element type of the rows that layer l makes there, under plan p: several values side by side are
+// FP32.
+func (c Config) RowType(p Plan, l int) gpu.DType {
+	nodes, _ := c.nodes()
+	if l == c.Layers-1 || !p.Layers[l+1].AggregateFirst || len(crossing(nodes, l)) > 1 {
+		return gpu.FP32
+	}
+	return c.GatherType(p, l+1, Forward)
 }

@@ -54,9 +54,7 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 		if l > 0 {
 			t.inType = tasks[len(tasks)-1].outType
 		}
-		if l+1 < o.Model.Layers && plan.Layers[l+1].AggregateFirst && !o.Model.Jumping { // with it, sums travel in rows
-			t.outType = o.Model.GatherType(plan, l+1, gnn.Forward)
-		}
+		t.outType = o.Model.RowType(plan, l)
 		var in gnn.Input
 		if t.sparse {
 			in.X.Sparse.Cols = t.in
