@@ -100,8 +100,8 @@ func (m *match) need(i int, ok bool) {
 // settle refuses attention that is not as it has to be.
 func (m *match) settle() {
 	if !m.ok {
-		m.refuse(m.bad, false, fmt.Sprintf("%s differs from the attention that capgnn has, in its inputs, shape or attributes: "+
-			"write it as `capgnn model show gat` or gatv2 does", m.op(m.bad)))
+		m.refuse(m.bad, false, fmt.Sprintf("%s differs from the attention that capgnn has, in its inputs, shape or "+
+			"attributes: write it as `capgnn model show gat` or gatv2 does", m.op(m.bad)))
 	}
 }
 

@@ -82,7 +82,8 @@ func (f *fusion) value(i int) *node {
 	switch {
 	case z != i && f.users[z] > 1:
 		alone := n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil
-		f.refuse(i, alone, fmt.Sprintf("%s reads node %q, which others read, too: let them read this one", at.Op, f.Nodes[z].Name))
+		f.refuse(i, alone, fmt.Sprintf("%s reads node %q, which others read, too: let them read this one",
+			at.Op, f.Nodes[z].Name))
 		n.from = f.value(z)
 		f.refuse(i, n.from != nil)
 	case f.attention(n, z):

@@ -45,12 +45,14 @@ func (f *fusion) cause(i int) string {
 	case f.Reduces(i):
 		return fmt.Sprintf("%s sums over all vertices, which capgnn does not train: use layer_norm", n.Op)
 	case n.Op == model.Param:
-		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: drop the coefficients"
+		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: " +
+			"drop the coefficients"
 	case n.Op == model.Fold, n.Op == model.Reshape:
 		return fmt.Sprintf("%s is known in attention, behind which a bias is added without coefficients: "+
 			"write it as `capgnn model show gat` or gatv2 does", n.Op)
 	case n.Space != model.Vertices || len(n.Shape) != 1:
-		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices with one axis are: read such rows", n.Op, n.Space, n.Shape)
+		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices with one axis are: read such rows",
+			n.Op, n.Space, n.Shape)
 	case n.Op == model.LayerNorm && len(n.In) == 1:
 		return "layer_norm has no γ and β: give it both"
 	case function, n.Op == model.LayerNorm, n.Op == model.Dropout:
@@ -86,7 +88,8 @@ func (f *fusion) causeOfMul(n *model.Node) string {
 	case is(func(x int) bool { return f.isInput(x) }):
 		return fmt.Sprintf(bare, "multiplied")
 	case is(func(x int) bool { return f.op(x) == model.Add && f.Nodes[x].Space == model.Global }):
-		return "(1 + ε)·x is known where it is added to a sum over neighbours of x, and a linear reads both: let that be so"
+		return "(1 + ε)·x is known where it is added to a sum over neighbours of x, and a linear reads both: " +
+			"let that be so"
 	}
 	return "rows are multiplied by a tensor of one element only: use that, or a linear"
 }
@@ -106,5 +109,6 @@ func (f *fusion) causeOfAdd(n *model.Node) string {
 	if biases > 0 {
 		return "a bias is added to a sum that is multiplied or has one: leave one bias, without a coefficient"
 	}
-	return "c₀·(sum over neighbours) + c₁·x is known of rows of one width that no other node reads: let a linear read them"
+	return "c₀·(sum over neighbours) + c₁·x is known of rows of one width that no other node reads: " +
+		"let a linear read them"
 }
