@@ -92,7 +92,7 @@ func TestDataFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != term.ExitInterrupted || !strings.Contains(string(text), "planetoid_cora.part; fetch it again") {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != term.ExitInterrupted || !strings.Contains(string(text), "planetoid_cora.part; fetch again") {
 		t.Errorf("%v: %s", err, text)
 	}
 	if term.Exists(s.path("sets/planetoid_cora")) {
