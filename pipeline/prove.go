@@ -19,6 +19,9 @@ import (
 // proveVertices is the size of the graph that Prove draws.
 const proveVertices = 24
 
+// differently begins the errors of Prove.
+const differently = "capgnn does not compute what the program says"
+
 // Prove trains one step of a model that is a program on a small random directed graph, in one part for each device,
 // and compares loss and gradients, dropout included, with the definition of the program in float64. sparse says
 // whether features are. The error names the tensor whose gradient differs by more than a hundredth, or what the
@@ -49,14 +52,15 @@ func prove(ctx context.Context, m gnn.Config, program *model.Program, sparse boo
 		return nil
 	}
 	if !(math.Abs(loss-wantLoss) <= 1e-3*max(1, wantLoss)) {
-		return fmt.Errorf("capgnn does not compute what the program says: its loss on a small graph is %.4g, and %.4g by definition: please report it", loss, wantLoss)
+		return fmt.Errorf("%s: its loss on a small graph is %.4g, and %.4g by definition: please report it",
+			differently, loss, wantLoss)
 	}
 	all := distance64(want, nil)
 	for _, x := range weights.Tensors {
 		a, b := got[x.Off:][:len(x.Data)], want[x.Off:][:len(x.Data)]
 		if d := distance64(a, b); !(d <= 1e-2*max(distance64(b, nil), 1e-2*all)) {
-			return fmt.Errorf("capgnn does not compute what the program says: on a small graph the gradient of %s differs by %.2g of %.2g: please report it",
-				x.Name, d, distance64(b, nil))
+			return fmt.Errorf("%s: on a small graph the gradient of %s differs by %.2g of %.2g: please report it",
+				differently, x.Name, d, distance64(b, nil))
 		}
 	}
 	return nil
@@ -81,10 +85,14 @@ type proof struct {
 	x     []float64
 }
 
-// proveProblem draws a directed graph with loops and isolated vertices, features, and labels of a third of the vertices.
+// proveProblem draws a directed graph with loops and isolated vertices, features, and labels of a third of the
+// vertices.
 func proveProblem(m gnn.Config, sparse bool) proof {
 	r := rand.New(rand.NewPCG(17, 3))
-	p := proof{&learn.Problem{Classes: m.Out, Features: learn.Features{Cols: m.In}}, interpreter.Graph{Vertices: proveVertices}, nil}
+	p := proof{
+		Problem: &learn.Problem{Classes: m.Out, Features: learn.Features{Cols: m.In}},
+		edges:   interpreter.Graph{Vertices: proveVertices},
+	}
 	var edges []graph.Edge
 	for v := range graph.NodeID(proveVertices - 2) {
 		for range r.IntN(4) {
@@ -165,8 +173,8 @@ func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) 
 	return grad, loss
 }
 
-// loss returns the share of a vertex with logits x in the loss, and writes its gradient to d: cross-entropy of a softmax or, with several labels, of
-// sigmoids.
+// loss returns the share of a vertex with logits x in the loss, and writes its gradient to d: cross-entropy of a
+// softmax or, with several labels, of sigmoids.
 func (p proof) loss(v int, x, d []float64) (loss float64) {
 	scale, top, sum := 1/float64(p.LossTerms()), slices.Max(x), 0.0
 	for k, z := range x {
@@ -189,12 +197,16 @@ func (p proof) loss(v int, x, d []float64) (loss float64) {
 }
 
 // derived returns what devices compute in place of definition: gradients, added over parts, and the loss.
-func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, devices []gpu.Device) (grad []float64, loss float64, err error) {
+func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, devices []gpu.Device) (
+	grad []float64, loss float64, err error,
+) {
 	part := make([]int32, proveVertices)
 	for v := range part {
 		part[v] = int32((v*7 + v/3) % len(devices))
 	}
-	t, err := New(ctx, p.Problem, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1, Devices: devices, Part: part, Init: w.StateDict()})
+	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1}
+	o.Devices, o.Part, o.Init = devices, part, w.StateDict()
+	t, err := New(ctx, p.Problem, o)
 	if err != nil {
 		return nil, 0, err
 	}

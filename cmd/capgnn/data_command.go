@@ -50,9 +50,14 @@ func dataCommand() *cli.Command {
 			},
 		},
 	}
+	return withOutput(cmd)
+}
+
+// withOutput gives the subcommands of a command the flags of output, and usage errors that name them.
+func withOutput(cmd *cli.Command) *cli.Command {
 	for _, sub := range cmd.Subcommands {
 		sub.Flags = append(sub.Flags, outputFlags()...)
-		sub.OnUsageError = dataUsageProblem("capgnn data " + sub.Name)
+		sub.OnUsageError = dataUsageProblem("capgnn " + cmd.Name + " " + sub.Name)
 		sub.Action = inheriting(sub.Action)
 	}
 	return cmd

@@ -50,12 +50,7 @@ func modelCommand() *cli.Command {
 			},
 		},
 	}
-	for _, sub := range cmd.Subcommands {
-		sub.Flags = append(sub.Flags, outputFlags()...)
-		sub.OnUsageError = dataUsageProblem("capgnn model " + sub.Name)
-		sub.Action = inheriting(sub.Action)
-	}
-	return cmd
+	return withOutput(cmd)
 }
 
 // modelFlags are the flags of train that models differ by.

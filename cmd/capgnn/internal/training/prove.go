@@ -8,12 +8,13 @@ import (
 	"capgnn/pipeline"
 )
 
-// prove refuses the program of --model FILE where the operations that are derived from it compute something else than it says: in one part and in two.
+// prove refuses the program of --model FILE where the operations that are derived from it compute something else than
+// it says: in one part and in two.
 func (t *Run) prove(ctx context.Context) error {
+	if t.Config.Program() == nil {
+		return nil
+	}
 	for _, list := range []string{"cpu:threads=1", "cpu:threads=1,cpu:threads=1"} {
-		if t.Config.Program() == nil {
-			return nil
-		}
 		specs, err := devices.Parse(list)
 		if err != nil {
 			return err
