@@ -198,7 +198,7 @@ func TestLadiesEqualsTwin(t *testing.T) {
 // they did in each draw. A single vertex is drawn with chance p.
 func TestLadiesMeans(t *testing.T) {
 	if testing.Short() {
-		t.Skip("10,000 steps")
+		t.Skip("10,000 steps take long, and say nothing of races")
 	}
 	g := graphs(t)["degrees"].WithoutLoops()
 	roots := []graph.NodeID{5, 9, 14, 17, 20, 24}

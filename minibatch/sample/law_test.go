@@ -44,7 +44,7 @@ func uneven(counts []int) float64 {
 // count has variance T·k/n·(1-k/n), and the counts add up to T·k: χ² of equal counts is then scaled by (1-k/n)·n/(n-1).
 func TestInclusion(t *testing.T) {
 	if testing.Short() {
-		t.Skip("10,000 steps")
+		t.Skip("10,000 steps take long, and say nothing of races")
 	}
 	degrees := []int{2, 3, 5, 16, 31, 40, 63, 64, 65, 100, 129, 511, 512, 513, 700}
 	var edges []graph.Edge
@@ -151,7 +151,7 @@ func TestIndependence(t *testing.T) {
 // TestUnbiased: n/k times the sum over a sample is, in the mean over steps, the sum over all neighbours.
 func TestUnbiased(t *testing.T) {
 	if testing.Short() {
-		t.Skip("10,000 steps")
+		t.Skip("10,000 steps take long, and say nothing of races")
 	}
 	g := graphs(t)["degrees"]
 	s := New(Topology{Graph: g, Loops: graph.LoopsRemoved}, Rules{Seed: 8, Fanout: []int{40}})
