@@ -189,7 +189,7 @@ func (o Optimizer) Validate() error {
 		errs = append(errs, fmt.Errorf("clip-norm %g is not in [0, 1e30]", o.Clip))
 	}
 	if o.AMSGrad && o.Kind == SGD {
-		errs = append(errs, errors.New("amsgrad needs optimizer adam or adamw"))
+		errs = append(errs, errors.New("optimizer sgd has no amsgrad, adam and adamw have"))
 	}
 	return errors.Join(errs...)
 }

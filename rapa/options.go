@@ -180,8 +180,11 @@ func (o *Options) resolveEffort(edges int64) (errs []error) {
 func (o Options) checkQuantities() (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	for i, q := range o.BalanceBy {
-		if !slices.Contains(Quantities, q) || slices.Contains(o.BalanceBy[:i], q) {
-			bad("balance by %q: give each of %v at most once", q, Quantities)
+		if !slices.Contains(Quantities, q) {
+			bad("balance by %q: it is not one of %v", q, Quantities)
+		}
+		if slices.Contains(o.BalanceBy[:i], q) {
+			bad("balance by %q: it is given twice", q)
 		}
 	}
 	if o.balances(ByWork) {

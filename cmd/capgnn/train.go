@@ -26,7 +26,7 @@ func trainCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "train",
 		Usage: "train a model on a data set", UsageText: "capgnn train --dataset cora --model sage --layers 2 --devices cpu:0,cpu:1",
-		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json. Some flags have keys: --cache jaca,gpu=20%; the value before them may be left out.",
+		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json. Some flags have keys: --cache jaca,gpu=20%; the value before them may be left out, but for --sampling.",
 		Flags:       runfolder.Flags(),
 		Action:      trainAction,
 	}

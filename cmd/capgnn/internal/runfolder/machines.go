@@ -42,8 +42,21 @@ func (c *Config) checkMachines(p *problems) {
 		p.add("--%s %s: %w", machinesOption, c.Machines, c.Machines.err)
 	case c.Machines.Value != nil && c.Partitioner != string(rapa.Multilevel) && (c.Isolated.Value == nil || c.Net.Value == nil): // isolated parts on machines are forecast
 		p.add("--%s %s with --partitioner %s: only %s cuts machines first: drop one of them", machinesOption, c.Machines, c.Partitioner, rapa.Multilevel)
-	case c.Machines.Value != nil && c.Plan != "":
-		p.add("--%s %s with --plan: the file has the parts: drop one of them", machinesOption, c.Machines)
+	}
+	c.checkPlan(p)
+}
+
+// checkPlan says what a file of parts leaves no room for.
+func (c *Config) checkPlan(p *problems) {
+	standard := Default()
+	for _, o := range Options {
+		flag, _ := o.flag()
+		if c.Plan == "" || !slices.Contains([]string{machinesOption, "partitioner", "cost", "prune"}, flag) || o.Name == NetOption {
+			continue
+		}
+		if x := o.Value(c); x != o.Value(&standard) {
+			p.add("%s with --plan: the file has the parts: drop one of them", written(o.Name, x))
+		}
 	}
 }
 

@@ -236,6 +236,9 @@ func share(key string, field func(*Sampling) *float64) samplingKey {
 func parseSampling(text string) (Sampling, error) {
 	name, _, more := strings.Cut(text, ",")
 	at := slices.IndexFunc(samplings, func(s Sampling) bool { return s.Name == name })
+	if strings.Contains(name, "=") {
+		return Sampling{}, fmt.Errorf("a name comes before its keys, as in %s,%s", samplingDefault, name)
+	}
 	if at < 0 {
 		return Sampling{}, fmt.Errorf("%s is not one of %s", term.Quoted(name, SamplingNames()), strings.Join(SamplingNames(), ", "))
 	}

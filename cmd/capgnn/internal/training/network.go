@@ -21,10 +21,10 @@ func (t *Run) settleNet() error {
 	}
 	p, err := profiler.Read(n.File)
 	if err != nil {
-		return term.Usagef("--%s: %w", runfolder.NetOption, err)
+		return term.Usagef("%s: %w", runfolder.Label(runfolder.NetOption), err)
 	}
 	if len(p.Net) == 0 {
-		return term.Usagef("--%s %s: the profile was measured on one machine: measure their lines with `capgnn profile --cluster --out FILE`, on all of them at once", runfolder.NetOption, n.File)
+		return term.Usagef("%s=%s: the profile was measured on one machine: measure their lines with `capgnn profile --cluster --out FILE`, on all of them at once", runfolder.Label(runfolder.NetOption), n.File)
 	}
 	ranks := p.Net[len(p.Net)-1].From + 1
 	lines := make([][]devices.Line, ranks)
