@@ -154,7 +154,6 @@ func (t placer) join() error {
 		case <-t.hub.Context().Done():
 		}
 	}()
-	t.reduce.CountSteps()
 	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
 	t.consensus.open()
 	t.counter = together.NewCounter(t.o.Ranks)

@@ -139,7 +139,7 @@ func (t *Trainer) trainPhase(e *EpochStats, phase int, own []partEpoch) error {
 
 // runParts runs a phase of an epoch on all parts.
 func (t *Trainer) runParts(epoch, phase int) error {
-	t.hub.Epoch, t.hub.Phase = epoch, phase
+	t.hub.Epoch = epoch
 	if t.joined {
 		t.o.Ranks.SetEpoch(uint32(epoch))
 	}

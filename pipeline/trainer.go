@@ -86,7 +86,6 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
-	t.hub.Phases = t.phases()
 	put.newWorkers()
 	if err := plan.settleAging(); err != nil {
 		t.Close()

@@ -85,9 +85,6 @@ func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byt
 	}
 }
 
-// CountSteps has messages to other ranks be numbered by the steps that were taken, where an epoch has many; else by the hub's. Before the first step.
-func (r *Reduction) CountSteps() { r.counts = true }
-
 // arrival is the event of what another rank has sent in a step. It has fired.
 type arrival struct {
 	step uint32
@@ -121,23 +118,14 @@ var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c 
 // Done implements gpu.Event.
 func (arrival) Done() <-chan struct{} { return fired }
 
-// message returns the number of the messages of an owner's step under way.
-func (r *Reduction) message(owner int) uint32 {
-	if r.counts {
-		return uint32(r.parts[owner].Owner.steps)
-	}
-	return uint32(r.hub.Step())
-}
+// message returns the number of the messages of an owner's step under way: that of the steps taken.
+func (r *Reduction) message(owner int) uint32 { return uint32(r.parts[owner].Owner.steps) }
 
 // check ends the Guard of an owner that was sent gradients or weights of another step. In virtual time q waits for them.
 func (r *Reduction) check(owner int, q gpu.Queue, ev gpu.Event, what string) {
 	a := ev.(arrival)
 	if n := r.message(owner); a.step != n {
-		unit, was, is := "epoch", r.hub.EpochOf(int(a.step)), r.hub.Epoch
-		if r.counts {
-			unit, was, is = "step", int(a.step), int(n)
-		}
-		meet.Stop(fmt.Errorf("receive %s: they are of %s %d, here it is %s %d: start all ranks from one checkpoint", what, unit, was, unit, is))
+		meet.Stop(fmt.Errorf("receive %s: they are of step %d, here it is step %d: start all ranks from one checkpoint", what, a.step, n))
 	}
 	if a.at != nil {
 		q.Wait(a.at)

@@ -339,18 +339,18 @@ func TestSendFails(t *testing.T) {
 	}
 }
 
-// A rank that goes on from another epoch than its neighbour is told so.
-func TestOtherEpoch(t *testing.T) {
+// A rank that goes on from another step than its neighbour is told so.
+func TestOtherStep(t *testing.T) {
 	x := newWorld(t, newNetwork(t, 0, 0), [][]int{{0}, {0}}, few, rules[0])
 	*x.ranks[0].hub = *meet.NewHub(t.Context(), 50*time.Millisecond) // it waits in vain
 	var all sync.WaitGroup
 	errs := make([]error, 2)
 	for k, r := range x.ranks {
-		r.hub.Epoch = 3 + k
+		x.reductions[k].Resume(3 + k)
 		all.Go(func() { errs[k] = r.epoch(x.reductions[k], nobody, -1) })
 	}
 	all.Wait()
-	want := "receive gradients of layer 0: they are of epoch 3, here it is epoch 4: start all ranks from one checkpoint"
+	want := "receive gradients of layer 0: they are of step 3, here it is step 4: start all ranks from one checkpoint"
 	if errs[0] == nil || errs[1] == nil || errs[1].Error() != want {
 		t.Errorf("%v, want %s", errs, want)
 	}

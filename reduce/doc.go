@@ -34,7 +34,7 @@
 // needs 2G bytes of host memory for them. The areas of the messages have the size of Division.Bytes: sums go to the
 // next rank, weights to the one before. Arguments and Moments number parts within their rank, errors within the run.
 // Only the last rank has Moments: those of all elements, in order, from which any number of ranks can resume; Steps
-// is the same on all ranks. Messages have the number of the hub's step, or after CountSteps that of the steps taken.
+// is the same on all ranks. Messages have the number of the steps taken before.
 // Queues wait only for this process; parts wait for the network on the host, so each wait has a deadline, and a
 // failed Send ends the run of the rank with its error.
 //

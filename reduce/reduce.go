@@ -73,7 +73,6 @@ type Reduction struct {
 	hub     *meet.Hub
 	parts   []Part
 	chain   *chain             // to other ranks; nil: there are none
-	counts  bool               // messages are numbered by steps
 	clip    *clipping          // nil: the norm of the gradient is not limited, or not here
 	due     [][]delivery       // by layer: what it completes
 	shares  [][]chan gpu.Event // by owner and summand: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing

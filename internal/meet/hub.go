@@ -10,8 +10,7 @@ import (
 
 // Hub is what the parts of a run share.
 type Hub struct {
-	// Epoch is the one that is being enqueued. It has Phases of one step each (0: 1), of which Phase is the one that is being enqueued.
-	Epoch, Phases, Phase int
+	Epoch int // that is being enqueued
 
 	ctx      context.Context // ends when any part fails
 	cancel   context.CancelCauseFunc
@@ -25,12 +24,6 @@ func NewHub(ctx context.Context, deadline time.Duration) *Hub {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	return h
 }
-
-// Step numbers the steps of all epochs.
-func (h *Hub) Step() int { return h.Epoch*max(1, h.Phases) + h.Phase }
-
-// EpochOf returns the epoch of a step.
-func (h *Hub) EpochOf(step int) int { return step / max(1, h.Phases) }
 
 // Fail ends the run for all of its parts with an error that is no part's own, such as that of a network. The first one counts.
 func (h *Hub) Fail(err error) { h.cancel(err) }
