@@ -64,7 +64,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.fits(d); p.leads() && err != nil {
+	if err := p.fits(d); p.Ranks.Leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
 	if p.Other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
@@ -77,7 +77,7 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 		return err
 	}
 	p.Data = &datasets.Input{Name: d.Name, Names: datasets.NamesOf(d), IDs: d.IDs, VertexNames: d.VertexNames, Problem: p.problem(d)}
-	if err := datasets.SuitsWeights(p.Data.Problem, &p.Config); p.leads() && err != nil {
+	if err := datasets.SuitsWeights(p.Data.Problem, &p.Config); p.Ranks.Leads() && err != nil {
 		return fmt.Errorf("--dataset %s: %w", p.Config.Dataset, err)
 	}
 	if p.Ranks != nil {
@@ -110,7 +110,7 @@ func (p *Prediction) takeShards(in *datasets.Input) error {
 	if err == nil {
 		err = p.suitsCut(in)
 	}
-	if p.leads() && err != nil {
+	if p.Ranks.Leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
 	if err := p.loadSets(nil, q.Vertices(), func(*runfolder.Sets) bool { return in.Identity() == p.Config.DataSHA256 }); err != nil {

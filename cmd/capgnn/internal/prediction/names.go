@@ -31,7 +31,7 @@ func (p *Prediction) sameWeights(weighted bool) error {
 // noteDirections says where one graph has every edge in both directions and the other has not.
 func (p *Prediction) noteDirections() {
 	is, was := p.Data.Names.Symmetric, p.names.Symmetric
-	if !p.leads() || is == was {
+	if !p.Ranks.Leads() || is == was {
 		return
 	}
 	if is {
@@ -44,7 +44,7 @@ func (p *Prediction) noteDirections() {
 // noteScales says where the features of the run and of the data set may be of different scales, because one side was
 // standardised before it was read.
 func (p *Prediction) noteScales() {
-	if !p.leads() || !p.elsewhere() {
+	if !p.Ranks.Leads() || !p.elsewhere() {
 		return
 	}
 	same := false

@@ -78,10 +78,10 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 		r.Devices = append(r.Devices, p.Specs[i].String())
 		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
 	}
-	if err := p.failed(devices.CloseAfter(err, p.Devices)); err != nil {
-		return nil, err
+	if err := devices.CloseAfter(err, p.Devices); err != nil {
+		return nil, p.Ranks.Fail(err)
 	}
-	if p.leads() {
+	if p.Ranks.Leads() {
 		r.Vertices, r.Columns = t.size()
 		err = t.write(r.Out)
 	}
@@ -90,7 +90,7 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 
 // sparesData refuses to write over a file of the data set.
 func (p *Prediction) sparesData() error {
-	if p.Out == "" || !p.leads() || p.Config.DatasetPath == "" {
+	if p.Out == "" || !p.Ranks.Leads() || p.Config.DatasetPath == "" {
 		return nil
 	}
 	out, err := filepath.Abs(p.Out)
@@ -132,7 +132,7 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		})
 	default:
 		var rows *tensor.Dense
-		if rows, err = p.matrix(ctx); err == nil && p.leads() {
+		if rows, err = p.matrix(ctx); err == nil && p.Ranks.Leads() {
 			t, err = newRows(p.What, rows)
 		}
 		if t != nil && p.What == Probabilities {

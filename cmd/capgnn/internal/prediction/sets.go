@@ -39,7 +39,7 @@ func (p *Prediction) writesText() bool {
 // those that it gives, unless it is the run's at another place. Where that is not known there is no column of them. same
 // reports whether the run's are of these vertices.
 func (p *Prediction) loadSets(d *dataset.Dataset, vertices int, same func(*runfolder.Sets) bool) error {
-	if !p.leads() || !p.writesText() {
+	if !p.Ranks.Leads() || !p.writesText() {
 		return nil
 	}
 	var err error

@@ -107,17 +107,6 @@ func (p *Prediction) agree(ctx context.Context, err error) error {
 	return p.Ranks.Agree(context.WithoutCancel(ctx), err)
 }
 
-// failed ends the prediction of all ranks with err.
-func (p *Prediction) failed(err error) error {
-	if p.Ranks == nil || err == nil {
-		return err
-	}
-	return p.Ranks.Fail(err)
-}
-
-// leads reports whether this process writes the file.
-func (p *Prediction) leads() bool { return p.Ranks == nil || p.Ranks.Leads() }
-
 // identity is what ranks compare of their data sets.
 func identity(p *learn.Problem) string {
 	h := sha256.New()

@@ -18,7 +18,8 @@ import (
 )
 
 // Members are the ranks of a run, as one of them sees them: what package pipeline asks of others (pipeline.Ranks), and agreement about
-// every step before and behind the epochs. All ranks call its methods in the same order.
+// every step before and behind the epochs. All ranks call its methods in the same order. A nil *Members is one process
+// alone, which agrees with itself.
 type Members struct {
 	*tcp.Group
 	facts        cluster.Facts
@@ -112,13 +113,18 @@ func boot() string {
 }
 
 // Local is the number of this rank among those of this machine, and how many these are.
-func (m *Members) Local() (rank, ranks int) { return m.local, m.here }
+func (m *Members) Local() (rank, ranks int) {
+	if m == nil {
+		return 0, 1
+	}
+	return m.local, m.here
+}
 
 // Hosts returns what tells machines apart, by rank: equal for ranks of one.
 func (m *Members) Hosts() []string { return m.hosts }
 
 // Leads reports whether this is rank 0, which writes and decides.
-func (m *Members) Leads() bool { return m.Rank() == 0 }
+func (m *Members) Leads() bool { return m == nil || m.Rank() == 0 }
 
 // Name is what lines call a rank.
 func (m *Members) Name(rank int) string {
@@ -126,7 +132,11 @@ func (m *Members) Name(rank int) string {
 }
 
 // SayWaits makes f say what this rank waits for, in the line that names a loss.
-func (m *Members) SayWaits(f func() string) { m.waits.Store(&f) }
+func (m *Members) SayWaits(f func() string) {
+	if m != nil {
+		m.waits.Store(&f)
+	}
+}
 
 func (m *Members) waitsFor() string {
 	if f := m.waits.Load(); f != nil {
@@ -157,6 +167,9 @@ func (m *Members) Received(from int) (rows, frames int64) {
 // Until returns a context that ends with ctx, and when the other ranks cannot be reached any more.
 func (m *Members) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	if m == nil {
+		return ctx, cancel
+	}
 	go func() { // ends with ctx, which the caller cancels
 		select {
 		case <-m.Done():
@@ -185,7 +198,7 @@ func (o outcome) fault() error {
 // of the lowest rank that failed, with its exit code. What they have agreed on already stays as it is. An interruption ends the run of
 // all ranks at once, wherever they are.
 func (m *Members) Agree(ctx context.Context, err error) error {
-	if there := (*term.Elsewhere)(nil); errors.As(err, &there) {
+	if there := (*term.Elsewhere)(nil); m == nil || errors.As(err, &there) {
 		return err
 	}
 	if m.Err() != nil || term.ExitCode(err) == term.ExitInterrupted {
@@ -235,12 +248,18 @@ func First[T any](ctx context.Context, m *Members, own T) (T, error) {
 
 // FirstBytes is First for what may be large.
 func (m *Members) FirstBytes(ctx context.Context, b []byte) ([]byte, error) {
+	if m == nil {
+		return b, nil
+	}
 	b, err := m.Broadcast(ctx, tagFirst, b)
 	return b, m.broken(ctx, err)
 }
 
 // gather returns what all ranks give at rank 0, elsewhere nothing.
 func gather[T any](ctx context.Context, m *Members, tag uint32, own T) ([]T, error) {
+	if m == nil {
+		return []T{own}, nil
+	}
 	raw, err := json.Marshal(own)
 	if err != nil {
 		return nil, m.Fail(err)
@@ -260,6 +279,9 @@ func gather[T any](ctx context.Context, m *Members, tag uint32, own T) ([]T, err
 
 // broadcast returns what rank 0 gives.
 func broadcast[T any](ctx context.Context, m *Members, tag uint32, own T) (T, error) {
+	if m == nil {
+		return own, nil
+	}
 	var raw []byte
 	var err error
 	if m.Leads() {
@@ -280,6 +302,9 @@ func broadcast[T any](ctx context.Context, m *Members, tag uint32, own T) (T, er
 
 // Same adds to what this rank says of itself, and returns the same error at all ranks if they differ (cluster.Compare).
 func (m *Members) Same(ctx context.Context, add func(f *cluster.Facts)) error {
+	if m == nil {
+		return nil
+	}
 	add(&m.facts)
 	all, err := gather(ctx, m, tagFacts, m.facts)
 	if err != nil {
@@ -318,7 +343,7 @@ var failed = regexp.MustCompile(`^(rank (\d+)(?: \(host [^)]*\))?) failed (befor
 func (m *Members) Fail(err error) error {
 	var there *term.Elsewhere
 	switch {
-	case errors.As(err, &there):
+	case m == nil, errors.As(err, &there):
 		return err
 	case err == nil:
 		err = m.Err()

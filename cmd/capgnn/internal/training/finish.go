@@ -53,7 +53,7 @@ func (t *Run) metadata(epoch int) map[string]string {
 // writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
 // run must find as they were. What it has written goes again where there is no room for all.
 func (t *Run) writeSettings() error {
-	if t.Resume || !t.leads() {
+	if t.Resume || !t.Ranks.Leads() {
 		t.settings = t.Dir.Settings()
 		return t.writeLonger()
 	}

@@ -12,7 +12,7 @@ import (
 // compareInitial compares the weights of --init, and the data of the run that they are of, with this run's, once these are read.
 func (t *Run) compareInitial(context.Context) (err error) {
 	path := t.Config.Init
-	if path == "" || !t.leads() || t.Resume {
+	if path == "" || !t.Ranks.Leads() || t.Resume {
 		return nil
 	}
 	if err := t.matchInitial(path); err != nil {
@@ -31,7 +31,7 @@ func (t *Run) compareInitial(context.Context) (err error) {
 // loadInitial reads the weights to start from, nil if none are named. Those of a run come into the order of this data
 // set by the names of columns and classes.
 func (t *Run) loadInitial(model gnn.Config) (gnn.StateDict, error) {
-	if t.Config.Init == "" || !t.leads() {
+	if t.Config.Init == "" || !t.Ranks.Leads() {
 		return nil, nil
 	}
 	path := t.Config.Init

@@ -49,23 +49,23 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	if err == nil {
 		opt.Init, err = t.loadInitial(opt.Model)
 	}
-	if err := t.agree(whole, err); err != nil {
+	if err := t.Ranks.Agree(whole, err); err != nil {
 		return nil, err
 	}
 	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
 		return nil, err
 	}
-	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
+	if err := t.Ranks.Agree(whole, t.Data.Unchanged()); err != nil {
 		return nil, err
 	}
 	room.Release() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+		return nil, t.Ranks.Fail(t.BeforeTraining(term.AsUsage(t.Explain(err))))
 	}
 	metrics.Period = periods(trainer.Caches())
 	t.layout.Release()
-	t.sayWaits(trainer.Waits)
+	t.Ranks.SayWaits(trainer.Waits)
 	placed, closed := t.Data.Release, trainer.Close
 	if t.Config.Isolated.Value != nil { // pairs are made of the graph and the features
 		placed, closed = func() error { return nil }, func() error { return errors.Join(trainer.Close(), t.Data.Release()) }

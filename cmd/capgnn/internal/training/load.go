@@ -65,7 +65,7 @@ func (t *Run) Load(ctx context.Context) error {
 
 // sameNames refuses a resumed run on a data set whose columns or classes have got other names: its numbers are those of the run, what they mean is not.
 func (t *Run) sameNames() error {
-	if !t.Resume || !t.leads() {
+	if !t.Resume || !t.Ranks.Leads() {
 		return nil
 	}
 	was, err := t.Dir.ReadNames()

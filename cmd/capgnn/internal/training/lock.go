@@ -19,7 +19,7 @@ import (
 // LockRunDir makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
 // UnlockRunDir is called. It comes first, so that a folder that cannot be written to costs no work.
 func (t *Run) LockRunDir() error {
-	if !t.leads() {
+	if !t.Ranks.Leads() {
 		return nil
 	}
 	if t.Resume {

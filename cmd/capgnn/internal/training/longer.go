@@ -39,7 +39,7 @@ func (t *Run) Lengthen(epochs int) {
 
 // writeLonger makes the folder that of a run of more epochs, which is not finished.
 func (t *Run) writeLonger() error {
-	if !t.Longer || !t.leads() {
+	if !t.Longer || !t.Ranks.Leads() {
 		return nil
 	}
 	if err := t.Dir.Unfinish(); err != nil {

@@ -38,9 +38,6 @@ func newPlacement(parts int, counts []int) (*placement, error) {
 	return p, nil
 }
 
-// leads reports whether this process writes files and decides: of several ranks the first.
-func (t *Run) leads() bool { return t.Ranks == nil || t.Ranks.Leads() }
-
 // ownParts are the parts of this process, of those that train at a time.
 func (t *Run) ownParts() graph.Range {
 	if t.place == nil {

@@ -156,7 +156,7 @@ func (t *Run) wantsProfile() bool {
 
 // profileTogether sets Profile to that of all ranks' devices, if something is decided by it. Ranks of one machine measure one after the other.
 func (t *Run) profileTogether(ctx context.Context) error {
-	wanted, err := ranks.First(ctx, t.Ranks, t.leads() && t.wantsProfile())
+	wanted, err := ranks.First(ctx, t.Ranks, t.Ranks.Leads() && t.wantsProfile())
 	if err != nil || !wanted {
 		return err
 	}
@@ -199,7 +199,7 @@ func (t *Run) decideTogether(ctx context.Context) error {
 
 // decideStepsTogether takes the parts from rank 0, and what each of them computes of a step.
 func (t *Run) decideStepsTogether(ctx context.Context) error {
-	if err := t.takeDecisions(ctx, t.Divide, t.settleShares); err != nil || t.leads() {
+	if err := t.takeDecisions(ctx, t.Divide, t.settleShares); err != nil || t.Ranks.Leads() {
 		return err
 	}
 	return t.settleShares(ctx) // which the settings have by now
@@ -209,7 +209,7 @@ func (t *Run) decideStepsTogether(ctx context.Context) error {
 func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) error) error {
 	var text, plan []byte
 	err := error(nil)
-	if t.leads() {
+	if t.Ranks.Leads() {
 		for _, step := range steps {
 			if err == nil {
 				err = errors.Join(step(ctx), ctx.Err())
@@ -231,7 +231,7 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 	if t.Data.Shards == nil {
 		plan, err = t.Ranks.FirstBytes(ctx, plan)
 	}
-	if err != nil || t.leads() {
+	if err != nil || t.Ranks.Leads() {
 		return err
 	}
 	own := t.Config
@@ -249,7 +249,7 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 
 // orderRows finds the order of rows that rank 0 has chosen.
 func (t *Run) orderRows(ctx context.Context) (err error) {
-	if !t.leads() && t.Config.Order != runfolder.OrderNone {
+	if !t.Ranks.Leads() && t.Config.Order != runfolder.OrderNone {
 		t.rank, err = t.ranks(ctx)
 	}
 	return err

@@ -111,20 +111,20 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 	opt.OnBest = t.keepBest
 	var err error
 	opt.Init, err = t.loadInitial(opt.Model)
-	if err := t.agree(whole, err); err != nil {
+	if err := t.Ranks.Agree(whole, err); err != nil {
 		return nil, err
 	}
 	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
 		return nil, err
 	}
-	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
+	if err := t.Ranks.Agree(whole, t.Data.Unchanged()); err != nil {
 		return nil, err
 	}
 	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+		return nil, t.Ranks.Fail(t.BeforeTraining(term.AsUsage(t.Explain(err))))
 	}
-	t.sayWaits(trainer.Waits)
+	t.Ranks.SayWaits(trainer.Waits)
 	t.Console.OnStop("after this step")
 	return &job{total: int64(t.Config.Epochs) * int64(steps), unit: "steps", metrics: metrics, events: events, reached: watch.reached,
 		placed: func() error { return nil }, // steps read the graph and the features

@@ -67,7 +67,7 @@ func unpacked(mask []bool, bits []byte, n int) []bool {
 // noteSets says what there is no score of, what chooses the best weights where validation has no score, and which
 // settings then have no effect.
 func (t *Run) noteSets() {
-	if !t.leads() {
+	if !t.Ranks.Leads() {
 		return
 	}
 	if !slices.Contains(t.sets.Test, true) {

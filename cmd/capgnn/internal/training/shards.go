@@ -85,7 +85,7 @@ func (t *Run) noteCut(by string) {
 // mapShards maps the shards of the parts of this process, of a data set that is kept in shards.
 // Who writes the folder of the run reads the ids of the vertices.
 func (t *Run) mapShards(ctx context.Context) error {
-	if t.leads() {
+	if t.Ranks.Leads() {
 		if err := t.Data.ReadIDs(); err != nil {
 			return err
 		}

@@ -102,22 +102,6 @@ func (t *Run) useOwn(own Own) {
 	}
 }
 
-// agree returns the error with which a step ends: of several ranks the first one's.
-func (t *Run) agree(ctx context.Context, err error) error {
-	if t.Ranks == nil {
-		return err
-	}
-	return t.Ranks.Agree(ctx, err)
-}
-
-// failed ends the run of all ranks with err.
-func (t *Run) failed(err error) error {
-	if t.Ranks == nil {
-		return err
-	}
-	return t.Ranks.Fail(err)
-}
-
 // adviseResume adds to the line with which all ranks end how the run goes on, once it has a folder.
 func (t *Run) adviseResume(err error) {
 	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code != term.ExitInterrupted && !strings.Contains(there.Line, vanished) {
@@ -135,10 +119,10 @@ func alikeFault(err error) error {
 
 // makeRunDir makes the folder of a run for which none was named, and tells all ranks which one it is.
 func (t *Run) makeRunDir(ctx context.Context) (err error) {
-	if t.Dir == "" && t.leads() {
+	if t.Dir == "" && t.Ranks.Leads() {
 		err = t.lockNewRunDir()
 	}
-	if err = t.agree(ctx, err); err == nil && t.Ranks != nil {
+	if err = t.Ranks.Agree(ctx, err); err == nil && t.Ranks != nil {
 		t.Dir, err = ranks.First(ctx, t.Ranks, t.Dir)
 	}
 	return err
@@ -166,17 +150,10 @@ func (t *Run) shareInitial(ctx context.Context, model gnn.Config, init *gnn.Stat
 	return nil
 }
 
-// sayWaits lets a line that names a loss say what this rank waited for.
-func (t *Run) sayWaits(waits func() string) {
-	if t.Ranks != nil {
-		t.Ranks.SayWaits(waits)
-	}
-}
-
 // finishTogether writes what a finished run leaves behind. The result is rank 0's.
 func (t *Run) finishTogether(ctx context.Context, r *pipeline.Result) (result *runfolder.Result, err error) {
-	if t.leads() {
+	if t.Ranks.Leads() {
 		result, err = t.finish(r)
 	}
-	return result, t.agree(ctx, err)
+	return result, t.Ranks.Agree(ctx, err)
 }

@@ -20,7 +20,7 @@ func (t *Run) CheckTrace() error {
 // tracing returns what records the epoch that is to be traced and writes the trace into the run folder, nil where none is or another rank has the folder.
 // A trace that cannot be made is a note, as the run goes on.
 func (t *Run) tracing() func(epoch int) (done func()) {
-	if t.Trace == nil || !t.leads() {
+	if t.Trace == nil || !t.Ranks.Leads() {
 		return nil
 	}
 	return func(epoch int) func() {
@@ -56,7 +56,7 @@ func (t *Run) resuming(done int) string {
 
 // SayUntraced says of a run that has ended that the epoch to trace was not trained.
 func (t *Run) SayUntraced() {
-	if t.Trace != nil && !t.traced && t.leads() {
+	if t.Trace != nil && !t.traced && t.Ranks.Leads() {
 		t.Console.Note("note: no trace: epoch %d was not trained now", *t.Trace)
 	}
 }

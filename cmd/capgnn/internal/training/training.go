@@ -90,7 +90,7 @@ type Run struct {
 // Do trains. The steps before training change nothing but the cache.
 func (t *Run) Do(ctx context.Context) (*runfolder.Result, error) {
 	defer t.UnlockRunDir()
-	if err := t.agree(ctx, t.LockRunDir()); err != nil {
+	if err := t.Ranks.Agree(ctx, t.LockRunDir()); err != nil {
 		return nil, err
 	}
 	if t.Ranks == nil {
@@ -118,7 +118,7 @@ func (t *Run) prepare(ctx context.Context) error {
 		steps = t.preparationsTogether()
 	}
 	for _, step := range steps {
-		if err := t.agree(ctx, t.BeforeTraining(errors.Join(step(ctx), ctx.Err()))); err != nil {
+		if err := t.Ranks.Agree(ctx, t.BeforeTraining(errors.Join(step(ctx), ctx.Err()))); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 			err = errors.Join(err, job.close())
 		}
 	}()
-	if err := t.agree(whole, errors.Join(job.placed(), t.writeSettings())); err != nil {
+	if err := t.Ranks.Agree(whole, errors.Join(job.placed(), t.writeSettings())); err != nil {
 		return nil, err
 	}
 	t.written = true
@@ -196,14 +196,14 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	result, err := job.run(ctx)
 	t.bar.End()
 	gone := t.keeps()
-	if t.leads() && gone == nil { // a run without an epoch has an empty file
+	if t.Ranks.Leads() && gone == nil { // a run without an epoch has an empty file
 		err = errors.Join(err, job.metrics.Close(), job.events.Close())
 	}
 	if err := cmp.Or(gone, err); err != nil {
-		return nil, t.failed(cmp.Or(gone, t.Data.Unchanged(), t.Explain(err)))
+		return nil, t.Ranks.Fail(cmp.Or(gone, t.Data.Unchanged(), t.Explain(err)))
 	}
 	if result.Stopped == StoppedBySignal {
-		if t.leads() {
+		if t.Ranks.Leads() {
 			if err := t.writeReport(); err != nil {
 				return nil, err
 			}
