@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"capgnn/internal/regular"
@@ -26,7 +25,7 @@ func Read(path string) (*Program, error) {
 	}
 	p, err := Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +14,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gnn"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/number"
@@ -40,12 +42,12 @@ func modelCommand() *cli.Command {
 				Action:      onePositional("MODEL", modelShowAction),
 			},
 			{
-				Name: "check", Usage: "check a model's file, and say what the model takes and whether it can be trained", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
+				Name: "check", Usage: "check a model's file: say what the model takes, and prove it as train does", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
 				Flags: []cli.Flag{
 					&cli.Int64Flag{Name: "vertices", Usage: "number `N` of vertices of a graph on which it is to be trained", DefaultText: " "},
 					&cli.Int64Flag{Name: "edges", Usage: "number `N` of directed edges of that graph", DefaultText: " "},
 				},
-				Description: "Of a valid file that capgnn does not train it says why not, behind `trained`, and ends with 0. Memory and operations are those of one device, where every row is computed. `capgnn plan --model FILE.json --dataset NAME` says them for devices.",
+				Description: "It ends with the line that `capgnn train` would refuse the file with, and exit code 2, or with `trained  yes`. Memory and operations are those of one device, where every row is computed. `capgnn plan --model FILE.json --dataset NAME` says them for devices.",
 				Action:      onePositional("FILE", modelCheckAction),
 			},
 		},
@@ -146,7 +148,6 @@ type modelFacts struct {
 	SHA256     string   `json:"sha256"`
 	Features   int      `json:"features"`
 	Outputs    int      `json:"outputs"`
-	Trained    string   `json:"trained"` // yes, or no and why
 	Nodes      int      `json:"nodes"`
 	Fixed      int      `json:"fixed"`
 	Unused     []string `json:"unused,omitempty"` // nodes and tensors that the logits do not depend on
@@ -160,9 +161,13 @@ type modelFacts struct {
 
 func modelCheckAction(c *cli.Context, path string) error {
 	k := term.NewConsole(c)
-	p, err := model.Read(path)
+	file, err := filepath.Abs(path)
 	if err != nil {
-		return term.Usagef("%w", err)
+		return term.Usagef("%s: %w", path, err)
+	}
+	p, err := model.Read(file)
+	if err != nil {
+		return term.AsUsage(err)
 	}
 	vertices, edges := c.Int64("vertices"), c.Int64("edges")
 	sized := c.IsSet("vertices") || c.IsSet("edges")
@@ -176,16 +181,30 @@ func modelCheckAction(c *cli.Context, path string) error {
 		f.Values, f.Operations = 4*min(demand.Values, 1<<60), demand.Operations
 	}
 	if k.JSON {
-		return json.NewEncoder(k.Out).Encode(f)
+		err = json.NewEncoder(k.Out).Encode(f)
+	} else {
+		err = f.print(k.Out, vertices, edges)
 	}
-	return f.print(k.Out, vertices, edges)
+	if err != nil {
+		return err
+	}
+	m, err := gnn.NewCustom(p)
+	if err != nil {
+		return term.Usagef("%s: %w", file, err)
+	}
+	for _, sparse := range []bool{false, true} {
+		if err := training.Prove(c.Context, file, m.Config(false, runfolder.Default().Seed), sparse); err != nil {
+			return err
+		}
+	}
+	if !k.JSON {
+		fmt.Fprintln(k.Out, "trained  yes: loss and gradients on a small graph are those that the file defines")
+	}
+	return nil
 }
 
 func factsOf(p *model.Program, path string) modelFacts {
-	f := modelFacts{File: path, SHA256: p.SHA256(), Trained: "yes", Features: p.Features, Outputs: p.Outputs, Tensors: p.Tensors, Nodes: len(p.Nodes) - p.Tensors}
-	if _, err := gnn.NewCustom(p); err != nil {
-		f.Trained = "no: " + err.Error()
-	}
+	f := modelFacts{File: path, SHA256: p.SHA256(), Features: p.Features, Outputs: p.Outputs, Tensors: p.Tensors, Nodes: len(p.Nodes) - p.Tensors}
 	reach, fixed, depth := p.Reach(), p.Fixed(), p.Depth()
 	depths := map[int]bool{}
 	for i, n := range p.Nodes {
@@ -208,7 +227,6 @@ func (f *modelFacts) print(w io.Writer, vertices, edges int64) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(what, format string, a ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, a...)) }
 	line("model", "%s, valid; SHA-256 %s", f.File, f.SHA256)
-	line("trained", "%s", f.Trained)
 	line("columns", "%s of features, %s of logits", term.Grouped(f.Features), term.Grouped(f.Outputs))
 	line("nodes", "%s, %s of them made once, before training", term.Grouped(f.Nodes), term.Grouped(f.Fixed))
 	line("tensors", "%s with %s parameters", term.Grouped(f.Tensors), term.Grouped(f.Parameters))

@@ -50,18 +50,19 @@ func TestModelCommand(t *testing.T) {
 		if err := json.Unmarshal([]byte(s.must("model", "check", out, "--vertices", "100", "--edges", "400", "--json")), &f); err != nil {
 			t.Fatal(err)
 		}
-		if f.SHA256 != p.SHA256() || f.Values == 0 || f.Operations == 0 || f.Parameters == 0 || f.Trained != "yes" || f.Unused != nil {
+		if f.SHA256 != p.SHA256() || f.Values == 0 || f.Operations == 0 || f.Parameters == 0 || f.Unused != nil {
 			t.Errorf("%s: %+v", l.Name, f)
 		}
-		if text := s.must("model", "check", out); !strings.Contains(text, "valid") || strings.Contains(text, "operations") {
+		if text := s.must("model", "check", out); !strings.Contains(text, "valid") || !strings.Contains(text, "\ntrained  yes: ") || strings.Contains(text, "operations") {
 			t.Errorf("%s: check says\n%s", l.Name, text)
 		}
 	}
+	newStore().write(s, "ok.npz")
 	s.put("gelu.json", []byte(strings.Replace(s.must("model", "show", "gcn"), `"relu"`, `"gelu"`, 1)))
-	text = s.must("model", "check", "gelu.json")
-	trained := strings.Split(text, "\n")[1]
-	if !strings.Contains(text, "gelu.json, valid") || !strings.HasPrefix(trained, "trained  no: node \"relu0\"") {
-		t.Errorf("of a file that is not trained check says\n%s", text)
+	text, refused, code := s.run("model", "check", "gelu.json")
+	_, want, _ := s.run("train", "--dataset", "ok.npz", "--model", "gelu.json")
+	if !strings.Contains(text, "gelu.json, valid") || code != term.ExitUsage || refused != want || !strings.Contains(refused, `/gelu.json: node "relu0": gelu is not trained`) {
+		t.Errorf("check ends with %d and says\n%s%swhere train says\n%s", code, text, refused, want)
 	}
 	if line := s.must("model", "show", "gcn", "--json"); strings.Count(line, "\n") != 1 || !json.Valid([]byte(line)) {
 		t.Errorf("--json prints %q", line)

@@ -156,7 +156,7 @@ func (c *Config) Validate() error {
 	c.checkChoices(&p)
 	model, optimizer := c.anyNetwork(), c.updateRule()
 	model.Residual, model.Jumping, model.Activation, model.DropFeatures = false, model.Jumping && model.Kind.Norms(), "", false // checkBlocks names their flags
-	if c.custom == nil && !p.oneOf("model", c.Model, Names(Models)...) {
+	if c.custom == nil && !p.oneOf("model", c.Model, append(Names(Models), "NAME.json")...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
 	if !slices.Contains(Optimizers, optimizer.Kind) {

@@ -28,15 +28,15 @@ const ModelSum = "model-sha256"
 // readModel reads the program of --model, whose file lies at path and is the one that the run trains.
 func (c *Config) readModel(path string) error {
 	p, err := model.Read(path)
-	if err == nil {
-		if is, was := p.SHA256(), c.ModelSHA256; was != "" && is != was {
-			return term.Usagef("%s was changed: its SHA-256 is %.12s, that of the model of the run %.12s: restore it, "+
-				"or train it in a new run with --model", path, is, was)
-		}
-		err = c.use(p)
-	}
 	if err != nil {
-		return term.Usagef("--model %s: %w", c.Model, err)
+		return term.AsUsage(err)
+	}
+	if is, was := p.SHA256(), c.ModelSHA256; was != "" && is != was {
+		return term.Usagef("%s was changed: its SHA-256 is %.12s, that of the model of the run %.12s: restore it, "+
+			"or train it in a new run with --model", path, is, was)
+	}
+	if err := c.use(p); err != nil {
+		return term.Usagef("%s: %w", path, err)
 	}
 	return nil
 }

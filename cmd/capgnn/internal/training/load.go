@@ -25,7 +25,10 @@ func (t *Run) Load(ctx context.Context) error {
 	if err := p.Validate(); err != nil {
 		return term.Usagef("--dataset %s: %w", t.Config.Dataset, err)
 	}
-	if err := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
+	if err := t.network().Validate(); err != nil && t.Config.ModelFile() {
+		return term.Usagef("%s: %w: write one for these data: `capgnn model show NAME --in-channels %d --out-channels %d`, "+
+			"or capgnn.trace", t.Config.Model, err, p.Features.Cols, p.Classes)
+	} else if err != nil {
 		return t.AsUsage(err)
 	}
 	if _, err := learn.Metric(t.Config.Metric).Of(p); err != nil && !t.Anonymous {

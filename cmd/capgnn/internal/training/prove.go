@@ -5,15 +5,21 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
 	"capgnn/pipeline"
 )
 
 // prove refuses the program of --model FILE where the operations that are derived from it compute something else than
-// it says: in one part and in two.
+// it says.
 func (t *Run) prove(ctx context.Context) error {
 	if t.Config.Program() == nil {
 		return nil
 	}
+	return Prove(ctx, t.Config.Model, t.network(), t.Data.Problem.Features.Sparse())
+}
+
+// Prove compares a program, which was read from a file, with its definition: in one part and in two (pipeline.Prove).
+func Prove(ctx context.Context, file string, m gnn.Config, sparse bool) error {
 	for _, list := range []string{"cpu:threads=1", "cpu:threads=1,cpu:threads=1"} {
 		specs, err := devices.Parse(list)
 		if err != nil {
@@ -23,9 +29,9 @@ func (t *Run) prove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = pipeline.Prove(ctx, t.network(), t.Data.Problem.Features.Sparse(), open)
+		err = pipeline.Prove(ctx, m, sparse, open)
 		if err = devices.CloseAfter(err, open); err != nil {
-			return term.Usagef("--model %s: %w", t.Config.Model, err)
+			return term.Usagef("%s: %w", file, err)
 		}
 	}
 	return nil
