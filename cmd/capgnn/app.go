@@ -132,9 +132,12 @@ func keepNames(cmd *cli.Command) {
 	}
 }
 
-// nameFlags makes errors of a command and of those below it call flags that it does not have those of others. Those of launch are of the command that it
-// has started.
+// nameFlags makes errors of a command and of those below it call flags that it does not have those of others, and
+// refuses empty values. Errors of launch are of the command that it has started.
 func nameFlags(cmd *cli.Command) {
+	if cmd.Action != nil {
+		cmd.Action = refusingEmpty(cmd.Action)
+	}
 	if cmd.Action != nil && cmd.Name != "launch" {
 		cmd.Action = term.NamingFlags(cmd.Action)
 	}
@@ -202,21 +205,4 @@ func flagNames(flags []cli.Flag) []string {
 		}
 	}
 	return out
-}
-
-// flagProblem is the error of flags that did not parse, in one line: of one that is not there with that which may have been
-// meant. help is the command that lists the flags.
-func flagProblem(err error, flags []cli.Flag, help string) error {
-	if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
-		return noFlag(name, flags, help)
-	}
-	return term.Usagef("%w: see `%s`", err, help)
-}
-
-// noFlag is the error of a flag that is not there.
-func noFlag(name string, flags []cli.Flag, help string) error {
-	if meant := term.Nearest(name, flagNames(flags)); meant != "" {
-		return term.Usagef("flag provided but not defined: -%s (did you mean --%s?): see `%s`", name, meant, help)
-	}
-	return term.Usagef("flag provided but not defined: -%s: see `%s`", name, help)
 }

@@ -70,7 +70,7 @@ func TestBenchOverRanks(t *testing.T) {
 func TestBenchRanksRefuses(t *testing.T) {
 	s := newSandbox(t)
 	for _, tc := range []struct{ args, says string }{
-		{"rapid --ranks 1", "--ranks 1 is not in [2, 4096]"}, {"hop --ranks -3", "--ranks -3 is not in [2, 4096]"}, {"fetch --ranks two", "invalid value"}, {"sampler --ranks 2", "ranks"}, {"all --ranks 2", "ranks"},
+		{"rapid --ranks 1", "--ranks 1 is not in [2, 4096]"}, {"hop --ranks -3", "--ranks -3 is not in [2, 4096]"}, {"fetch --ranks two", `--ranks: "two" is not a whole number`}, {"sampler --ranks 2", "ranks"}, {"all --ranks 2", "ranks"},
 		{"rapid --ranks 2 --datasets no-such", "no-such"}, {"rapid --ranks 2 --quick --datasets flickr-like:0.01 --devices sim:a40", "simulated"},
 	} {
 		if stdout, stderr, code := s.run(append([]string{"bench"}, append(strings.Fields(tc.args), "--out", s.path("out"))...)...); code != term.ExitUsage || !strings.Contains(stderr, tc.says) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -121,11 +120,6 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
 func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name string) (*dataset.Dataset, error) {
-	for _, flag := range []string{"edges", "standardize", "features"} {
-		if choices := runfolder.Choices(flag); c.String(flag) == "" {
-			return nil, term.Usagef("--%s %s is not one of %s", flag, term.Quoted("", choices), strings.Join(choices, ", "))
-		}
-	}
 	split, err := runfolder.ParseSplit(c.String("split"))
 	if err != nil {
 		return nil, term.Usagef("%w", err)

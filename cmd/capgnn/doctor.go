@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -75,6 +76,10 @@ func checkOptions(c *cli.Context) (clustercheck.Options, error) {
 	how, err := runfolder.Said(c, "transport")
 	if err != nil {
 		return clustercheck.Options{}, err
+	}
+	onlySecret := !slices.ContainsFunc([]string{"", "join-timeout", "peer-timeout"}, func(key string) bool { return runfolder.Gives(c, "transport", key) })
+	if place.Ranks < 2 && !onlySecret {
+		return clustercheck.Options{}, term.Usagef("--transport: rows travel between ranks, and this process is alone: drop it but for secret=, or start ranks, as in `capgnn launch --hosts a,b -- %s --cluster`", c.Command.Name)
 	}
 	return clustercheck.Options{Place: place, SecretFile: how["secret"], Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
 		s, err := ranks.FromContext(c)

@@ -72,6 +72,8 @@ func TestDoctorClusterRefuses(t *testing.T) {
 		{"no secret", "--ranks 2,rank=1,master=192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
 		{"nobody there", "--ranks 2,rank=1,master=127.0.0.1:9 --transport join-timeout=500ms", "nobody listens there: is rank 0 running"},
 		{"a file open to others", "--transport secret=open", "make it 0600"},
+		{"a transport of one process", "--transport mpi", "this process is alone: drop it but for secret="},
+		{"a time of one process", "--transport join-timeout=5s", "this process is alone: drop it but for secret="},
 		{"no transport", "--ranks 2,rank=1,master=127.0.0.1 --transport udp", "tcp-plain"},
 	} {
 		s := newSandbox(t)

@@ -67,9 +67,6 @@ func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	if p := c.Int("port"); p < 0 || p > 65535 || c.IsSet("port") && p == 0 {
 		return nil, term.Usagef("--port %d is no number from 1 to 65535", p)
 	}
-	if c.IsSet("hosts") && c.String("hosts") == "" {
-		return nil, term.Usagef("--hosts is empty: name machines, or drop it")
-	}
 	hosts, err := ranks.Hosts(c.Int("n"), c.String("hosts"))
 	if err != nil {
 		return nil, err

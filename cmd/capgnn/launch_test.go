@@ -56,8 +56,7 @@ func TestLaunchRefuses(t *testing.T) {
 		{"launch -n 2 -- profile", "profile measures one machine: add --cluster behind it"},
 		{"launch -- train", "-n 0: give the number of ranks, from 1"},
 		{"launch -n -3 -- train", "-n -3: give the number of ranks"},
-		{"launch -n x -- train", "invalid value"},
-		{"launch --hosts= -- train", "--hosts is empty: name machines, or drop it"},
+		{"launch -n x -- train", `--n: "x" is not a whole number`},
 		{"launch -n 2 -- train --ranks rank=1", "--ranks behind train: launch tells each rank its place: drop it"},
 		{"launch -n 2 -- train --ranks=master=a", "--ranks behind train"},
 		{"launch -n 2 --port 99999 -- train", "--port 99999 is no number from 1 to 65535"},
@@ -66,7 +65,7 @@ func TestLaunchRefuses(t *testing.T) {
 		{"launch -n 2 --max-restarts -1 -- train", "--max-restarts -1 is below 0"},
 		{"launch --hosts a,localhost -- train", "--hosts a,localhost: localhost is another machine for each of them"},
 		{"launch -n 1 --hosts a,b -- train", "--hosts a,b: 2 machines for 1 rank: "},
-		{"launch -n 2 --turbo -- train", "flag provided but not defined: -turbo"},
+		{"launch -n 2 --turbo -- train", "no flag --turbo"},
 	} {
 		s.fails(term.ExitUsage, []string{tc.want}, strings.Fields(tc.args)...)
 	}

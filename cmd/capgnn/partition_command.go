@@ -42,12 +42,7 @@ func partitionAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.IsSet("out") && c.String("out") == "":
-		return term.Usagef("--out is empty: name a file")
-	case c.IsSet("plot") && c.String("plot") == "":
-		return term.Usagef("--plot is empty: name a file")
-	case c.IsSet("plot") && os.IsPathSeparator(c.String("plot")[len(c.String("plot"))-1]):
+	if c.IsSet("plot") && os.IsPathSeparator(c.String("plot")[len(c.String("plot"))-1]) {
 		return term.Usagef("--plot %s names a folder: add how its files begin, as in %sparts", c.String("plot"), c.String("plot"))
 	}
 	if err := term.CheckOut("out", c.String("out")); err != nil {

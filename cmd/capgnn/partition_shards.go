@@ -43,8 +43,6 @@ func shardingOf(c *cli.Context) (*sharding, error) {
 	}
 	s := &sharding{dir: c.String("shards"), list: cfg.Machines.String()}
 	switch {
-	case s.dir == "":
-		return nil, term.Usagef("--shards is empty: name a folder")
 	case c.IsSet("devices"):
 		return nil, term.Usagef("--shards with --devices: shards are sized for machines, by --profile: drop --devices")
 	case s.list == "":

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -31,7 +30,7 @@ func positionals(c *cli.Context, words string) ([]string, error) {
 
 // setFlag sets the flag that word names, from word itself or from the first of rest, and returns what is left of rest.
 func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error) {
-	help := "see `capgnn " + words + " --help`"
+	help := "capgnn " + words + " --help"
 	name, value, given := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	for _, f := range c.Command.Flags {
 		for _, known := range f.Names() {
@@ -45,15 +44,18 @@ func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error
 			case isBool && !given:
 				value = "true"
 			case !given && len(rest) == 0:
-				return nil, term.Usagef("flag needs an argument: -%s: %s", name, help)
+				return nil, term.Usagef("--%s needs a value: see `%s`", name, help)
 			case !given:
 				value, rest = rest[0], rest[1:]
 			}
+			if value == "" {
+				return nil, emptyValue(words, name)
+			}
 			if err := c.Set(name, value); err != nil {
-				return nil, term.Usagef("invalid value %s for flag -%s: %w: %s", strconv.Quote(value), name, err, help)
+				return nil, wrongFlag(name, value, c.Command.Flags, help)
 			}
 			return rest, nil
 		}
 	}
-	return nil, noFlag(name, c.Command.Flags, "capgnn "+words+" --help")
+	return nil, noFlag(name, c.Command.Flags, help)
 }

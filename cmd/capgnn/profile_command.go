@@ -45,9 +45,6 @@ func profileAction(c *cli.Context) error {
 	if specs[0].Simulated() {
 		return term.Usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
 	}
-	if c.IsSet("out") && c.String("out") == "" {
-		return term.Usagef("--out is empty: name a file")
-	}
 	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestRanksRefuseBadInput(t *testing.T) {
 			}
 		}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "short secret", args: []string{"--transport", "secret=short"}, want: []string{"--transport secret: short has 5 bytes"}},
-		{name: "empty secret", args: []string{"--transport", "secret="}, want: []string{"--transport secret is empty: name a file, or drop it"}},
+		{name: "empty secret", args: []string{"--transport", "secret="}, want: []string{"--transport secret= is empty: give it a value, or leave it out"}},
 		{name: "open secret", args: []string{"--transport", "secret=open"}, want: []string{"--transport secret: open "}},
 		{name: "no secret", env: map[int][]string{0: {"MASTER_ADDR=192.0.2.1"}, 1: {"MASTER_ADDR=192.0.2.1"}}, want: []string{"there is no secret, which ranks of several machines need: `capgnn doctor --cluster` makes one"}},
 		{name: "more ranks than parts", n: 3, args: []string{"--parts", "2"}, want: []string{"--parts 2: 2 parts cannot be spread over 3 ranks, each has at least one: raise their number to 3, or start fewer ranks"}},

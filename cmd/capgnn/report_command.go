@@ -45,9 +45,6 @@ func reportAction(c *cli.Context) error {
 	if len(folders) == 0 {
 		return term.Usagef("report: name a run folder, or several: see `capgnn report --help`")
 	}
-	if c.IsSet("out") && c.String("out") == "" {
-		return term.Usagef("--out is empty: name a file")
-	}
 	k := term.NewConsole(c)
 	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err

@@ -277,8 +277,8 @@ func TestShardsNote(t *testing.T) {
 		{[]string{"--dataset", "drawn", "--seed", "7"}, nil, []string{"has drawn"}},
 		{[]string{"--dataset", "given", "--partitioner", "objective=volume", "--cost", "move=off"},
 			[]string{"without effect, as the parts are those of the shards" + idle}, []string{"has drawn"}},
-		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--partitioner", "objective=volume", "--cost", "move=off", "--prune", "0.5"},
-			[]string{"as the parts are those of --plan: --partitioner objective, --cost move, --prune\n"}, []string{"has drawn"}},
+		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--cost", "move=on"},
+			[]string{"as the parts are those of --plan: --cost move\n"}, []string{"has drawn"}},
 	} {
 		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2),
 			"--run-dir", fmt.Sprint(k)}, tc.args...)...)
@@ -325,7 +325,7 @@ func TestShardsRefuse(t *testing.T) {
 		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` and `capgnn predict` take it: name the data set itself"},
 		{[]string{"data", "info", "two"}, "is a folder of shards"},
 		{[]string{"partition", "--dataset", "d.npz", "--shards", "new"}, "say for how many machines: --machines 2"},
-		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", ""}, "--shards is empty: name a folder"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", ""}, "--shards is empty: give it a value, or leave it out"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--devices", "cpu:0"}, "shards are sized for machines, by --profile: drop --devices"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--prune", "0.5"}, "has every edge: drop --prune"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two"}, "the folder exists and is not empty: remove it, or choose another"},

@@ -150,9 +150,6 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		return term.Usagef("--overwrite: name the folder with --run-dir, or drop it")
 	}
 	if c.IsSet("run-dir") {
-		if t.RunPath == "" {
-			return term.Usagef("--run-dir is empty: name a folder")
-		}
 		if !c.IsSet("seeds") { // whose runs lie in folders below
 			return runfolder.SeedsDir(t.RunPath).Free(t.Overwrite)
 		}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
 	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
@@ -132,21 +135,34 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// Flags that take one of a few values refuse an empty one, but --devices, where it stands for what holds without them. In a config file an empty norm or activation is the default.
-func TestEmptyChoices(t *testing.T) {
-	t.Parallel()
+// No flag and no key of one has an empty value, whatever its command. In a config file an empty norm or activation is
+// the default.
+func TestEmptyValues(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for _, name := range []string{"edges", "standardize", "features", "self-loops", "model", "norm", "jk", "activation", "optimizer", "metric", "metric best-by=", "sampling", "partitioner", "partitioner objective=", "cost", "prune score=", "order", "storage",
-		"cache", "staleness pipeline=", "peer", "halo-dtype"} {
-		flag, key, _ := strings.Cut(name, " ")
-		s.fails(term.ExitUsage, []string{"--" + name, `""`}, "train", "--dataset", "ok.npz", "--quiet", "--"+flag, key)
+	small := func(args ...string) []string {
+		return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--layers", "2"}, args...)
 	}
-	for _, name := range []string{"edges", "standardize", "features"} {
-		s.fails(term.ExitUsage, []string{"--" + name + ` "" is not one of`}, "data", "info", "ok.npz", "--"+name, "")
+	const advice = " is empty: give it a value, or leave it out"
+	app := newApp(io.Discard, io.Discard)
+	train := app.Commands[slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.Name == "train" })]
+	for _, f := range train.Flags {
+		if name := f.Names()[0]; f.(cli.DocGenerationFlag).TakesValue() {
+			s.fails(term.ExitUsage, []string{"train: --" + name + advice}, append(append([]string{"train"}, small()...), "--"+name+"=")...)
+		}
 	}
-	for _, args := range [][]string{{"partition", "--dataset", "ok.npz", "--parts", "2", "--out", ""}, {"partition", "--dataset", "ok.npz", "--parts", "2", "--plot", ""}, {"profile", "--out", ""}} {
-		s.fails(term.ExitUsage, []string{args[len(args)-2] + " is empty: name a file"}, args...)
+	for want, args := range map[string]string{
+		"--metric best-by=":    "train --metric best-by=",
+		"--cache reserve-gpu=": "train --cache gpu=1GiB,reserve-gpu=",
+		"--optimizer":          "train --optimizer ,amsgrad=on",
+		"--transport secret=":  "train --transport secret=",
+		"--edges":              "data info ok.npz --edges=",
+		"--drop":               "data tables --nodes ok.npz --drop=",
+		"--plot":               "partition --dataset ok.npz --parts 2 --plot=",
+		"--out":                "profile --out=",
+		"--hosts":              "launch --hosts= -- train",
+	} {
+		s.fails(term.ExitUsage, []string{want + advice}, strings.Fields(args)...)
 	}
 	s.fails(term.ExitUsage, []string{"--plot pictures/ names a folder: add how its files begin, as in pictures/parts"}, "partition", "--dataset", "ok.npz", "--parts", "2", "--plot", "pictures/")
 	if term.Exists(s.path("runs")) {

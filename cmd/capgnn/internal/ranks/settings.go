@@ -65,9 +65,6 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 		}
 	}
 	named := runfolder.Gives(c, transportFlag, "secret")
-	if named && how["secret"] == "" {
-		return s, term.Usagef("--%s secret is empty: name a file, or drop it", transportFlag)
-	}
 	if s.Several() || named {
 		s.Secret, err = Secret(how["secret"], os.LookupEnv)
 	}

@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,9 +102,6 @@ func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 		}
 		o, _ := optionOf(name)
 		for _, text := range textsOf(c, name) {
-			if p := (problems{}); text == "" && o.choices != nil && !p.oneOf(name, text, o.choices...) {
-				return nil, term.Usagef("%s: %w", c.Command.Name, p[0])
-			}
 			names, err := cfg.set(o, text)
 			if err != nil {
 				return nil, term.Usagef("%s: --%w", c.Command.Name, err)
@@ -148,19 +144,47 @@ func Said(c *cli.Context, flag string) (map[string]string, error) {
 	return said, nil
 }
 
-// Gives reports whether the command line gives a key of a flag.
+// Gives reports whether the command line gives a key of a flag, or, for "", its value.
 func Gives(c *cli.Context, flag, key string) bool {
 	keys, _ := keysOf(flag)
 	return c.IsSet(flag) && slices.ContainsFunc(textsOf(c, flag), func(text string) bool {
 		k, _ := parseKeys(text, keys)
-		return slices.ContainsFunc(k.values, func(v keyValue) bool { return v.key == key })
+		return key == "" && k.said || slices.ContainsFunc(k.values, func(v keyValue) bool { return v.key == key })
 	})
+}
+
+// Empty reports whether the command line gives a flag an empty value, or a key of it, which is " KEY=".
+func Empty(c *cli.Context, flag string) (key string, empty bool) {
+	if !c.IsSet(flag) {
+		return "", false
+	}
+	_, keyed := c.Value(flag).([]string)
+	for _, text := range textsOf(c, flag) {
+		if text == "" {
+			return "", true
+		}
+		if keys, _ := keysOf(flag); keyed && keys != nil {
+			k, _ := parseKeys(text, keys)
+			for _, v := range k.values {
+				if v.text == "" {
+					return " " + v.key + "=", true
+				}
+			}
+			if k.said && k.head == "" {
+				return "", true
+			}
+		}
+	}
+	return "", false
 }
 
 // textsOf returns every value that the command line gives a flag; of each key the last one holds.
 func textsOf(c *cli.Context, flag string) []string {
-	if t, ok := c.Value(flag).([]string); ok {
+	switch t := c.Value(flag).(type) {
+	case []string:
 		return t
+	case cli.StringSlice:
+		return t.Value()
 	}
 	return []string{fmt.Sprint(c.Value(flag))}
 }
@@ -173,9 +197,6 @@ type texts struct {
 
 // Set implements cli.Generic.
 func (t *texts) Set(text string) error {
-	if t.alone && text == "" {
-		return errors.New("nothing behind =: leave it out for all defaults")
-	}
 	t.all = append(t.all, text)
 	return nil
 }

@@ -61,14 +61,6 @@ func TestPartsThatNoVertexIsFor(t *testing.T) {
 	}
 }
 
-// A flag that may stand alone takes no empty value.
-func TestFlagAloneIsNotEmpty(t *testing.T) {
-	s := texts{alone: true}
-	if s.Set("") == nil || s.Set("chunks=3") != nil || s.String() != "chunks=3" {
-		t.Errorf("an empty value is taken, or the value is %q", s.all)
-	}
-}
-
 // What went over fewer epochs before a run was made longer is said.
 func TestLengthened(t *testing.T) {
 	c := Default()
@@ -82,5 +74,21 @@ func TestLengthened(t *testing.T) {
 	}
 	if c.Set(scheduleOption, "constant"); c.Lengthened() != "" {
 		t.Error("a constant rate goes over no epochs")
+	}
+}
+
+// Parts of a file go with isolated parts, whose partitioner nobody named.
+func TestIsolatedPartsOfAFile(t *testing.T) {
+	for args, want := range map[string]string{
+		"--dataset x --plan f --isolated":                         "",
+		"--dataset x --plan f --isolated --partitioner streaming": "--partitioner streaming with --plan",
+	} {
+		_, cfg, err := applied(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate(); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
 	}
 }

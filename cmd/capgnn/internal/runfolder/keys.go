@@ -19,7 +19,7 @@ type keyed struct {
 type keyValue struct{ key, text string }
 
 // keyAhead is what a KEY=VALUE begins with.
-var keyAhead = regexp.MustCompile(`^ *([a-z][a-z-]*)=`)
+var keyAhead = regexp.MustCompile(`^\s*([a-z][a-z-]*)\s*=`)
 
 // parseKeys reads the value of a flag with these keys. An item without a key belongs to the value before it, so
 // that values may be lists.
@@ -31,17 +31,17 @@ func parseKeys(text string, keys []string) (k keyed, err error) {
 		case ahead == nil && slices.Contains(keys, strings.TrimSpace(item)):
 			return k, fmt.Errorf("%s is not a KEY=VALUE: say %s=", item, strings.TrimSpace(item))
 		case ahead == nil && i == 0:
-			k.head, k.said = item, true
+			k.head, k.said = strings.TrimSpace(item), true
 		case ahead == nil && n == 0:
-			k.head += "," + item
+			k.head += "," + strings.TrimSpace(item)
 		case ahead == nil:
-			k.values[n-1].text += "," + item
+			k.values[n-1].text += "," + strings.TrimSpace(item)
 		case !slices.Contains(keys, ahead[1]):
 			return k, fmt.Errorf("%s is not one of its keys: %s", term.Quoted(ahead[1], keys), strings.Join(keys, ", "))
 		case slices.ContainsFunc(k.values, func(v keyValue) bool { return v.key == ahead[1] }):
 			return k, fmt.Errorf("%s stands there twice: give it once", ahead[1])
 		default:
-			k.values = append(k.values, keyValue{ahead[1], item[len(ahead[0]):]})
+			k.values = append(k.values, keyValue{ahead[1], strings.TrimSpace(item[len(ahead[0]):])})
 		}
 	}
 	return k, nil

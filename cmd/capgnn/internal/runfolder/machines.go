@@ -54,7 +54,8 @@ func (c *Config) checkPlan(p *problems) {
 		if c.Plan == "" || !slices.Contains([]string{machinesOption, "partitioner", "cost", "prune"}, flag) || o.Name == NetOption {
 			continue
 		}
-		if x := o.Value(c); x != o.Value(&standard) {
+		random := o.Name == "partitioner" && c.Isolated.Value != nil && c.Partitioner == string(rapa.Random) // as nobody said another
+		if x := o.Value(c); x != o.Value(&standard) && !random {
 			p.add("%s with --plan: the file has the parts: drop one of them", written(o.Name, x))
 		}
 	}

@@ -173,12 +173,27 @@ func (c *Config) set(flag Option, text string) (names []string, err error) {
 	}
 	for _, v := range k.values {
 		o := rows[slices.Index(keys, v.key)]
-		if err := o.Set(c, v.text); err != nil {
+		err := o.Set(c, v.text)
+		trial := *c
+		if own, rest, more := strings.Cut(v.text, ","); more && (err != nil || !o.reads(c)) &&
+			o.Set(&trial, own) == nil && o.reads(&trial) {
+			return nil, fmt.Errorf("%s: %s stands behind %s=: the value comes before its keys, as in --%s %s,%s=%s",
+				flag.Name, rest, v.key, flag.Name, rest, v.key, own)
+		}
+		if err != nil {
 			return nil, err
 		}
 		names = append(names, o.Name)
 	}
 	return names, nil
+}
+
+// reads reports whether the option's value is one that it may have, as far as its text says.
+func (o Option) reads(c *Config) bool {
+	if t, ok := o.field(c).(textSetting); ok {
+		return t.wrong() == nil
+	}
+	return o.choices == nil || slices.Contains(o.choices, o.Value(c).(string))
 }
 
 // Set gives an option a value that reads: a flag with its keys, or one key. It is for settings that the program makes

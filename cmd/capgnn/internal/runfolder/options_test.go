@@ -74,13 +74,13 @@ func TestOptionIsOneRow(t *testing.T) {
 func TestKeys(t *testing.T) {
 	keys := []string{"layers", "exact", "to-do"}
 	for text, want := range map[string]keyed{
-		"":                        {said: true},
-		"4":                       {head: "4", said: true},
-		"15,10,all":               {head: "15,10,all", said: true},
-		"exact=3":                 {values: []keyValue{{"exact", "3"}}},
-		"4,layers=1,2, to-do=a=b": {head: "4", said: true, values: []keyValue{{"layers", "1,2"}, {"to-do", "a=b"}}},
-		"exact=0>1=9,5us;1>0=8":   {values: []keyValue{{"exact", "0>1=9,5us;1>0=8"}}},
-		"exact=,layers=":          {values: []keyValue{{"exact", ""}, {"layers", ""}}},
+		"":                               {said: true},
+		"4":                              {head: "4", said: true},
+		"15,10,all":                      {head: "15,10,all", said: true},
+		"exact=3":                        {values: []keyValue{{"exact", "3"}}},
+		" 4 , layers = 1, 2, to-do=a=b ": {head: "4", said: true, values: []keyValue{{"layers", "1,2"}, {"to-do", "a=b"}}},
+		"exact=0>1=9,5us;1>0=8":          {values: []keyValue{{"exact", "0>1=9,5us;1>0=8"}}},
+		"exact=,layers=":                 {values: []keyValue{{"exact", ""}, {"layers", ""}}},
 	} {
 		if got, err := parseKeys(text, keys); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
@@ -102,6 +102,9 @@ func TestWrongKeysAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"--prune score=weight,size=3":   `train: --prune: "size" is not one of its keys: score, max`,
 		"--optimizer amsgrad=maybe":     `train: --optimizer amsgrad: "maybe" is not on or off`,
+		"--optimizer amsgrad=on,adamw":  "train: --optimizer: adamw stands behind amsgrad=: the value comes before its keys, as in --optimizer adamw,amsgrad=on",
+		"--cache gpu=1GiB,jaca":         "train: --cache: jaca stands behind gpu=: the value comes before its keys, as in --cache jaca,gpu=1GiB",
+		"--prune score=influence,0.1":   "train: --prune: 0.1 stands behind score=: the value comes before its keys, as in --prune 0.1,score=influence",
 		"--cache topk=x":                `train: --cache topk: "x" is not a whole number`,
 		"--partitioner balance=1.2,by=": "",
 	} {

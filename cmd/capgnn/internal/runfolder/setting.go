@@ -14,6 +14,7 @@ func (t Text[T]) String() string { return t.text }
 // textSetting is a Text with what reads it.
 type textSetting interface {
 	set(text string)
+	wrong() error // why its text does not read
 	String() string
 }
 
@@ -27,6 +28,8 @@ func (r reader[T]) set(text string) {
 	value, err := r.parse(text)
 	*r.Text = Text[T]{text: text, err: err, Value: value}
 }
+
+func (r reader[T]) wrong() error { return r.err }
 
 // readBy returns the setting with what reads it.
 func readBy[T any](at *Text[T], parse func(text string) (T, error)) any { return reader[T]{at, parse} }
