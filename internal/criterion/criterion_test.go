@@ -90,7 +90,12 @@ func computed(t *testing.T, c Criterion, classes int, logits []float32, labels [
 		return v
 	}
 	q.Upload(z.Buf, 0, hostmem.Bytes(logits))
-	kinds, lost := w.Kinds(labels), make([]byte, 8)
+	kinds, lost := make([]int32, n), make([]byte, 8)
+	for i, y := range labels {
+		if kinds[i] = y; y < 0 {
+			kinds[i] = int32(classes)
+		}
+	}
 	w.Loss(q, gpu.LossArgs{Logits: z, Grad: grad, Labels: ints(labels), Scale: scale, Loss: gpu.Array[float64]{Buf: alloc(8, "loss"), Len: 1}}, ints(kinds), lost)
 	w.Await(q)
 	wide := gpu.Matrix{Buf: alloc(4*gpu.Bytes(n*classes), "wide"), Rows: n, Cols: classes, LD: classes}

@@ -14,6 +14,5 @@
 // # Usage
 //
 //	w := criterion.Criterion{Weights: weights, Smoothing: 0.1}.On(alloc, q, newQueue, classes, rows)
-//	kinds := upload(w.Kinds(labels))
 //	w.Loss(q, gpu.LossArgs{Logits: z, Grad: dz, Labels: labels, Scale: 1 / total, Loss: scratch}, kinds, host)
 package criterion

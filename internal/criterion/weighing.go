@@ -85,19 +85,8 @@ func (w *Weighing) tables() {
 	}
 }
 
-// Kinds returns labels with the last class where they are −1.
-func (w *Weighing) Kinds(labels []int32) []int32 {
-	kinds := make([]int32, len(labels))
-	for i, y := range labels {
-		if kinds[i] = y; y < 0 {
-			kinds[i] = int32(w.classes)
-		}
-	}
-	return kinds
-}
-
 // Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale to into, 8 bytes of host memory, by the time that
-// Await has delayed a queue to. kinds is Kinds of the labels. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
+// Await has delayed a queue to. kinds are labels with the last class in place of −1. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
 func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte) {
 	z, n := a.Logits, a.Logits.Rows
 	w.fetch(q, a, into)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 )
 
 // settleCriterion settles what the loss weighs, which the data has a say in.
@@ -34,6 +35,9 @@ func (t *Run) settleCriterion() error {
 	}
 	return nil
 }
+
+// task returns what is learned of the data.
+func (t *Run) task() learn.Kind { return learn.Labels{Criterion: t.criterion, Metric: t.metric()} }
 
 // balancedWeights returns n/(C·n_c) by class, as scikit-learn's balanced: with n of all vertices and C classes, all classes weigh as much together. Those without a vertex
 // have 0, and do not count.
