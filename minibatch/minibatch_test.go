@@ -12,7 +12,6 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/graph/synth"
-	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/minibatch/sample"
@@ -167,7 +166,7 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					part := homes(p.Vertices(), parts)
 					var weigh learn.Labels
 					if kind == gnn.SAGE && !k.multi {
-						weigh.Criterion = criterion.Criterion{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
+						weigh = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 					}
 					got := trained(t, p, Options{Model: m, Task: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
 						Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all}})

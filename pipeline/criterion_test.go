@@ -7,12 +7,11 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 )
 
 // weighed is a loss that weighs classes, one of them with nothing, and smooths labels.
-var weighed = learn.Labels{Criterion: criterion.Criterion{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}}
+var weighed = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 
 // The gradient of a weighed loss is its derivative, by finite differences along random directions (see TestFiniteDifferences), and parts add up to one part.
 func TestWeighedFiniteDifferences(t *testing.T) {
@@ -68,7 +67,7 @@ func TestWeighedLossesRefused(t *testing.T) {
 		}
 	}
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1, Devices: cpus(t, 1), Part: make([]int32, p.Vertices())}
-	o.Task = learn.Labels{Criterion: criterion.Criterion{Weights: []float64{0, 0, 1, 0, 0, 0}}}
+	o.Task = learn.Labels{Weights: []float64{0, 0, 1, 0, 0, 0}}
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("weights of nothing are taken")
 	}
@@ -76,7 +75,7 @@ func TestWeighedLossesRefused(t *testing.T) {
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("weights in phases are taken")
 	}
-	o.Task = learn.Labels{Criterion: criterion.Criterion{Smoothing: 0.1}}
+	o.Task = learn.Labels{Smoothing: 0.1}
 	tr, err := New(t.Context(), p, o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,13 +8,19 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/graph"
-	"capgnn/internal/criterion"
 )
 
-// Labels is the Kind of tasks that classify vertices: one label each or several, as the Problem has them.
+// Labels is the Kind of tasks that classify vertices: one label each or several, as the Problem has them. The loss of one
+// label is weighted and smoothed as torch.nn.CrossEntropyLoss(weight, label_smoothing) is (docs/mathematics.md,
+// docs/adr/0050). With the weights w, the smoothing s, C classes and p = softmax(logits) that of a vertex of class y is
+//
+//	l = −(1 − s)·w[y]·log p[y] − s/C·Σ_c w[c]·log p[c]
+//
+// and that of a set Σ l / Σ w[y].
 type Labels struct {
-	Criterion criterion.Criterion // what the loss weighs
-	Metric    Metric              // what is scored, and by which validation score the best weights are chosen; "" = Auto
+	Metric    Metric    // what is scored, and by which validation score the best weights are chosen; "" = Auto
+	Weights   []float64 // by class, ≥ 0; nil: 1
+	Smoothing float64   // share of each target that is spread over all classes, [0, 1)
 }
 
 var _ Kind = Labels{}
@@ -29,14 +35,14 @@ func (l Labels) Of(p *Problem) (Task, error) {
 	if (p.Labels == nil) == (p.Targets == nil) {
 		missing = errors.New("need labels or targets, and not both")
 	}
-	if err := errors.Join(missing, l.Criterion.Check(p.Classes, p.Targets != nil), err); err != nil {
+	if err := errors.Join(missing, l.check(p.Classes, p.Targets != nil), err); err != nil {
 		return nil, err
 	}
 	of := labels{p, metric}
 	if p.Targets != nil {
 		return &severalLabels{of}, nil
 	}
-	return &oneLabel{of, l.Criterion}, nil
+	return &oneLabel{of, l}, nil
 }
 
 // labels is what classifying with one label and with several have in common.

@@ -10,20 +10,19 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/criterion"
 )
 
 // oneLabel is the task of vertices that have one class each: cross-entropy, accuracy.
 type oneLabel struct {
 	labels
-	criterion criterion.Criterion
+	loss Labels
 }
 
-// Targets implements Task. Rows that do not count have label −1; for a Weighing they are of a class of their own.
+// Targets implements Task. Rows that do not count have label −1; for a weighing they are of a class of their own.
 func (t *oneLabel) Targets(all bool) []Targets {
 	size := func(rows int) int { return 4 * rows }
 	list := []Targets{{"labels", size, t.fill(-1)}}
-	if !all && !t.criterion.Plain() {
+	if !all && !t.loss.plain() {
 		list = append(list, Targets{"classes of rows", size, t.fill(int32(t.p.Classes))})
 	}
 	return list
@@ -42,7 +41,7 @@ func (t *oneLabel) fill(none int32) func(dst []byte, ids []graph.NodeID, counts 
 }
 
 // Even implements Task.
-func (t *oneLabel) Even() bool { return t.criterion.Weights == nil }
+func (t *oneLabel) Even() bool { return t.loss.Weights == nil }
 
 // Terms implements Task.
 func (t *oneLabel) Terms(n int, ids iter.Seq[graph.NodeID]) float64 {
@@ -53,12 +52,12 @@ func (t *oneLabel) Terms(n int, ids iter.Seq[graph.NodeID]) float64 {
 	for v := range ids {
 		count[t.p.label(v)]++
 	}
-	return t.criterion.Total(count)
+	return t.loss.Total(count)
 }
 
 // On implements Task.
 func (t *oneLabel) On(alloc func(gpu.Bytes, string) gpu.Buffer, q gpu.Queue, beside func() gpu.Queue, rows int) Loss {
-	if w := t.criterion.On(alloc, q, beside, t.p.Classes, rows); w != nil {
+	if w := t.loss.on(alloc, q, beside, t.p.Classes, rows); w != nil {
 		return Loss{onHost: w, Enqueue: func(q gpu.Queue, x Compared) {
 			w.Loss(q, x.labelled(), ints(x.Targets[len(x.Targets)-1]), x.Host)
 		}}
