@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 )
 
 var (
@@ -16,9 +17,10 @@ var (
 	styleSource string
 	//go:embed chart.js
 	scriptSource string
-
-	templates = template.Must(template.New("report").Parse(pageSource))
 )
+
+// templates are parsed when a report is written: that takes a tenth of a command's start.
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(pageSource)) })
 
 // section is a group of pictures under one heading.
 type section struct {
@@ -107,7 +109,7 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 // writePage writes a whole page around the template called body.
 func writePage(w io.Writer, title, body string, data any) error {
 	var inner bytes.Buffer
-	if err := templates.ExecuteTemplate(&inner, body, data); err != nil {
+	if err := templates().ExecuteTemplate(&inner, body, data); err != nil {
 		return fmt.Errorf("draw report: %w", err)
 	}
 	page := struct {
@@ -116,7 +118,7 @@ func writePage(w io.Writer, title, body string, data any) error {
 		Script template.JS
 		Body   template.HTML
 	}{title, template.CSS(styleSource), template.JS(scriptSource), template.HTML(inner.String())}
-	if err := templates.ExecuteTemplate(w, "page", page); err != nil {
+	if err := templates().ExecuteTemplate(w, "page", page); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

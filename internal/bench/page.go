@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Fact is a name and what it is.
@@ -27,7 +28,7 @@ type pagePicture struct {
 //go:embed page.html
 var pageSource string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageSource)) })
 
 // writePage writes one page without references to other files.
 func writePage(dir, file, title string, about []Fact, sections []Section) error {
@@ -52,7 +53,7 @@ func writePage(dir, file, title string, about []Fact, sections []Section) error 
 		page.Sections = append(page.Sections, s)
 	}
 	var out strings.Builder
-	if err := pageTemplate.Execute(&out, page); err != nil {
+	if err := pageTemplate().Execute(&out, page); err != nil {
 		return fmt.Errorf("page %s: %w", file, err)
 	}
 	return writeText(filepath.Join(dir, file), out.String())
