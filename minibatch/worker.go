@@ -6,7 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/learn"
+	"capgnn/internal/criterion"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/sample"
 	"capgnn/reduce"
@@ -35,10 +35,10 @@ type worker struct {
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
 	pass          *gnn.Pass
-	inputs        []input // one is filled while another is computed from, where there are two
-	loss          learn.Loss
-	sums          gpu.Array[float64] // losses of the steps of a stretch
-	lossHost      []byte             // the same
+	inputs        []input             // one is filled while another is computed from, where there are two
+	loss          gpu.Array[float64]  // of the steps of a stretch
+	lossHost      []byte              // the same
+	weighing      *criterion.Weighing // of the loss; nil: it weighs nothing
 
 	pinned []*hostmem.Pinned
 	bufs   []gpu.Buffer
@@ -126,7 +126,10 @@ func (w *worker) all() []gpu.Queue {
 	if w.rows != nil {
 		all = append(all, w.rows)
 	}
-	return append(all, w.loss.Queues()...)
+	if w.weighing != nil {
+		all = append(all, w.weighing.Queue())
+	}
+	return all
 }
 
 // sync waits for all of them.

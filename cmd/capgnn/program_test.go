@@ -25,6 +25,9 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		work()
+	}
 	dir, err := os.MkdirTemp("", "capgnn-test-*")
 	if err != nil {
 		panic(err)
@@ -50,6 +53,9 @@ func TestMain(m *testing.M) {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // so that programs under test do not ignore it, as those of nohup do
 	code := m.Run()
+	for len(idleWorkers) > 0 {
+		(<-idleWorkers).end()
+	}
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
@@ -85,9 +91,12 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the program and returns what it printed and its exit code.
+// run runs the program, or a worker in its place, and returns what it printed and its exit code.
 func (s *sandbox) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
+	if inWorker(args) {
+		return execute(s.t, s.command(args...))
+	}
 	var out, errs bytes.Buffer
 	cmd := s.command(args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
