@@ -4,7 +4,7 @@
 //
 // # Contract
 //
-// It takes plain data, metrics.jsonl and result.json as internal/runfile reads them: what
+// It takes plain data, metrics.jsonl and result.json as internal/runfile reads them, and the program of the model: what
 // is not there is not drawn, so a run that has not ended has a page. Nothing is opened here; writers and readers are the caller's. A page is a function of what it is given: no
 // clock, no random numbers, no order of a map. Every text that comes from a run is escaped, and the page forbids itself the
 // network by its content security policy.

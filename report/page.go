@@ -33,6 +33,7 @@ type section struct {
 	Histogram   *histogram
 	Scatter     *scatter
 	Timeline    *timeline
+	Diagram     *diagram
 	Facts       []Fact
 	Table       *table
 }
@@ -97,13 +98,15 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			s.Scatter = p
 		case *timeline:
 			s.Timeline = p
+		case *diagram:
+			s.Diagram = p
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		case *table:
 			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil || s.Scatter != nil || s.Timeline != nil
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil || s.Scatter != nil || s.Timeline != nil || s.Diagram != nil
 }
 
 // writePage writes a whole page around the template called body.

@@ -4,19 +4,21 @@ import (
 	"strings"
 
 	"capgnn/internal/runfile"
+	"capgnn/model"
 )
 
 // Run is what is known of one run.
 type Run struct {
-	Name       string      // what it is called: its folder
-	Result     *Result     // nil: it is not finished
-	Epochs     []Epoch     // ascending
-	Planned    int         // epochs that were asked for
-	Settings   []Setting   // in the order of config.yaml
-	Partition  *Partition  // nil: one part, or not known
-	Components *Components // nil: nobody has computed them
-	Trace      *Trace      // nil: none was recorded
-	Repeat     []Step      // how to repeat it and what to do with it
+	Name       string         // what it is called: its folder
+	Result     *Result        // nil: it is not finished
+	Epochs     []Epoch        // ascending
+	Planned    int            // epochs that were asked for
+	Settings   []Setting      // in the order of config.yaml
+	Partition  *Partition     // nil: one part, or not known
+	Components *Components    // nil: nobody has computed them
+	Trace      *Trace         // nil: none was recorded
+	Program    *model.Program // of the model; nil: not known
+	Repeat     []Step         // how to repeat it and what to do with it
 }
 
 // Setting is one line of config.yaml.

@@ -58,6 +58,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(r.rankSection())
 	add(r.partSection())
 	add(r.dataSection())
+	add(r.programSection())
 	return writePage(w, "capgnn: "+r.title(), "run", p)
 }
 

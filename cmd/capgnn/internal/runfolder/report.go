@@ -25,6 +25,9 @@ func (d Dir) Describe() (report.Run, error) {
 		return report.Run{}, err
 	}
 	run := report.Run{Name: string(d), Planned: cfg.Epochs, Settings: settingsOf(&cfg)}
+	if m := cfg.anyNetwork(); m.Validate() == nil {
+		run.Program = m.Program()
+	}
 	err := errors.Join(
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = runfile.ReadResult(r); return err }),
 		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = runfile.ReadEpochs(r); return err }),
