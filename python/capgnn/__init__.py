@@ -24,11 +24,11 @@ __all__ = ["ProgramError", "Run", "TraceError", "Training", "command", "dense_fe
            "read_store", "read_weights", "to_data", "to_store", "trace", "train", "write_weights"]
 
 
-def from_run(path, weights="best"):
-    """Returns the torch_geometric model of a run with its weights, in eval mode: see `capgnn.models.from_run`."""
+def from_run(path, weights="best", module=None):
+    """Returns the torch module of a run with its weights, in eval mode: see `capgnn.models.from_run`."""
     from . import models  # which imports torch
 
-    return models.from_run(path, weights)
+    return models.from_run(path, weights, module)
 
 
 def trace(module, data):

@@ -12,8 +12,9 @@ torch_geometric's models have no residuals. Those of runs with --residual are it
 """
 from __future__ import annotations
 
+import copy
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops, scatter
 
+from .given import warn
 from .runs import Run
 from .store import Path
 from .tensors import read_weights
@@ -34,6 +36,9 @@ WIDTHS = {"gcn": ("convs.0.lin.weight", "convs.{}.bias"), "sage": ("convs.0.lin_
 # Of these Â is D_in^-1/2 A D_out^-1/2.
 SYMMETRIC = ("gcn", "sgc", "appnp", "gcnii")
 ATTENTION = ("gat", "gatv2")
+
+# What a run did to its data where an option is one of these.
+CHANGES = {"standardize": ("train", "rows"), "edges": ("symmetric", "reversed"), "self-loops": ("add", "remove")}
 
 # What configurations that do not say it have.
 TELEPORT, THETA, ACTIVATION = 0.1, 0.5, "relu"
@@ -184,20 +189,26 @@ class GCNII(_AsTrained, _StackedGCN2):
     pass
 
 
-def from_run(path: Path, weights: str = "best") -> Any:
+def from_run(path: Path, weights: str = "best", module: Any = None) -> Any:
     """Returns the torch_geometric model of a run with its weights, in eval mode.
 
     path: the run folder
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
+    module: of a run that was trained from a file: one of the class that it was traced from, of which a copy is returned; it reads x and
+        edge_index as they are, and a warning says what the run did to them
     returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP or GCNII, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms, activations and state_dict
         of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
-    raises: ValueError for a model that torch_geometric does not have, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
+    raises: ValueError for a run of a file without module=, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """
     run = Run(path)
     cfg, file = run.config, run.weights_file(weights)
+    if module is not None:
+        did = [f"--{key} {cfg[key]}" for key, values in CHANGES.items() if cfg.get(key) in values]
+        if did:
+            warn(f"the run read its data with {', '.join(did)}, and the module does not: give it x and edge_index that are made so")
+        return with_weights(module, read_weights(file))
     if cfg["model"] not in WIDTHS:
-        raise ValueError(f"{run.path}: no torch_geometric model for --model {cfg['model']}: there are {', '.join(WIDTHS)}; for others give the one "
-                         "that was trained: run.model(module=...)")
+        raise ValueError(f"{run.path}: it trained {os.path.basename(cfg['model'])}: make that module and give it: run.model(module=Net(...))")
     state = {k: torch.from_numpy(v) for k, v in read_weights(file).items()}
     model = _make(cfg, state)
     model.load_state_dict(state)  # strict: every name and shape fits, none is left over
@@ -209,6 +220,19 @@ def from_run(path: Path, weights: str = "best") -> Any:
     elif cfg["standardize"] == "train":
         raise ValueError(f"{run.path}: it standardised its features, but holds no standardize.npz: train it again")
     return model.eval()
+
+
+def with_weights(module: torch.nn.Module, weights: Mapping[str, np.ndarray]) -> torch.nn.Module:
+    """Returns a copy of a module with other weights, in eval mode. Those that its program does not read stay."""
+    module = copy.deepcopy(module)
+    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    with torch.no_grad():
+        for name, weight in weights.items():
+            if name not in tensors or tuple(tensors[name].shape) != weight.shape:
+                there = f"is {list(tensors[name].shape)} in the module" if name in tensors else "is not in the module"
+                raise RuntimeError(f"{name} {list(weight.shape)} {there}: give the module that was trained")
+            tensors[name].copy_(torch.from_numpy(weight))
+    return module.eval()
 
 
 def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:

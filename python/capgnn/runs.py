@@ -83,16 +83,10 @@ class Run:
         return os.path.join(self.path, name) if name else which
 
     def model(self, weights: str = "best", module: Any = None) -> Any:
-        """Returns the torch_geometric model with its weights: see `capgnn.models.from_run`. Of a module that `fit` has trained, a copy
-        with its weights, in eval mode; a run that was opened by its path has to be given the module."""
-        module = self.module if module is None else module
-        if module is not None:
-            from .tracing import with_weights
-
-            return with_weights(module, self.weights(weights))
+        """Returns the torch module with its weights: see `capgnn.models.from_run`. The run that `fit` returns knows its module."""
         from .models import from_run
 
-        return from_run(self.path, weights)
+        return from_run(self.path, weights, self.module if module is None else module)
 
     def predict(self, what: str = "logits", **flags: Any) -> np.ndarray:
         """Returns what the program predicts for every vertex: see `capgnn.predict`."""

@@ -5,6 +5,7 @@ IN columns become OUT. Modules whose names are in FILES have programs in testdat
 import numpy as np
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 import torch_geometric.nn as pyg
 from torch import nn
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
@@ -223,6 +224,18 @@ class Frozen(nn.Module):
         return self.lin(self.portion * self.scale * self.conv(x, edge_index).relu())
 
 
+class Tuple(nn.Module):
+    """Logits come first of two values, and the first convolution is computed again in the backward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = pyg.GCNConv(IN, HIDDEN), pyg.GCNConv(HIDDEN, OUT)
+
+    def forward(self, x, edge_index):
+        h = torch.tanh(torch.utils.checkpoint.checkpoint(self.conv1, x, edge_index, use_reentrant=False))
+        return self.conv2(h, edge_index), h
+
+
 class Dense(nn.Module):
     """The adjacency is a sparse matrix."""
 
@@ -274,6 +287,13 @@ TRACED = {
     "GraphSAGE cat": basic(pyg.GraphSAGE, jk="cat"),
     "GraphSAGE jk max": basic(pyg.GraphSAGE, jk="max"),
     "PNA": basic(pyg.PNA, aggregators=["mean", "min", "max", "std"], scalers=["identity", "amplification"], deg=COUNTS),
+    "GraphConv": two(pyg.GraphConv),
+    "LGConv": lambda: Behind(pyg.LGConv()),
+    "tuple": Tuple,
+    "Sequential": lambda: pyg.Sequential("x, edge_index", [
+        (nn.Dropout(0.5), "x -> x"), (pyg.GCNConv(IN, HIDDEN), "x, edge_index -> a"), nn.ReLU(inplace=True),
+        (pyg.GCNConv(HIDDEN, HIDDEN), "a, edge_index -> b"), (lambda a, b: [a, b], "a, b -> all"), (pyg.JumpingKnowledge("cat"), "all -> x"),
+        nn.Linear(2 * HIDDEN, OUT)]),
     "SGConv": two(pyg.SGConv, K=2),
     "TAGConv": two(pyg.TAGConv),
     "ChebConv": two(pyg.ChebConv, K=3),
@@ -306,6 +326,10 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["Polynormer"] = lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1)
     TRACED["GATConv residual"] = two(pyg.GATConv, heads=2, concat=False, residual=True)
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
+
+# Those that the program has operations for, at least.
+TRAINED = ("gcn", "sage_residual", "gin", "gat", "gatv2", "gpr", "appnp", "gcnii", "GraphSAGE cat", "GraphConv", "LGConv", "tuple", "Sequential",
+           "GATConv dropout")
 
 
 class Refused(nn.Module):

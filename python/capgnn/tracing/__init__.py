@@ -10,8 +10,8 @@ import torch
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"capgnn.trace needs torch 2.4 or newer, where x[i] can be traced: this is {torch.__version__}")
 
-from .fit import fit, with_weights  # noqa: E402
+from .fit import fit  # noqa: E402
 from .nodes import Program  # noqa: E402
 from .trace import trace  # noqa: E402
 
-__all__ = ["Program", "fit", "trace", "with_weights"]
+__all__ = ["Program", "fit", "trace"]

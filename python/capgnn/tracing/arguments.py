@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Dict, Mapping
 
 import torch
+from torch_geometric.nn import Sequential
 
 from .errors import TraceError
 
@@ -47,11 +48,10 @@ def arguments_of(module: torch.nn.Module, x: Any, graph: Any, weight: Any, more:
         **more,
     }
     out: Dict[str, Any] = {}
-    parameters = [
-        p
-        for p in inspect.signature(module.forward).parameters.values()
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
+    taken = inspect.signature(module.forward).parameters.values()
+    if isinstance(module, Sequential):  # whose forward takes anything
+        taken = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in module.signature.param_dict]
+    parameters = [p for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     for i, p in enumerate(parameters):
         if p.name in FEATURES:
             out[p.name] = x

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ..program import Process, find_program
+from ..program import Process, ProgramError, find_program
 from ..store import Path
 from ..tensors import write_weights
 
@@ -97,14 +98,23 @@ class Program:
             write_weights(init, self.weights)
 
     def check(self, program: Optional[str] = None) -> str:
-        """Returns what `capgnn model check` says of the program. Raises ProgramError if it refuses it."""
-        with tempfile.TemporaryDirectory(prefix="capgnn-model-") as folder:
-            path = os.path.join(folder, "model.json")
-            self.save(path)
+        """Returns what `capgnn model check` says of the program. Raises ProgramError if it cannot be trained."""
+        with self.file() as path:
             process = Process([find_program(program), "model", "check", path])
             process.wait()
             process.check()
             return process.output
+
+    @contextmanager
+    def file(self) -> Iterator[str]:
+        """Writes a file for a while. Errors about it begin with "model" in place of its path, as those of traces do."""
+        with tempfile.TemporaryDirectory(prefix="capgnn-model-") as folder:
+            path = os.path.join(os.path.realpath(folder), f"{self.name}.json")
+            self.save(path)
+            try:
+                yield path
+            except ProgramError as e:
+                raise ProgramError(e.line.replace(path, "model"), e.code, e.command) from None
 
 
 def _row(n: Node) -> List[Any]:

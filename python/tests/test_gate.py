@@ -1,0 +1,85 @@
+"""Every traced module whose program is trained takes torch's own steps, on one device and on three, and predicts its logits."""
+import copy
+import os
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+import numpy as np
+
+import capgnn
+from tests import needs_program, needs_pyg
+from tests.test_tracing import TOLERANCE, data
+
+STEPS, RATE = 5, 0.01
+DEVICES = {"one": ["cpu:threads=1"], "three": ["cpu:threads=1", "cpu:threads=2", "cpu:threads=1,slow=2"]}
+
+
+def steps(module, x, edge_index, edge_weight, y, mask):
+    """Returns a copy of the module after STEPS of Adam in torch."""
+    import torch
+
+    from capgnn.tracing.arguments import arguments_of
+
+    module = copy.deepcopy(module).train()
+    adam = torch.optim.Adam([p for p in module.parameters() if p.requires_grad], lr=RATE)
+    for _ in range(STEPS):
+        adam.zero_grad()
+        out = module(**arguments_of(module, x, edge_index, edge_weight, {}))
+        out = out[0] if isinstance(out, tuple) else out
+        torch.nn.functional.cross_entropy(out[mask], y[mask]).backward()
+        adam.step()
+    return module
+
+
+@needs_program
+@needs_pyg
+class GateTest(unittest.TestCase):
+    def test_steps_and_logits_are_those_of_torch(self):
+        import torch
+        from torch_geometric.utils import coalesce
+
+        from capgnn.models import with_weights
+        from capgnn.tracing.arguments import arguments_of
+        from tests import modules
+
+        warnings.simplefilter("ignore")
+        kept, undropped = tempfile.TemporaryDirectory(), mock.patch("torch.nn.functional.dropout", lambda x, *_, **__: x)
+        self.addCleanup(kept.cleanup)
+        self.addCleanup(undropped.stop)
+        folder, _ = kept.name, undropped.start()
+        given = data(n=150, edges=700, symmetric=False, weights=True)
+        given.edge_index, given.edge_weight = coalesce(given.edge_index, given.edge_weight)
+        store, trained = capgnn.to_store(given, os.path.join(folder, "store")), set()
+        for name, make in modules.TRACED.items():
+            torch.manual_seed(1)
+            module = make()
+            weight = given.edge_weight if name == "weighted" else None
+            plain = {"x": given.x, "edge_index": given.edge_index, **({} if weight is None else {"edge_weight": weight})}
+            program = capgnn.trace(module, plain)
+            file = os.path.join(folder, "net.json")
+            program.save(file)
+            want = None
+            for place, devices in DEVICES.items():
+                with self.subTest(name, devices=place):
+                    try:
+                        run = capgnn.train(store, model=file, init=program.weights, epochs=STEPS, lr=RATE, weight_decay=0, devices=devices,
+                                           ignore_weights=weight is None, run_dir=os.path.join(folder, f"{name} {place}")).result()
+                    except capgnn.ProgramError as e:  # its operations are not trained
+                        self.assertEqual(e.code, 2, e)
+                        break
+                    want = want or steps(module, given.x, given.edge_index, weight, given.y, given.train_mask).state_dict()
+                    got = run.weights("last")
+                    for key in got:
+                        np.testing.assert_allclose(got[key], want[key], rtol=0, atol=TOLERANCE, err_msg=key)
+                    with torch.no_grad():
+                        logits = with_weights(module, got)(**arguments_of(module, given.x, given.edge_index, weight, {}))
+                        logits = logits[0] if isinstance(logits, tuple) else logits
+                    predicted = torch.from_numpy(np.array(run.predict(weights="last", devices=devices)))
+                    if program.ends:
+                        predicted = predicted.log_softmax(-1)
+                    np.testing.assert_allclose(predicted, logits, rtol=0, atol=TOLERANCE)
+                    trained.add(name)
+        self.assertLessEqual(set(modules.TRAINED), trained)
+        print(f"{len(trained)} of {len(modules.TRACED)} traced modules take torch's steps:", *sorted(trained), sep=", ")
