@@ -26,6 +26,7 @@ type design struct {
 	epoch     Counts     // of the steps that were sampled
 	work      []Counts   // the same by part
 	units     [][]extent // by part and unit, the largest
+	task      learn.Task
 	roots     *roots
 	vertices  int         // of the graph
 	memory    int64       // of the host, by sampler; 0: not known
@@ -52,6 +53,10 @@ const (
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	m := o.Model
 	d := design{roots: r, vertices: p.Vertices(), sparse: p.Features.Sparse(), reads: p.Features.Cols, scored: p.Scored()}
+	var err error
+	if d.task, err = learn.Of(o.Task, p); err != nil {
+		return d, err
+	}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if m.ScalesRows() {
@@ -258,7 +263,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
-	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
+	return stage{part: part, targets: d.task.Targets(true), resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
 		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots,
 		apart: o.Sampling.NoGather, shares: reaches && d.readsMost(o, part)}
 }

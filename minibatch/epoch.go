@@ -65,7 +65,7 @@ type watch struct {
 // Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way are finished, or the evaluation is left for later, a checkpoint is written, and
 // Result.Stopped is "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
-	r := &Result{MetricName: string(t.judge.Metric())}
+	r := &Result{MetricName: string(t.design.task.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
 		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR, OnTrain: t.o.OnTrain}
 	if t.asked = ctx; t.o.several() { // all end behind the step in which one of them says that it has been asked to
@@ -192,32 +192,22 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	return t.sumLoss(epoch, from, all)
 }
 
-// scale is what a root of a step weighs in the loss: 1 by the terms of all of them, or by what these weigh.
-func (t *Trainer) scale(epoch, batch int) float64 {
-	if t.o.Criterion.Weights != nil {
-		if all := t.weight(epoch, batch); all > 0 {
-			return 1 / all
-		}
-		return 0
-	}
-	terms := t.roots.count(epoch, batch)
-	if t.p.Targets != nil {
-		terms *= t.p.Classes
-	}
-	return 1 / float64(max(1, terms))
+// terms is what the roots of a step weigh in the loss.
+func (t *Trainer) terms(epoch, batch int) float64 {
+	return t.design.task.Terms(t.roots.count(epoch, batch), t.roots.all(epoch*t.roots.steps+batch))
 }
 
-// weight returns what the roots of a step weigh.
-func (t *Trainer) weight(epoch, batch int) float64 {
-	return t.o.Criterion.Total(t.roots.classes(epoch*t.roots.steps+batch, t.p.Labels, make([]int, t.p.Classes)))
+// scale is that of the loss of a step.
+func (t *Trainer) scale(epoch, batch int) float64 {
+	if terms := t.terms(epoch, batch); terms > 0 {
+		return 1 / terms
+	}
+	return 0
 }
 
 // rootsIn is what the loss of a step counts in that of an epoch: as many as its roots, or their part of what all weigh.
 func (t *Trainer) rootsIn(epoch, batch int) float64 {
-	if t.o.Criterion.Weights == nil {
-		return float64(t.roots.count(epoch, batch))
-	}
-	return t.weight(epoch, batch) * float64(t.roots.total) / t.weighs
+	return t.terms(epoch, batch) * float64(t.roots.total) / t.weighs
 }
 
 // losses returns those of some steps of a stretch, by step and unit.

@@ -60,14 +60,14 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 		if t.o.Part != nil {
 			part = int(t.o.Part[ids[0]]) - t.own().Lo
 		}
-		t.judge.Count(&own[part], ids, rows)
+		t.design.task.Count(&own[part], ids, rows)
 		return nil
 	})
 	if err != nil {
 		return learn.Metrics{}, err
 	}
 	t.received() // what travels to evaluate counts for no epoch
-	m, err := together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
+	m, err := together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.design.task, own)
 	m.Estimated = t.o.EvalFanout != nil
 	return m, err
 }

@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline"
 )
@@ -40,8 +41,14 @@ func TestEvaluationIsExact(t *testing.T) {
 			for v := range ids {
 				ids[v] = graph.NodeID(v)
 			}
-			for i, mask := range [][]bool{p.Train, p.Val, p.Test} {
-				score := p.Count(ids, want, mask, false).Score(k.multi)
+			judge, err := learn.Of(nil, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e learn.Evidence
+			judge.Count(&e, ids, want)
+			all := learn.MetricsOf(judge, []learn.Evidence{e})
+			for i, score := range []*float64{all.Train, all.Val, all.Test} {
 				if is := []*float64{r.Last.Train, r.Last.Val, r.Last.Test}[i]; math.Abs(*is-*score) > 0.005 {
 					t.Errorf("%s %+v: score %d is %v, want %v", kind, k, i, *is, *score)
 				}

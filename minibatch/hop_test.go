@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/rowcache"
 )
@@ -217,7 +218,7 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 			err := meet.Guard(func() {
 				n, _ := w.fetch(&d)
 				w.compute.Wait(w.prefetch.Record())
-				tr.gradient(w, n, gpu.LossArgs{Scale: tr.scale(step/tr.roots.steps, step%tr.roots.steps), Loss: w.loss.Slice(0, 1)}, func(int) {})
+				tr.gradient(w, n, learn.Compared{Scale: tr.scale(step/tr.roots.steps, step%tr.roots.steps), Sum: w.sums.Slice(0, 1), Host: w.lossHost[:8]}, func(int) {})
 				n.read = w.compute.Record()
 			})
 			if err != nil {

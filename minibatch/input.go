@@ -9,17 +9,16 @@ import (
 
 // input is a unit on the device.
 type input struct {
-	buf    gpu.Buffer // nil: evaluation has its room
-	size   gpu.Bytes
-	read   gpu.Event // the unit that was in it has been computed; nil: there was none
-	step   int       // of the unit that is in it, as all that follows
-	roots  int
-	labels gpu.Ints // or
-	target gpu.Array[uint8]
-	weight gpu.Vec // of the losses of roots; empty: 1
-	layers []gnn.LayerGraph
-	in     gnn.Input
-	before []int64 // gnn.Features.Before of sparse features
+	buf     gpu.Buffer // nil: evaluation has its room
+	size    gpu.Bytes
+	read    gpu.Event // the unit that was in it has been computed; nil: there was none
+	step    int       // of the unit that is in it, as all that follows
+	roots   int
+	targets []gpu.Array[uint8]
+	weight  gpu.Vec // of the losses of roots; empty: 1
+	layers  []gnn.LayerGraph
+	in      gnn.Input
+	before  []int64 // gnn.Features.Before of sparse features
 }
 
 // upload enqueues a sampledUnit's way to the input, whose buffer is large enough.
@@ -63,7 +62,10 @@ func (n *input) upload(q gpu.Queue, g *stage, d *sampledUnit) {
 // bind makes layers and in what a pass reads of the sampledUnit.
 func (n *input) bind(g *stage, d *sampledUnit) {
 	l := &d.layout
-	n.step, n.roots, n.labels, n.target = d.step, d.stack.Roots, l.labels.in(n.buf), l.targets.in(n.buf)
+	n.step, n.roots, n.targets = d.step, d.stack.Roots, n.targets[:0]
+	for _, t := range l.targets {
+		n.targets = append(n.targets, t.in(n.buf))
+	}
 	n.weight = l.weights.in(n.buf)
 	n.layers = n.layers[:0]
 	for i := range l.layers {

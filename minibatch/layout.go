@@ -9,8 +9,7 @@ import (
 // they lie, or be gathered by the device.
 type layout struct {
 	ids     span[int32]   // of the columns of the widest block
-	labels  span[int32]   // of the roots; or
-	targets span[uint8]   // of the roots, by class
+	targets []span[uint8] // of the roots: those of the task
 	weights span[float32] // of the losses of roots; empty: 1
 	cols    span[float32]
 	rows    span[int32]  // with resident rows: which ones the ids are; empty: as many as ids says

@@ -221,7 +221,7 @@ func (x *sizing) part(part, steps int) []Use {
 	inputs, _ := x.d.ring(x.o, part)
 	uses := []Use{{"inputs", gpu.Bytes(inputs) * blockOf(ample.size), gpu.Bytes(inputs) * (ample.size - seen.size)}, {"activations", activations, activations - least},
 		{"weights, gradients and optimiser", 2*n + owner + blockOf(8*units*gpu.Bytes(min(steps, longest))), 0}}
-	x.o.Criterion.On(into(&weighed), nil, nil, x.p.Classes, x.o.lossRows(x.d.roots.total))
+	x.d.task.On(into(&weighed), nil, nil, x.o.lossRows(x.d.roots.total))
 	if weighed > 0 {
 		uses = append(uses, Use{"class weights and smoothed labels", weighed, 0})
 	}

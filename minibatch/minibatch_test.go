@@ -12,7 +12,6 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/graph/synth"
-	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/minibatch/sample"
@@ -165,13 +164,13 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					m.DropFeatures = drops && kind.Norms()
 					rule := gnn.Optimizer{Kind: gnn.SGD, LR: 1}
 					part := homes(p.Vertices(), parts)
-					var weigh criterion.Criterion
+					var weigh learn.Labels
 					if kind == gnn.SAGE && !k.multi {
-						weigh = criterion.Criterion{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
+						weigh = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 					}
-					got := trained(t, p, Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
+					got := trained(t, p, Options{Model: m, Task: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
 						Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all}})
-					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Criterion: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
+					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Task: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
 					if err != nil {
 						t.Fatal(err)
 					}

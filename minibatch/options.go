@@ -10,7 +10,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/criterion"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/rowcache"
@@ -51,15 +50,14 @@ type Sampling struct {
 type Options struct {
 	Model      gnn.Config
 	Optimizer  gnn.Optimizer
-	Criterion  criterion.Criterion // what the loss weighs
-	Schedule   fit.Schedule        // of the learning rate, which begins with that of Optimizer
+	Task       learn.Kind   // targets, loss and scores; nil: learn.Labels, which have no weights
+	Schedule   fit.Schedule // of the learning rate, which begins with that of Optimizer
 	Sampling   Sampling
-	Epochs     int          // ≥ 0
-	EvalEvery  int          // epochs between evaluations; 0 = only after the last epoch
-	EvalFanout []int        // scores are estimates: neighbours by hop that an evaluation reads, as Sampling.Fanout; nil: all, scores are exact
-	Patience   int          // evaluations without better weights before stopping; 0 = never stop
-	Metric     learn.Metric // what is scored, and by which validation score the best weights are chosen; "" = learn.Auto
-	BestByLoss bool         // the best weights are chosen by the loss of validation instead
+	Epochs     int   // ≥ 0
+	EvalEvery  int   // epochs between evaluations; 0 = only after the last epoch
+	EvalFanout []int // scores are estimates: neighbours by hop that an evaluation reads, as Sampling.Fanout; nil: all, scores are exact
+	Patience   int   // evaluations without better weights before stopping; 0 = never stop
+	BestByLoss bool  // the best weights are chosen by the loss of validation, not by its score
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Ranks   Ranks        // the processes that train together; nil: this one alone
@@ -141,7 +139,11 @@ func (o *Options) lossRows(total int) int { return min(total, o.Sampling.BatchSi
 
 // Validate reports all problems of o and p at once.
 func (o *Options) Validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), o.Criterion.Check(p.Classes, p.Targets != nil)}
+	task, err := learn.Of(o.Task, p)
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), err}
+	if err == nil {
+		errs = append(errs, task.Check(o.Model))
+	}
 	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)
@@ -152,9 +154,6 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, p.SuitsWeights(o.Model))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
-	}
-	if _, err := o.Metric.Of(p); err != nil {
-		errs = append(errs, fmt.Errorf("metric %w", err))
 	}
 	return errors.Join(errs...)
 }
@@ -234,9 +233,6 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	}
 	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
 		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
-	}
-	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
-		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
 	return errs
 }

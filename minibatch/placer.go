@@ -86,8 +86,8 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.migrator = t.newMigrator(w)
 	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
-	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
-	w.weighing = o.Criterion.On(w.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, t.p.Classes, o.lossRows(t.roots.total))
+	w.sums = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
+	w.loss = d.task.On(w.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, o.lossRows(t.roots.total))
 	if w.failed != nil {
 		return w.failed
 	}

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"iter"
 	"slices"
 	"sync"
 
@@ -151,27 +152,26 @@ func (r *roots) count(epoch, batch int) (n int) {
 	return n
 }
 
-// classes adds to count how many roots of step t of the run, over all parts, have each label.
-func (r *roots) classes(t int, labels []int32, count []int) []int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	o := r.order(t / r.steps)
-	add := func(list []graph.NodeID) {
-		for _, v := range list {
-			count[labels[v]]++
+// all yields the roots of step t of the run, over all parts.
+func (r *roots) all(t int) iter.Seq[graph.NodeID] {
+	return func(yield func(graph.NodeID) bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		o := r.order(t / r.steps)
+		each := func(list []graph.NodeID) bool {
+			return !slices.ContainsFunc(list, func(v graph.NodeID) bool { return !yield(v) })
+		}
+		if !r.local {
+			lo, hi := r.batchOf(t % r.steps)
+			each(o.lists[0][lo:hi])
+			return
+		}
+		for part := range r.parts {
+			if list, lo, hi := r.span(o.epoch, t%r.steps, part); lo < hi && !each(o.lists[list][lo:hi]) {
+				return
+			}
 		}
 	}
-	if !r.local {
-		lo, hi := r.batchOf(t % r.steps)
-		add(o.lists[0][lo:hi])
-		return count
-	}
-	for part := range r.parts {
-		if list, lo, hi := r.span(o.epoch, t%r.steps, part); lo < hi {
-			add(o.lists[list][lo:hi])
-		}
-	}
-	return count
 }
 
 // of writes the roots of a unit of a part in step t of the run to into, and returns them.

@@ -36,6 +36,7 @@ type stage struct {
 	device    string
 	p         *learn.Problem
 	parts     int // of the run
+	targets   []learn.Targets
 	roots     *roots
 	scaling   *gnn.Scaling
 	blockUses []blockUse // by layer
@@ -160,12 +161,11 @@ func (g *stage) rowBytes() (n gpu.Bytes) {
 
 // lay gives the arrays of a step of some extent their places.
 func (g *stage) lay(l *layout, e *extent) {
-	*l = layout{layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)]}
+	*l = layout{layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)],
+		targets: slices.Grow(l.targets[:0], len(g.targets))[:len(g.targets)]}
 	add(l, &l.ids, e.ids)
-	if g.p.Labels != nil {
-		add(l, &l.labels, e.roots)
-	} else {
-		add(l, &l.targets, e.roots*g.p.Classes)
+	for i := range g.targets {
+		add(l, &l.targets[i], g.targets[i].Size(e.roots))
 	}
 	if g.weighs {
 		add(l, &l.weights, e.roots)
@@ -245,16 +245,8 @@ func (g *stage) room(d *sampledUnit, l *layout) error {
 func (g *stage) put(d *sampledUnit) {
 	l, st, mem := &d.layout, &d.stack, d.host
 	copy(l.ids.on(mem), st.IDs)
-	if g.p.Labels != nil {
-		labels := l.labels.on(mem)
-		for i, v := range d.roots {
-			labels[i] = g.p.Labels[v]
-		}
-	} else {
-		targets, classes := l.targets.on(mem), g.p.Classes
-		for i, v := range d.roots {
-			copy(targets[i*classes:][:classes], g.p.Targets[int(v)*classes:])
-		}
+	for i := range g.targets {
+		g.targets[i].Fill(l.targets[i].on(mem), d.roots, nil)
 	}
 	if l.weights.n > 0 {
 		g.pair.weighRoots(l.weights.on(mem), d.roots)

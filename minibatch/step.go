@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 )
 
@@ -78,10 +79,8 @@ func (s *stretch) follow(batch int) bool {
 func (t *Trainer) runPart(w *worker, s *stretch) error {
 	w.counts, w.linked = Counts{}, 0
 	done := s.from
-	w.compute.Fill(gpu.Matrix{Buf: w.loss.Buf, Rows: 1, Cols: 2 * w.loss.Len, LD: 2 * w.loss.Len}, 0) // steps without roots leave it so
-	if w.weighing != nil {
-		clear(w.lossHost)
-	}
+	w.compute.Fill(gpu.Matrix{Buf: w.sums.Buf, Rows: 1, Cols: 2 * w.sums.Len, LD: 2 * w.sums.Len}, 0) // steps without roots leave it so
+	clear(w.lossHost)
 	err := meet.Guard(func() {
 		for b := s.from; s.enter(b); b++ {
 			if t.step(w, s, b) && b-2 >= s.from {
@@ -94,8 +93,8 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 	if err != nil {
 		return err
 	}
-	if w.counts.Steps > 0 && w.weighing == nil {
-		w.compute.Download(w.lossHost[:8*w.counts.Steps*t.roots.units], w.loss.Buf, 0)
+	if n := w.counts.Steps * t.roots.units; n > 0 {
+		w.loss.Fetch(w.compute, w.lossHost[:8*n], w.sums)
 	}
 	if err := w.sync(); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 		}
 		w.compute.Wait(sent)
 		at := (batch-s.from)*t.roots.units + u
-		t.compute(w, n, gpu.LossArgs{Scale: s.scale(batch), Loss: w.loss.Slice(at, at+1)}, last)
+		t.compute(w, n, learn.Compared{Scale: s.scale(batch), Sum: w.sums.Slice(at, at+1), Host: w.lossHost[8*at:][:8]}, last)
 		n.read = w.compute.Record()
 	}
 	return awaited
@@ -186,15 +185,15 @@ func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 }
 
 // compute enqueues a unit, and behind the last one of a step the update.
-func (t *Trainer) compute(w *worker, n *input, loss gpu.LossArgs, last bool) {
+func (t *Trainer) compute(w *worker, n *input, x learn.Compared, last bool) {
 	done := func(layer int) { t.reduce.Done(t.at(w), layer) }
 	if w.migrator == nil {
-		t.gradient(w, n, loss, done)
+		t.gradient(w, n, x, done)
 		t.reduce.Finish(t.at(w))
 		return
 	}
 	w.migrator.bring()
-	t.gradient(w, n, loss, func(int) {})
+	t.gradient(w, n, x, func(int) {})
 	w.migrator.give()
 	if last {
 		t.eachLayer(done)
@@ -210,7 +209,7 @@ func (t *Trainer) eachLayer(f func(layer int)) {
 }
 
 // gradient enqueues forward and backward pass of a unit.
-func (t *Trainer) gradient(w *worker, n *input, loss gpu.LossArgs, done func(layer int)) {
+func (t *Trainer) gradient(w *worker, n *input, x learn.Compared, done func(layer int)) {
 	q := w.compute
 	q.Fill(flat(w.grads.Flat), 0)
 	if n.roots == 0 { // nothing to add
@@ -218,19 +217,10 @@ func (t *Trainer) gradient(w *worker, n *input, loss gpu.LossArgs, done func(lay
 		return
 	}
 	stop(t.bind(w, n))
-	loss.Labels, loss.Targets = n.labels, n.target
-	loss.Logits = w.pass.Forward(q, nil, n.step)
-	loss.Grad = w.pass.LossGrad()
-	switch {
-	case w.weighing != nil: // all roots have labels
-		w.weighing.Loss(q, loss, n.labels, w.lossHost[8*loss.Loss.Off:][:8])
-	case t.p.Targets != nil:
-		q.BCELoss(loss)
-	default:
-		q.SoftmaxLoss(loss)
-	}
+	x.Targets, x.Logits, x.Grad = n.targets, w.pass.Forward(q, nil, n.step), w.pass.LossGrad()
+	w.loss.Enqueue(q, x)
 	if n.weight.Len > 0 {
-		q.ScaleRows(loss.Grad, loss.Grad, n.weight)
+		q.ScaleRows(x.Grad, x.Grad, n.weight)
 	}
 	w.pass.Backward(q, nil, n.step, done)
 }

@@ -26,7 +26,6 @@ import (
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
 	p       *learn.Problem
-	judge   *learn.Judge
 	o       Options
 	roots   *roots
 	design  design
@@ -35,7 +34,7 @@ type Trainer struct {
 	hub     *meet.Hub
 	cancel  context.CancelCauseFunc
 	reduce  *reduce.Reduction
-	weighs  float64 // what all training vertices weigh in the loss, where classes do
+	weighs  float64 // what all roots of an epoch weigh in the loss
 	exact   *layered.Evaluator
 	state   state
 	watch   watch
@@ -74,11 +73,7 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 		return nil, err
 	}
 	o.setDefaults()
-	t := &Trainer{p: p, o: o, simulated: simulated, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
-	if o.Criterion.Weights != nil {
-		times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
-		t.weighs = times * o.Criterion.Total(p.TrainingByClass())
-	}
+	t := &Trainer{p: p, o: o, simulated: simulated, looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
 	if !simulated { // which needs shapes alone
 		t.weights.Init(o.Model.Seed)
 	}
@@ -94,6 +89,8 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
 		return nil, err
 	}
+	times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
+	t.weighs = times * t.design.task.Terms(p.TrainingVertices(), p.Training())
 	if err := t.meetOthers(ctx); err != nil {
 		return nil, err
 	}

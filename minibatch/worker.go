@@ -6,7 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/sample"
 	"capgnn/reduce"
@@ -35,10 +35,10 @@ type worker struct {
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
 	pass          *gnn.Pass
-	inputs        []input             // one is filled while another is computed from, where there are two
-	loss          gpu.Array[float64]  // of the steps of a stretch
-	lossHost      []byte              // the same
-	weighing      *criterion.Weighing // of the loss; nil: it weighs nothing
+	inputs        []input // one is filled while another is computed from, where there are two
+	loss          learn.Loss
+	sums          gpu.Array[float64] // losses of the steps of a stretch
+	lossHost      []byte             // the same
 
 	pinned []*hostmem.Pinned
 	bufs   []gpu.Buffer
@@ -126,10 +126,7 @@ func (w *worker) all() []gpu.Queue {
 	if w.rows != nil {
 		all = append(all, w.rows)
 	}
-	if w.weighing != nil {
-		all = append(all, w.weighing.Queue())
-	}
-	return all
+	return append(all, w.loss.Queues()...)
 }
 
 // sync waits for all of them.

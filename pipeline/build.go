@@ -7,20 +7,19 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 )
 
 // builder puts one part on one device.
 type builder struct {
 	*worker
-	p         *learn.Problem
-	model     gnn.Config
-	criterion criterion.Criterion
-	plan      gnn.Plan
-	kept      *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
-	scale     gnn.Scaling
-	sparse    bool // features stay sparse on the device
+	p      *learn.Problem
+	model  gnn.Config
+	task   learn.Task
+	plan   gnn.Plan
+	kept   *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
+	scale  gnn.Scaling
+	sparse bool // features stay sparse on the device
 
 	picks  map[picked][]float32
 	values map[*graph.CSR][]float32 // of entries
@@ -295,29 +294,12 @@ func transposeValues(c *graph.CSR, val []float32, rows int) (*graph.CSR, []float
 	return t, tval
 }
 
-// answers uploads labels or targets of the training rows, the others as not counted.
-func (b *builder) answers() {
-	n := b.part.Rows[b.model.Layers]
-	ids := b.part.Inner[:n]
-	if b.p.Labels != nil {
-		labels := make([]int32, n)
-		for i, v := range ids {
-			labels[i] = b.p.TrainingLabel(v)
-		}
-		b.labels = upload(b.ld, "labels", labels)
-		if b.weighing = b.criterion.On(b.ld.alloc, b.compute, b.newLossQueue, b.p.Classes, n); b.weighing != nil {
-			b.kinds = upload(b.ld, "classes of rows", b.weighing.Kinds(labels))
-		}
-	} else {
-		targets, mask := make([]uint8, 0, n*b.p.Classes), make([]uint8, n)
-		for i, v := range ids {
-			targets = append(targets, b.p.TargetsOf(v)...)
-			if b.p.Trains(v) {
-				mask[i] = 1
-			}
-		}
-		b.targets, b.mask = upload(b.ld, "targets", targets), upload(b.ld, "training mask", mask)
+// targets uploads what the loss reads of the rows that it needs, of which it counts those of training vertices.
+func (b *builder) targets() {
+	ids := b.part.Inner[:b.part.Rows[b.model.Layers]]
+	for _, t := range b.task.Targets(false) {
+		raw := t.Made(ids, func(row int) bool { return b.p.Trains(ids[row]) })
+		b.compared = append(b.compared, upload(b.ld, t.Name, raw))
 	}
-	b.loss = gpu.Array[float64]{Buf: b.ld.alloc(8, "loss"), Len: 1}
-	b.lossHost = make([]byte, 8)
+	b.newLoss(b.task, len(ids))
 }

@@ -7,11 +7,11 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 )
 
 // weighed is a loss that weighs classes, one of them with nothing, and smooths labels.
-var weighed = criterion.Criterion{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
+var weighed = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 
 // The gradient of a weighed loss is its derivative, by finite differences along random directions (see TestFiniteDifferences), and parts add up to one part.
 func TestWeighedFiniteDifferences(t *testing.T) {
@@ -19,7 +19,7 @@ func TestWeighedFiniteDifferences(t *testing.T) {
 	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
 		t.Run(string(kind), func(t *testing.T) {
 			p, m := task{share: 0.3, sparse: kind.Attends(), vertices: manyVertices}.make(t, kind)
-			weigh := func(o *Options) { o.Criterion = weighed }
+			weigh := func(o *Options) { o.Task = weighed }
 			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), weigh)
 			one := newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), weigh)
 			r := rand.New(rand.NewPCG(8, 9))
@@ -50,7 +50,7 @@ func TestWeighedLossInBF16(t *testing.T) {
 	loss := map[gpu.DType]float64{}
 	grads := map[gpu.DType]*gnn.Weights{}
 	for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
-		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.Criterion, o.Storage = weighed, storage })
+		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.Task, o.Storage = weighed, storage })
 		grads[storage], loss[storage] = gradients(t, tr)
 	}
 	if d, norm := distance(grads[gpu.BF16].Flat, grads[gpu.FP32].Flat); d == 0 || d > 0.03*norm || math.Abs(loss[gpu.BF16]-loss[gpu.FP32]) > 0.01*loss[gpu.FP32] {
@@ -67,15 +67,15 @@ func TestWeighedLossesRefused(t *testing.T) {
 		}
 	}
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1, Devices: cpus(t, 1), Part: make([]int32, p.Vertices())}
-	o.Criterion.Weights = []float64{0, 0, 1, 0, 0, 0}
+	o.Task = learn.Labels{Weights: []float64{0, 0, 1, 0, 0, 0}}
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("weights of nothing are taken")
 	}
-	o.Criterion, o.Part, o.Isolated = weighed, scatterParts(p.Vertices(), 4), &Isolated{Chunks: 4}
+	o.Task, o.Part, o.Isolated = weighed, scatterParts(p.Vertices(), 4), &Isolated{Chunks: 4}
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("weights in phases are taken")
 	}
-	o.Criterion = criterion.Criterion{Smoothing: 0.1}
+	o.Task = learn.Labels{Smoothing: 0.1}
 	tr, err := New(t.Context(), p, o)
 	if err != nil {
 		t.Fatal(err)

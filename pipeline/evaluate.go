@@ -11,7 +11,7 @@ import (
 // chunk at a time.
 func (t *Trainer) evaluate() (learn.Metrics, error) {
 	own := make([]learn.Evidence, len(t.workers))
-	err := t.logits(func(at int, ids []graph.NodeID, rows []float32) { t.judge.Count(&own[at], ids, rows) })
+	err := t.logits(func(at int, ids []graph.NodeID, rows []float32) { t.task.Count(&own[at], ids, rows) })
 	if err != nil {
 		return learn.Metrics{}, err
 	}
@@ -21,7 +21,7 @@ func (t *Trainer) evaluate() (learn.Metrics, error) {
 
 // scores returns what is made of the evidence of all parts: that of this process is given.
 func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, error) {
-	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
+	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.task, own)
 }
 
 // logits has count see the logits of every vertex that this process evaluates, with the place of the part that made them.

@@ -148,7 +148,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	epoch := tr.state.Epochs
 	scale := 1 / tr.terms
 	err := tr.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
+		if err := meet.Guard(func() { w.runTrain(epoch, scale, nil) }); err != nil {
 			return err
 		}
 		return w.sync()

@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 )
 
 // holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so a switch allocates nothing.
@@ -16,6 +17,7 @@ type holding struct {
 	s     *isolation
 	model gnn.Config
 	plan  gnn.Plan
+	task  learn.Task
 	most  capacity
 	slots map[string]gpu.Buffer
 	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base chunk's stay while it is the same.
@@ -110,7 +112,7 @@ func (h *holding) put(p *pair) error {
 	layers := h.layers(p)
 	in := h.input(p)
 	layers[0].Stored = int(in.X.SparseT.Entries)
-	h.answers(p)
+	h.targets(p)
 	h.weight = slot(h, "weights of losses", p.weight, len(p.weight)*h.most.loss)
 	if h.ld.err != nil {
 		return h.ld.err
@@ -263,29 +265,12 @@ func (h *holding) sparse(name string, ids []graph.NodeID, most, entries int) gnn
 	return f
 }
 
-// answers puts labels or targets of the rows of the loss on the device, the others as not counted.
-func (h *holding) answers(p *pair) {
-	q, both := h.s.p, h.s.Targets != "base"
-	counts := func(i int) bool { return q.Trains(p.IDs[i]) && (both || i < p.Base) }
-	if q.Labels != nil {
-		labels := make([]int32, p.loss)
-		for i := range labels {
-			if labels[i] = -1; counts(i) {
-				labels[i] = q.Labels[p.IDs[i]]
-			}
-		}
-		h.labels = slot(h, "labels", labels, h.most.loss)
-		if h.weighing != nil {
-			h.kinds = slot(h, "classes of rows", h.weighing.Kinds(labels), h.most.loss)
-		}
-		return
+// targets puts on the device what the loss reads of its rows, of which it counts those of training vertices.
+func (h *holding) targets(p *pair) {
+	both := h.s.Targets != chunks.Base
+	counts := func(row int) bool { return h.s.p.Trains(p.IDs[row]) && (both || row < p.Base) }
+	h.compared = h.compared[:0]
+	for _, t := range h.task.Targets(false) {
+		h.compared = append(h.compared, slot(h, t.Name, t.Made(p.IDs[:p.loss], counts), t.Size(h.most.loss)))
 	}
-	targets, mask := make([]uint8, 0, p.loss*q.Classes), make([]uint8, p.loss)
-	for i := range mask {
-		targets = append(targets, q.TargetsOf(p.IDs[i])...)
-		if counts(i) {
-			mask[i] = 1
-		}
-	}
-	h.targets, h.mask = slot(h, "targets", targets, h.most.loss*q.Classes), slot(h, "training mask", mask, h.most.loss)
 }

@@ -271,7 +271,7 @@ func nothingMissing(t *testing.T, kind gnn.Kind, c, layers int) {
 	m.Layers = layers
 	weigh := func(o *Options) {
 		if kind == gnn.GIN { // losses that weigh classes, too
-			o.Criterion = weighed
+			o.Task = weighed
 		}
 	}
 	want, loss := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), weigh))

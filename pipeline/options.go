@@ -7,7 +7,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/criterion"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
@@ -18,13 +17,12 @@ import (
 type Options struct {
 	Model      gnn.Config
 	Optimizer  gnn.Optimizer
-	Criterion  criterion.Criterion // what the loss weighs
-	Schedule   fit.Schedule        // of the learning rate, which begins with that of Optimizer
-	Epochs     int                 // ≥ 0
-	EvalEvery  int                 // epochs between evaluations; 0 = only after the last epoch
-	Patience   int                 // evaluations without better weights before stopping; 0 = never stop
-	Metric     learn.Metric        // what is scored, and by which validation score the best weights are chosen; "" = learn.Auto
-	BestByLoss bool                // the best weights are chosen by the loss of validation instead
+	Task       learn.Kind   // targets, loss and scores; nil: learn.Labels, which have no weights
+	Schedule   fit.Schedule // of the learning rate, which begins with that of Optimizer
+	Epochs     int          // ≥ 0
+	EvalEvery  int          // epochs between evaluations; 0 = only after the last epoch
+	Patience   int          // evaluations without better weights before stopping; 0 = never stop
+	BestByLoss bool         // the best weights are chosen by the loss of validation, not by its score
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.

@@ -191,8 +191,14 @@ func checkScores(t *testing.T, name string, p *learn.Problem, m gnn.Config, r *R
 	for v := range ids {
 		ids[v] = graph.NodeID(v)
 	}
-	for s, x := range [][]bool{p.Train, p.Val, p.Test} {
-		want := p.Count(ids, rows.Data().([]float32), x, false).Score(p.Targets != nil)
+	judge, err := learn.Of(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e learn.Evidence
+	judge.Count(&e, ids, rows.Data().([]float32))
+	all := learn.MetricsOf(judge, []learn.Evidence{e})
+	for s, want := range []*float64{all.Train, all.Val, all.Test} {
 		if got := []*float64{r.Last.Train, r.Last.Val, r.Last.Test}[s]; math.Abs(*got-*want) > 0.02 {
 			t.Errorf("%s: split %d scores %g, want %g", name, s, *got, *want)
 		}

@@ -151,7 +151,7 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 // builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
 	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale,
-		criterion: t.o.Criterion, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
+		task: t.task, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }
@@ -168,7 +168,7 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 	}
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	train[0].Stored = int(in.X.SparseT.Entries)
-	b.answers()
+	b.targets()
 	w.layers = train
 	return t.buildPasses(w, train, eval, in, in)
 }

@@ -176,7 +176,11 @@ func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) 
 // loss returns the share of a vertex with logits x in the loss, and writes its gradient to d: cross-entropy of a
 // softmax or, with several labels, of sigmoids.
 func (p proof) loss(v int, x, d []float64) (loss float64) {
-	scale, top, sum := 1/float64(p.LossTerms()), slices.Max(x), 0.0
+	terms := p.TrainingVertices()
+	if p.Targets != nil {
+		terms *= len(x)
+	}
+	scale, top, sum := 1/float64(terms), slices.Max(x), 0.0
 	for k, z := range x {
 		if p.Targets != nil {
 			y := float64(p.Targets[v*len(x)+k])
@@ -212,7 +216,7 @@ func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, device
 	}
 	defer t.Close()
 	err = t.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.runTrain(0, t.p, 1/t.terms, nil) }); err != nil {
+		if err := meet.Guard(func() { w.runTrain(0, 1/t.terms, nil) }); err != nil {
 			return err
 		}
 		return w.sync()

@@ -123,7 +123,7 @@ func (r *refModel) score(logits ref.Matrix) (loss float64, d ref.Matrix) {
 			continue
 		}
 		row := ref.Matrix{Rows: 1, Cols: logits.Cols, V: logits.Row(v)}
-		scale := x / float64(r.p.LossTerms())
+		scale := x / r.terms()
 		var l float64
 		var g ref.Matrix
 		if r.p.Targets != nil {
@@ -135,6 +135,15 @@ func (r *refModel) score(logits ref.Matrix) (loss float64, d ref.Matrix) {
 		copy(d.Row(v), g.V)
 	}
 	return loss, d
+}
+
+// terms is what the loss is the mean over.
+func (r *refModel) terms() float64 {
+	n := r.p.TrainingVertices()
+	if r.p.Targets != nil {
+		n *= r.m.Out
+	}
+	return float64(n)
 }
 
 // refWeights are parameters in float64, in the layout of gnn.Weights.

@@ -82,7 +82,7 @@ func epochWhole(t testing.TB, tr *Trainer, steps *reduce.Reduction, epoch int) t
 	t.Helper()
 	tr.hub.Epoch = epoch
 	err := tr.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.runTrain(epoch, tr.p, 1/tr.terms, nil) }); err != nil {
+		if err := meet.Guard(func() { w.runTrain(epoch, 1/tr.terms, nil) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -203,7 +203,7 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	tr.hub.Epoch = epoch
 	err := tr.each(func(w *worker) error {
 		err := meet.Guard(func() {
-			w.runTrain(epoch, tr.p, 1/tr.terms, func(layer int) {
+			w.runTrain(epoch, 1/tr.terms, func(layer int) {
 				if w.index == late {
 					time.Sleep(2 * time.Millisecond)
 				}
@@ -234,7 +234,7 @@ func TestLayersDone(t *testing.T) {
 				seen := make([][][]float32, 2)
 				err := tr.each(func(w *worker) error {
 					err := meet.Guard(func() {
-						w.runTrain(0, p, 1/tr.terms, func(layer int) {
+						w.runTrain(0, 1/tr.terms, func(layer int) {
 							if want := len(layers) - 1 - len(seen[w.index]); layer != want {
 								t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
 							}
@@ -323,7 +323,7 @@ func TestReductionDeadline(t *testing.T) {
 		tr.hub.Epoch = 7
 		err := tr.each(func(w *worker) error {
 			return meet.Guard(func() {
-				w.runTrain(7, p, 1, func(layer int) {
+				w.runTrain(7, 1, func(layer int) {
 					if w.index != silent || layer == 2 {
 						tr.reduce.Done(w.index, layer)
 					}

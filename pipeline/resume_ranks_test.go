@@ -100,10 +100,10 @@ func TestRanksResumeAlike(t *testing.T) {
 					o.Optimizer = optimizers[turn%len(optimizers)]
 					switch turn % 4 {
 					case 1:
-						o.Criterion, o.Schedule, o.EvalEvery = weighed, fit.Schedule{Kind: fit.Plateau, Factor: 0.5, ByMetric: true}, 1
+						o.Task, o.Schedule, o.EvalEvery = weighed, fit.Schedule{Kind: fit.Plateau, Factor: 0.5, ByMetric: true}, 1
 						o.Optimizer.Clip = 0.05
 					case 3:
-						o.Metric, o.Schedule = learn.MacroF1, fit.Schedule{Kind: fit.Cosine, Warmup: 1}
+						o.Task, o.Schedule = learn.Labels{Metric: learn.MacroF1}, fit.Schedule{Kind: fit.Cosine, Warmup: 1}
 					}
 				}
 				c.p, c.m = task{share: 0.4, vertices: 200, directed: turn%2 == 1}.make(t, kind)

@@ -114,11 +114,11 @@ func TestDeviceFault(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
 	tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), nil)
 	bad := tr.workers[1]
-	labels := make([]int32, bad.labels.Len)
+	labels := make([]int32, bad.compared[0].Len/4)
 	for i := range labels {
 		labels[i] = 1 << 20
 	}
-	bad.compute.Upload(bad.labels.Buf, 0, hostmem.Bytes(labels))
+	bad.compute.Upload(bad.compared[0].Buf, 0, hostmem.Bytes(labels))
 	_, err := tr.Run(context.Background())
 	var fault *gpu.Fault
 	if !errors.As(err, &fault) || fault.Device != "cpu:1" || fault.Op != "SoftmaxLoss" {

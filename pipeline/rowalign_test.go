@@ -7,7 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 )
 
 // gapped is a device that wants rows to begin at multiples of 32 bytes.
@@ -51,7 +51,7 @@ func TestRowAlign(t *testing.T) {
 						o.OnEpoch = func(e EpochStats) error { loss = append(loss, e.Loss); return nil }
 						o.Epochs, o.EvalEvery, o.Storage = 4, 1, storage
 						if !m.Multi {
-							o.Criterion = criterion.Criterion{Smoothing: 0.1}
+							o.Task = learn.Labels{Smoothing: 0.1}
 						}
 					})
 					r := run(t, tr)

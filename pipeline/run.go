@@ -27,7 +27,7 @@ type state struct {
 // finished and a checkpoint written, and Result.Stopped is "interrupted". A device fault ends the run with its error, a loss
 // that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
-	r := &Result{MetricName: string(t.judge.Metric())}
+	r := &Result{MetricName: string(t.task.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
 		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR, OnTrain: t.o.OnTrain}
 	if t.o.Ranks != nil { // all end behind the epoch in which one says that it has been asked to
@@ -154,7 +154,7 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 		if w.hold != nil && w.hold.idle {
 			w.runIdle(t.o.Model.Layers, done)
 		} else {
-			w.runTrain(epoch, t.p, scale, done)
+			w.runTrain(epoch, scale, done)
 		}
 		w.backward = w.compute.Record()
 		if t.joined { // Finish waits for other ranks

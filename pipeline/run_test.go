@@ -286,7 +286,7 @@ func TestDeadline(t *testing.T) {
 		if w.index == 1 {
 			return nil
 		}
-		return meet.Guard(func() { w.runTrain(0, p, 1, nil) })
+		return meet.Guard(func() { w.runTrain(0, 1, nil) })
 	})
 	if err == nil || !strings.Contains(err.Error(), "part 0 waited") || !strings.Contains(err.Error(), "for part 1") {
 		t.Errorf("error %v does not say who waits for whom", err)

@@ -34,15 +34,18 @@ func TestScoresOfRanks(t *testing.T) {
 		if _, err := metric.Of(p); err != nil {
 			metric = learn.Auto
 		}
-		judge := learn.NewJudge(p, metric)
+		judge, err := learn.Labels{Metric: metric}.Of(p)
+		if err != nil {
+			t.Fatal(err)
+		}
 		own := make([]learn.Evidence, parts)
 		for v := range n {
 			judge.Count(&own[r.IntN(1+r.IntN(parts))], []graph.NodeID{graph.NodeID(v)}, logits[v*classes:][:classes])
 		}
-		want := judge.Metrics(own)
+		want := learn.MetricsOf(judge, own)
 		groups := []graph.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: parts}}
 		for rank, err := range eachRank(groups, parts, func(tr *Trainer, at graph.Range) error {
-			tr.p, tr.judge, tr.joined = p, judge, true
+			tr.p, tr.task, tr.joined = p, judge, true
 			got, err := tr.scores(own[at.Lo:at.Hi])
 			if err == nil && same(got) != same(want) {
 				err = fmt.Errorf("%s, want %s", same(got), same(want))

@@ -25,7 +25,7 @@ import (
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
 	p        *learn.Problem
-	judge    *learn.Judge
+	task     learn.Task
 	o        Options
 	cut      *graph.Cut
 	shape    gnn.Shape
@@ -35,7 +35,7 @@ type Trainer struct {
 	hub      *meet.Hub
 	reduce   *reduce.Reduction // nil: nothing is trained
 	cancel   context.CancelCauseFunc
-	terms    float64 // of the loss: how many, or what they weigh
+	terms    float64 // of the loss
 	state    state
 	layout   *Layout
 	halo     *halo.Plan // what parts exchange
@@ -61,7 +61,8 @@ type Trainer struct {
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Parts = cmp.Or(o.Parts, len(o.Devices))
-	if err := o.validate(p); err != nil {
+	task, err := o.validate(p)
+	if err != nil {
 		return nil, err
 	}
 	if o.Log == nil {
@@ -70,7 +71,8 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: o.lossTerms(p)}
+	t := &Trainer{p: p, o: o, task: task, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model),
+		terms: task.Terms(p.TrainingVertices(), p.Training())}
 	if !slices.ContainsFunc(o.Devices, dropsContent) { // plans need shapes alone
 		t.weights.Init(o.Model.Seed)
 	}
@@ -133,34 +135,27 @@ func (t *Trainer) begin() error {
 }
 
 // validate reports all problems of o and p at once.
-func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), o.Criterion.Check(p.Classes, p.Targets != nil)}
+func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
+	task, err := learn.Of(o.Task, p)
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), err}
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
-	if _, err := o.Metric.Of(p); err != nil {
-		errs = append(errs, fmt.Errorf("metric %w", err))
-	}
-	if o.Criterion.Weights != nil && o.phased() {
-		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
-	}
 	errs = append(errs, o.checkModel(p)...)
 	errs = append(errs, p.SuitsWeights(o.Model))
-	if errors.Join(errs...) == nil && o.lossTerms(p) == 0 {
+	if err == nil {
+		errs = append(errs, task.Check(o.Model))
+		if !task.Even() && o.phased() {
+			errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
+		}
+	}
+	if errors.Join(errs...) == nil && task.Terms(p.TrainingVertices(), p.Training()) == 0 {
 		errs = append(errs, errors.New("class weights: no training vertex has one above 0"))
 	}
-	return errors.Join(errs...)
-}
-
-// lossTerms returns what the loss is the mean over: how many terms there are, or what they weigh.
-func (o *Options) lossTerms(p *learn.Problem) float64 {
-	if o.Criterion.Weights == nil {
-		return float64(p.LossTerms())
-	}
-	return o.Criterion.Total(p.TrainingByClass())
+	return task, errors.Join(errs...)
 }
 
 func (o *Options) checkParts(p *learn.Problem) (errs []error) {
@@ -193,9 +188,6 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	}
 	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
 		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
-	}
-	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
-		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
 	return errs
 }

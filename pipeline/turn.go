@@ -99,7 +99,7 @@ func (t *Trainer) hold(epoch, phase int) error {
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
 func (t placer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
-	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}, base: -1}
+	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, task: t.task, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {
@@ -112,9 +112,7 @@ func (t placer) buildIsolated(b *builder) error {
 		return w.ld.err
 	}
 	eval, evalIn := t.wholePart(b)
-	w.weighing = t.o.Criterion.On(w.ld.alloc, w.compute, w.newLossQueue, t.o.Model.Out, h.most.loss)
-	b.loss = gpu.Array[float64]{Buf: b.ld.alloc(8, "loss"), Len: 1}
-	b.lossHost = make([]byte, 8)
+	w.newLoss(t.task, h.most.loss)
 	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}}
 	if eval != nil {
 		in.X = evalIn.X

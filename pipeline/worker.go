@@ -11,7 +11,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
@@ -58,15 +57,11 @@ type network struct {
 
 // supervision is what a worker compares its outputs with, and the loss.
 type supervision struct {
-	labels   gpu.Ints
-	targets  gpu.Array[uint8]
-	mask     gpu.Array[uint8]
-	loss     gpu.Array[float64]
+	compared []gpu.Array[uint8] // targets
+	loss     learn.Loss
+	sum      gpu.Array[float64]
 	lossHost []byte
 	weight   gpu.Vec // of the gradient of each row of the loss; empty: all 1
-	// weighing makes a loss that weighs classes or smooths labels, of kinds; nil: none does.
-	weighing *criterion.Weighing
-	kinds    gpu.Ints
 }
 
 // backwardPass is that of the epoch under way.
@@ -76,32 +71,21 @@ type backwardPass struct {
 }
 
 // runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
-func (w *worker) runTrain(epoch int, p *learn.Problem, scale float64, done func(layer int)) {
+func (w *worker) runTrain(epoch int, scale float64, done func(layer int)) {
 	q := w.compute
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	if w.trainHalo != nil {
 		w.trainHalo.BeginEpoch(q)
 	}
 	logits := w.train.Forward(q, w.trainHalo, epoch)
-	args := gpu.LossArgs{Logits: logits, Grad: w.train.LossGrad(), Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
-	switch {
-	case w.weighing != nil:
-		w.weighing.Loss(q, args, w.kinds, w.lossHost)
-	case p.Targets != nil:
-		q.BCELoss(args)
-	default:
-		q.SoftmaxLoss(args)
-	}
+	grad := w.train.LossGrad()
+	w.loss.Enqueue(q, learn.Compared{Logits: logits, Grad: grad, Targets: w.compared, Scale: scale, Sum: w.sum, Host: w.lossHost})
 	if w.weight.Len > 0 {
-		q.ScaleRows(args.Grad, args.Grad, w.weight)
+		q.ScaleRows(grad, grad, w.weight)
 	}
-	if w.weighing == nil {
-		q.Download(w.lossHost, w.loss.Buf, 0)
-	}
+	w.loss.Fetch(q, w.lossHost, w.sum)
 	w.train.Backward(q, w.trainHalo, epoch, done)
-	if w.weighing != nil {
-		w.weighing.Await(q)
-	}
+	w.loss.Await(q)
 	if w.trainHalo != nil {
 		w.trainHalo.EndEpoch(q)
 	}
@@ -118,15 +102,15 @@ func (w *worker) runIdle(layers int, done func(layer int)) {
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	all := slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All())
-	if w.weighing != nil {
-		all = append(all, w.weighing.Queue())
-	}
-	return all
+	return slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All(), w.loss.Queues())
 }
 
-// newLossQueue makes the queue on which the host makes losses that weigh something.
-func (w *worker) newLossQueue() gpu.Queue { return w.dev.NewQueue("loss") }
+// newLoss puts the loss of so many rows on the device.
+func (w *worker) newLoss(t learn.Task, rows int) {
+	w.loss = t.On(w.ld.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, rows)
+	w.sum = gpu.Array[float64]{Buf: w.ld.alloc(8, "loss"), Len: 1}
+	w.lossHost = make([]byte, 8)
+}
 
 // sync waits for all queues of the worker.
 func (w *worker) sync() error { return w.waits.Settle(w.queues()...) }

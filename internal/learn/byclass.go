@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"capgnn/gnn"
-	"capgnn/graph"
 )
 
 // A run keeps scores by class for at most MaxClasses classes, and counts vertices by pairs of classes for at most maxConfused (64 Ki pairs). Confusion has the
@@ -55,18 +54,6 @@ func ratio(a, b int) *float64 {
 	}
 	x := float64(a) / float64(b)
 	return &x
-}
-
-// confuses reports whether vertices are counted by pairs of classes.
-func (p *Problem) confuses() bool { return p.Targets == nil && p.Classes <= maxConfused }
-
-// confuse adds some vertices, those of mask, by pairs of classes.
-func (p *Problem) confuse(e *Evidence, ids []graph.NodeID, logits []float32, mask []bool) {
-	if e.Confused == nil {
-		e.Confused = make([]int, p.Classes*(p.Classes+1))
-	}
-	in, labels, _ := p.pick(ids, mask)
-	gnn.Confuse(e.Confused, logits, p.Classes, labels, in)
 }
 
 // Fold moves what all have counted by pairs of classes to the first, so that less of it travels to other processes.

@@ -25,14 +25,23 @@ func says(c int) []float32 {
 
 // counted judges the vertices of a problem, a few at a time, as so many parts would.
 func counted(p *Problem, m Metric, logits []float32, parts int, r *rand.Rand) Metrics {
-	j, all := NewJudge(p, m), make([]Evidence, parts)
+	j, all := judgeOf(p, m), make([]Evidence, parts)
 	for _, v := range r.Perm(p.Vertices()) {
 		j.Count(&all[r.IntN(parts)], []graph.NodeID{graph.NodeID(v)}, logits[v*p.Classes:][:p.Classes])
 	}
 	if parts > 1 {
 		Fold(all[:2])
 	}
-	return j.Metrics(all)
+	return MetricsOf(j, all)
+}
+
+// judgeOf returns the judge of a problem's labels.
+func judgeOf(p *Problem, m Metric) Task {
+	t, err := Labels{Metric: m}.Of(p)
+	if err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // text writes a score.
@@ -194,10 +203,10 @@ func TestByClassOfMany(t *testing.T) {
 func TestPairsOfAnotherLength(t *testing.T) {
 	p := &Problem{Graph: &graph.CSR{Indptr: make([]int64, 2), Cols: 1}, Classes: 3, Test: []bool{true}, Labels: []int32{1}}
 	for _, pairs := range [][]int{nil, {}, {1}, make([]int, 20)} {
-		if m := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {}}); m.Test != nil || m.ByClass != nil {
+		if m := judgeOf(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {}}); m.Test != nil || m.ByClass != nil {
 			t.Errorf("%d counts: %+v", len(pairs), m)
 		}
-		if m := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {Confused: make([]int, 12)}}); m.Test != nil {
+		if m := judgeOf(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {Confused: make([]int, 12)}}); m.Test != nil {
 			t.Errorf("%d counts and 12: %+v", len(pairs), m)
 		}
 	}

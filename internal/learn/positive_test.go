@@ -28,9 +28,9 @@ func TestPositiveFirst(t *testing.T) {
 	}
 	for _, m := range []Metric{AveragePrecision, ROCAUC} {
 		score := func(q *Problem, logits []float32) float64 {
-			j, e := NewJudge(q, m), Evidence{}
+			j, e := judgeOf(q, m), Evidence{}
 			j.Count(&e, ids, logits)
-			return *j.Metrics([]Evidence{e}).Test
+			return *MetricsOf(j, []Evidence{e}).Test
 		}
 		got, want := score(p, logits), score(swapped, other)
 		p.PositiveFirst = false

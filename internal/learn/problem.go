@@ -3,6 +3,7 @@ package learn
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"capgnn/graph"
 )
@@ -82,16 +83,8 @@ func (p *Problem) label(v graph.NodeID) int32 {
 	return p.Labels[v]
 }
 
-// TrainingLabel returns the class of vertex v, -1 where it does not contribute to the loss.
-func (p *Problem) TrainingLabel(v graph.NodeID) int32 {
-	if !p.Trains(v) {
-		return -1
-	}
-	return p.label(v)
-}
-
-// TargetsOf returns the targets of vertex v.
-func (p *Problem) TargetsOf(v graph.NodeID) []uint8 {
+// targets returns the targets of vertex v.
+func (p *Problem) targets(v graph.NodeID) []uint8 {
 	if p.inShards() {
 		s, at := p.Shards.own(v)
 		return s.Targets[at*p.Classes:][:p.Classes]
@@ -104,9 +97,6 @@ func (p *Problem) Validate() error {
 	n := p.Vertices()
 	errs := []error{p.ValidateInput()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if (p.Labels == nil) == (p.Targets == nil) {
-		bad("need labels or targets, and not both")
-	}
 	if p.Labels != nil && !p.inShards() && len(p.Labels) != n {
 		bad("%d labels for %d vertices", len(p.Labels), n)
 	}
@@ -174,13 +164,22 @@ func (p *Problem) Trains(v graph.NodeID) bool {
 	return p.Train != nil && p.Train[v] && (p.Labels == nil || p.Labels[v] >= 0)
 }
 
+// Training yields the vertices that contribute to the loss.
+func (p *Problem) Training() iter.Seq[graph.NodeID] {
+	return func(yield func(graph.NodeID) bool) {
+		for v := range graph.NodeID(p.Vertices()) {
+			if p.Trains(v) && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
 // TrainingVertices returns how many vertices contribute to the loss.
 func (p *Problem) TrainingVertices() int {
 	n := 0
-	for v := range p.Vertices() {
-		if p.Trains(graph.NodeID(v)) {
-			n++
-		}
+	for range p.Training() {
+		n++
 	}
 	return n
 }
@@ -215,15 +214,6 @@ func (p *Problem) TrainingByClass() []int {
 		if p.Trains(graph.NodeID(v)) {
 			n[y]++
 		}
-	}
-	return n
-}
-
-// LossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
-func (p *Problem) LossTerms() int {
-	n := p.TrainingVertices()
-	if p.Targets != nil {
-		n *= p.Classes
 	}
 	return n
 }

@@ -69,7 +69,7 @@ func (c *referenceCase) problem(r *rand.Rand) (p *Problem, row []int) {
 
 // judged scores a case as so many parts would that see its vertices in chunks.
 func (c *referenceCase) judged(p *Problem, row []int, m Metric, parts, chunk int, r *rand.Rand) *float64 {
-	j := NewJudge(p, m)
+	j := judgeOf(p, m)
 	all := make([]Evidence, parts)
 	ids := r.Perm(len(row))
 	for lo := 0; lo < len(ids); lo += chunk {
@@ -81,7 +81,7 @@ func (c *referenceCase) judged(p *Problem, row []int, m Metric, parts, chunk int
 		}
 		j.Count(&all[lo/chunk%parts], some, logits)
 	}
-	return j.Metrics(all).Val
+	return MetricsOf(j, all).Val
 }
 
 // Metrics are those of scikit-learn, whatever part has which vertices, to the bit the same.

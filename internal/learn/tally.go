@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"capgnn/gnn"
-	"capgnn/graph"
 )
 
 // Metrics are scores in [0, 1], and the loss of validation without dropout; nil = the split is empty, or its loss is not finite.
@@ -65,18 +64,6 @@ func addClasses(a, b []gnn.F1Counts) []gnn.F1Counts {
 // takeLoss sets the loss.
 func (a *Tally) takeLoss(l gnn.LossSum) { a.Loss, a.Terms = Number(l.Sum), l.Terms }
 
-// Score returns accuracy, or micro-F1 for multi-label problems; nil if there is no vertex.
-func (a Tally) Score(multi bool) *float64 {
-	value := a.F1.Score()
-	if !multi {
-		value = float64(a.Correct) / float64(max(a.Total, 1))
-	}
-	if a.Total+a.Members == 0 {
-		return nil
-	}
-	return &value
-}
-
 // FiniteLoss returns the mean loss of the split; nil where it has no vertex or the loss is no number.
 func (a Tally) FiniteLoss() *float64 {
 	mean := gnn.LossSum{Sum: float64(a.Loss), Terms: a.Terms}.Mean()
@@ -86,48 +73,41 @@ func (a Tally) FiniteLoss() *float64 {
 	return &mean
 }
 
-// Count compares the logits of some vertices with what is known about those of them that are in mask; loss adds that of them.
-func (p *Problem) Count(ids []graph.NodeID, logits []float32, mask []bool, loss bool) Tally {
-	var n Tally
-	if len(mask) == 0 {
-		return n
-	}
-	in, labels, targets := p.pick(ids, mask)
-	if p.Targets != nil {
-		for _, member := range in {
-			if member {
-				n.Members++
-			}
-		}
-		n.F1 = gnn.MicroF1(logits, p.Classes, targets, in)
-		if loss {
-			n.takeLoss(gnn.BinaryCrossEntropy(logits, p.Classes, targets, in))
-		}
-		return n
-	}
-	n.Correct, n.Total = gnn.Accuracy(logits, p.Classes, labels, in)
-	if loss {
-		n.takeLoss(gnn.CrossEntropy(logits, p.Classes, labels, in))
-	}
-	return n
+// Splits, by their places: validation is the one whose loss is added up, test the one of which a ByClass is.
+const validation, test = 1, 2
+
+// Evidence is what has been counted of some vertices.
+type Evidence struct {
+	Splits [len(splitNames)]Tally
+	Ranked [len(splitNames)][]gnn.Ranked `json:"-"` // by label, of a Task that Ranks
+	// Confused counts the test split in place of its Tally, as gnn.Confuse does; nil: it has no vertex here, or problems
+	// of its kind have a Tally.
+	Confused []int `json:",omitempty"`
 }
 
-// pick returns what is known about some vertices: whether they are in mask, and their labels or targets.
-func (p *Problem) pick(ids []graph.NodeID, mask []bool) (in []bool, labels []int32, targets []uint8) {
-	in = make([]bool, len(ids))
-	for i, v := range ids {
-		in[i] = mask[v]
-	}
-	if p.Targets != nil {
-		targets = make([]uint8, 0, len(ids)*p.Classes)
-		for _, v := range ids {
-			targets = append(targets, p.TargetsOf(v)...)
+// sumOf adds up what parts have counted.
+func sumOf(all []Evidence) (sum [len(splitNames)]Tally) {
+	for i := range all {
+		for s := range sum {
+			sum[s] = sum[s].Add(all[i].Splits[s])
 		}
-		return in, nil, targets
 	}
-	labels = make([]int32, len(ids))
-	for i, v := range ids {
-		labels[i] = p.label(v)
+	return sum
+}
+
+// MetricsOf returns the scores of all vertices: of what the parts of one process have counted.
+func MetricsOf(t Task, all []Evidence) Metrics {
+	m := t.Counted(all)
+	if t.Ranks() {
+		r, _ := t.Rank(func(split, label int) (r gnn.Ranked, err error) {
+			for i := range all {
+				if of := all[i].Ranked[split]; of != nil {
+					r.Pos, r.Neg = append(r.Pos, of[label].Pos...), append(r.Neg, of[label].Neg...)
+				}
+			}
+			return r, nil
+		})
+		m.Train, m.Val, m.Test = r.Train, r.Val, r.Test
 	}
-	return in, labels, nil
+	return m
 }

@@ -13,9 +13,9 @@ import (
 
 // Scores returns the metrics and the loss of validation that follow from the evidence of all parts: that of this process is given. Evidence travels by one tag, scores of
 // single vertices, where a metric ranks them, by another.
-func Scores(ctx context.Context, t Talk, tag, ranked uint32, judge *learn.Judge, own []learn.Evidence) (learn.Metrics, error) {
+func Scores(ctx context.Context, t Talk, tag, ranked uint32, judge learn.Task, own []learn.Evidence) (learn.Metrics, error) {
 	if t.Ranks == nil {
-		return judge.Metrics(own), nil
+		return learn.MetricsOf(judge, own), nil
 	}
 	learn.Fold(own)
 	all, err := Gather(ctx, t, tag, own)
@@ -32,7 +32,7 @@ func Scores(ctx context.Context, t Talk, tag, ranked uint32, judge *learn.Judge,
 }
 
 // rank returns the metrics by ranks of scores: rank 0 gets those of all, a label at a time, and tells the others what it makes of them.
-func rank(ctx context.Context, t Talk, tag uint32, judge *learn.Judge, own []learn.Evidence) (learn.Metrics, error) {
+func rank(ctx context.Context, t Talk, tag uint32, judge learn.Task, own []learn.Evidence) (learn.Metrics, error) {
 	m, err := judge.Rank(func(split, label int) (r gnn.Ranked, err error) {
 		for i := range own {
 			if of := own[i].Ranked[split]; of != nil {

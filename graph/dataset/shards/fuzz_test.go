@@ -128,7 +128,11 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 		for _, v := range append(slices.Clone(part.Inner), part.In.IDs...) {
 			p.FillFeatures(make([]float32, folder.Features), v)
 		}
-		p.Count(part.Inner, make([]float32, len(part.Inner)*folder.Classes), make([]bool, len(c.Part)), true)
+		task, err := learn.Of(nil, p)
+		if err != nil {
+			t.Fatalf("a folder that was taken has no task: %v", err)
+		}
+		task.Count(new(learn.Evidence), part.Inner, make([]float32, len(part.Inner)*folder.Classes))
 	}
 }
 

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 )
 
 // settleCriterion settles what the loss weighs, which the data has a say in.
 func (t *Run) settleCriterion() error {
 	c, p := &t.Config, t.Data.Problem
-	t.criterion = criterion.Criterion{Weights: c.ClassWeights.Value.List, Smoothing: c.LabelSmoothing}
+	t.labels = learn.Labels{Metric: t.metric(), Weights: c.ClassWeights.Value.List, Smoothing: c.LabelSmoothing}
 	count := p.TrainingByClass()
 	if c.ClassWeights.Value.Balanced && count != nil {
-		t.criterion.Weights = balancedWeights(count)
+		t.labels.Weights = balancedWeights(count)
 		missing := 0
 		for _, n := range count {
 			if n == 0 {
@@ -27,9 +27,9 @@ func (t *Run) settleCriterion() error {
 	switch {
 	case p.Targets != nil && (c.ClassWeights.String() != "" || c.LabelSmoothing > 0):
 		return t.AsUsage(errors.New("--class-weights and --label-smoothing are for one label per vertex, these have several: drop them"))
-	case t.criterion.Weights != nil && len(t.criterion.Weights) != p.Classes:
-		return t.AsUsage(fmt.Errorf("--class-weights has %d weights, the data set %d classes: give one for each", len(t.criterion.Weights), p.Classes))
-	case t.criterion.Weights != nil && t.criterion.Total(count) == 0:
+	case t.labels.Weights != nil && len(t.labels.Weights) != p.Classes:
+		return t.AsUsage(fmt.Errorf("--class-weights has %d weights, the data set %d classes: give one for each", len(t.labels.Weights), p.Classes))
+	case t.labels.Weights != nil && t.labels.Total(count) == 0:
 		return t.AsUsage(errors.New("--class-weights: no class of a training vertex has a weight above 0"))
 	}
 	return nil

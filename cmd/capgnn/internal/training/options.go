@@ -22,8 +22,8 @@ func (t *Run) ProblemOptions() pipeline.Options {
 	p := t.Data.Problem
 	model := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 	opt := pipeline.Options{
-		Model: model, Optimizer: t.Config.UpdateRule(model), Schedule: t.Config.Schedule.Value, Criterion: t.criterion,
-		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, Metric: t.metric(), BestByLoss: t.Config.BestByLoss(),
+		Model: model, Optimizer: t.Config.UpdateRule(model), Schedule: t.Config.Schedule.Value, Task: t.labels,
+		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience, BestByLoss: t.Config.BestByLoss(),
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}
 	if i := t.Config.Isolated.Value; i != nil {

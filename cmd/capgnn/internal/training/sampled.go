@@ -53,7 +53,7 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 	s := c.SettledSampling(list)
 	model := c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 	opt := minibatch.Options{
-		Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience, Metric: t.metric(), BestByLoss: c.BestByLoss(),
+		Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Task: t.labels, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience, BestByLoss: c.BestByLoss(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Ladies: c.Sampler == runfolder.SamplerLadies, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, MeasureMerge: s.Measured, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),

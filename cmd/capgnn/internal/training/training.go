@@ -17,7 +17,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/atomicfile"
-	"capgnn/internal/criterion"
+	"capgnn/internal/learn"
 	"capgnn/internal/lockfile"
 	"capgnn/internal/room"
 	"capgnn/minibatch"
@@ -73,18 +73,18 @@ type Run struct {
 	madeDir   bool                     // by this run
 	above     []string                 // folders above that one which this run has made, too
 	lock      *lockfile.Lock
-	folder    *os.Root            // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
-	written   bool                // the folder holds the run
-	settings  []string            // files that it holds as long as the run lasts
-	traced    bool                // the epoch of Trace has been trained
-	sets      *runfolder.Sets     // by vertex; of several ranks rank 0 has those of all
-	settled   func()              // the folder that this run has made holds it now; nil: it has made none
-	criterion criterion.Criterion // what the loss weighs
-	initial   *gnn.Weights        // of --init, nil without
-	initOrder [2][]int            // where each of its columns, and classes, stands in the data set; nil: in the same place
-	meters    *devices.Meters     // of this process, nil: none
-	start     time.Duration       // from the start of the program to the first epoch
-	bar       *term.Progress      // of the epochs
+	folder    *os.Root        // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
+	written   bool            // the folder holds the run
+	settings  []string        // files that it holds as long as the run lasts
+	traced    bool            // the epoch of Trace has been trained
+	sets      *runfolder.Sets // by vertex; of several ranks rank 0 has those of all
+	settled   func()          // the folder that this run has made holds it now; nil: it has made none
+	labels    learn.Labels    // loss and scores
+	initial   *gnn.Weights    // of --init, nil without
+	initOrder [2][]int        // where each of its columns, and classes, stands in the data set; nil: in the same place
+	meters    *devices.Meters // of this process, nil: none
+	start     time.Duration   // from the start of the program to the first epoch
+	bar       *term.Progress  // of the epochs
 }
 
 // Do trains. The steps before training change nothing but the cache.

@@ -1,4 +1,4 @@
-package criterion
+package learn
 
 import (
 	"encoding/binary"
@@ -8,14 +8,16 @@ import (
 	"capgnn/hostmem"
 )
 
-// Weighing computes the loss of a Criterion on a device and its gradient, by operations that there are: with g = softmax(z) − onehot(y), which SoftmaxLoss gives,
+// weighing computes the loss of Labels with weights or smoothing on a device and its gradient, by operations that there
+// are: with g = softmax(z) − onehot(y), which SoftmaxLoss gives,
 //
 //	∂l/∂z[j] = r[y]·(g[j] + t[y][j]),  r[y] = (1 − s)·w[y] + s/C·Σ_c w[c],  t[y][j] = s/C·(Σ_c w[c]·[j = y] − w[j]) / r[y]
 //
-// A product with a matrix of one entry per row adds the rows of t, a gather takes r. The loss itself needs logarithms, which no operation gives by row: the logits go to
-// the host, where Criterion.Sum makes it beside the backward pass. A class of its own, the last one, stands for rows that do not count.
-type Weighing struct {
-	c             Criterion
+// A product with a matrix of one entry per row adds the rows of t, a gather takes r. The loss itself needs logarithms,
+// which no operation gives by row: the logits go to the host, where Labels.sum makes it beside the backward pass. A class
+// of its own, the last one, stands for rows that do not count.
+type weighing struct {
+	l             Labels
 	classes, rows int
 	factor, now   gpu.Matrix // classes + 1 × 1: r, and what it is times the scale
 	shift         gpu.Matrix // classes + 1 × classes: t; empty without smoothing
@@ -31,19 +33,23 @@ type Weighing struct {
 	made   gpu.Event // the newest one; nil: there is none
 }
 
-// On puts a Criterion on a device, for losses over so many rows at most; nil if it is plain. beside makes a queue of the device. alloc returns nil when there is no memory left, and reports that itself.
-func (c Criterion) On(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, beside func() gpu.Queue, classes, rows int) *Weighing {
-	if c.Plain() || rows == 0 {
+// on is Task.On of a loss that weighs something; nil: it is plain, or has no memory.
+func (l Labels) on(
+	alloc func(gpu.Bytes, string) gpu.Buffer, q gpu.Queue, beside func() gpu.Queue, classes, rows int,
+) *weighing {
+	if l.plain() || rows == 0 {
 		return nil
 	}
-	w := &Weighing{c: c, classes: classes, rows: rows}
+	w := &weighing{l: l, classes: classes, rows: rows}
 	column := func(name string, n int) gpu.Matrix {
 		return gpu.Matrix{Buf: alloc(4*gpu.Bytes(n), name), Rows: n, Cols: 1, LD: 1}
 	}
-	w.factor, w.now, w.weight = column("class weights", classes+1), column("class weights of a step", classes+1), column("weights of losses", rows)
+	w.factor, w.now = column("class weights", classes+1), column("class weights of a step", classes+1)
+	w.weight = column("weights of losses", rows)
 	w.tables()
-	if c.Smoothing > 0 {
-		w.shift = gpu.Matrix{Buf: alloc(4*gpu.Bytes((classes+1)*classes), "smoothed labels"), Rows: classes + 1, Cols: classes, LD: classes}
+	if l.Smoothing > 0 {
+		w.shift = gpu.Matrix{Rows: classes + 1, Cols: classes, LD: classes}
+		w.shift.Buf = alloc(4*gpu.Bytes((classes+1)*classes), "smoothed labels")
 		w.ends = gpu.Array[int64]{Buf: alloc(8*gpu.Bytes(rows+1), "rows of smoothed labels"), Len: rows + 1}
 	}
 	for _, m := range []gpu.Buffer{w.factor.Buf, w.now.Buf, w.weight.Buf} {
@@ -53,7 +59,7 @@ func (c Criterion) On(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.
 	}
 	w.beside = beside()
 	q.Upload(w.factor.Buf, 0, hostmem.Bytes(w.host.factor))
-	if c.Smoothing > 0 {
+	if l.Smoothing > 0 {
 		if w.shift.Buf == nil || w.ends.Buf == nil {
 			return nil
 		}
@@ -64,14 +70,15 @@ func (c Criterion) On(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.
 }
 
 // tables makes r, t and the row ends.
-func (w *Weighing) tables() {
-	spread, all := w.c.spread(w.classes)
-	w.host.factor, w.host.shift, w.host.ends = make([]float32, w.classes+1), make([]float32, (w.classes+1)*w.classes), make([]int64, w.rows+1)
+func (w *weighing) tables() {
+	spread, all := w.l.spread(w.classes)
+	w.host.factor, w.host.shift = make([]float32, w.classes+1), make([]float32, (w.classes+1)*w.classes)
+	w.host.ends = make([]int64, w.rows+1)
 	for i := range w.host.ends {
 		w.host.ends[i] = int64(i)
 	}
 	for y := range w.classes {
-		r := (1-w.c.Smoothing)*w.c.Of(int32(y)) + all
+		r := (1-w.l.Smoothing)*w.l.weight(int32(y)) + all
 		w.host.factor[y] = float32(r)
 		for j, s := range spread {
 			t := -s
@@ -85,20 +92,10 @@ func (w *Weighing) tables() {
 	}
 }
 
-// Kinds returns labels with the last class where they are −1.
-func (w *Weighing) Kinds(labels []int32) []int32 {
-	kinds := make([]int32, len(labels))
-	for i, y := range labels {
-		if kinds[i] = y; y < 0 {
-			kinds[i] = int32(w.classes)
-		}
-	}
-	return kinds
-}
-
-// Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale to into, 8 bytes of host memory, by the time that
-// Await has delayed a queue to. kinds is Kinds of the labels. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
-func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte) {
+// Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale to
+// into, 8 bytes of host memory, by the time that Await has delayed a queue to. kinds are labels with the last class in
+// place of −1. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
+func (w *weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte) {
 	z, n := a.Logits, a.Logits.Rows
 	w.fetch(q, a, into)
 	one := a
@@ -108,7 +105,9 @@ func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte
 		return
 	}
 	if w.shift.Buf != nil {
-		q.SpMM(z, gpu.CSR{Rows: n, Cols: w.classes + 1, Begin: w.ends.Slice(0, n), End: w.ends.Slice(1, n+1), Indices: kinds, Entries: int64(n)}, w.shift, 1)
+		pick := gpu.CSR{Rows: n, Cols: w.classes + 1, Begin: w.ends.Slice(0, n), End: w.ends.Slice(1, n+1), Entries: int64(n)}
+		pick.Indices = kinds
+		q.SpMM(z, pick, w.shift, 1)
 	}
 	q.Axpby(w.now, float32(a.Scale), w.factor, 0)
 	weight := w.weight.RowRange(0, n)
@@ -120,7 +119,7 @@ func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte
 }
 
 // fetch has the host make the loss of the logits.
-func (w *Weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
+func (w *weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
 	z, n := a.Logits, a.Logits.Rows
 	if w.logits == nil {
 		w.logits, w.labels = make([]float32, w.rows*z.LD), make([]int32, w.rows)
@@ -132,7 +131,7 @@ func (w *Weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
 	}
 	w.beside.Wait(q.Record())
 	w.beside.Call("loss", func() error {
-		sum := w.c.Sum(gpu.Compact(w.logits, z), w.classes, w.labels[:n])
+		sum := w.l.sum(gpu.Compact(w.logits, z), w.classes, w.labels[:n])
 		binary.NativeEndian.PutUint64(into, math.Float64bits(sum*a.Scale))
 		return nil
 	})
@@ -140,11 +139,11 @@ func (w *Weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
 }
 
 // Await delays a queue until the newest loss is made.
-func (w *Weighing) Await(q gpu.Queue) {
+func (w *weighing) Await(q gpu.Queue) {
 	if w.made != nil {
 		q.Wait(w.made)
 	}
 }
 
 // Queue returns that on which losses are made.
-func (w *Weighing) Queue() gpu.Queue { return w.beside }
+func (w *weighing) Queue() gpu.Queue { return w.beside }

@@ -1,4 +1,4 @@
-package criterion
+package learn
 
 import (
 	"encoding/binary"
@@ -40,11 +40,11 @@ func references(t *testing.T) []reference {
 	return all.Losses
 }
 
-func (r *reference) criterion() Criterion { return Criterion{r.Weights, r.Smoothing} }
+func (r *reference) labels() Labels { return Labels{Weights: r.Weights, Smoothing: r.Smoothing} }
 
 // total is what the labels weigh.
 func (r *reference) total() float64 {
-	c, count := r.criterion(), make([]int, r.Classes)
+	c, count := r.labels(), make([]int, r.Classes)
 	for _, y := range r.Labels {
 		count[y]++
 	}
@@ -60,7 +60,7 @@ func narrow(x []float64) []float32 {
 }
 
 // computed is what a device makes of logits: the gradient, and the loss.
-func computed(t *testing.T, c Criterion, classes int, logits []float32, labels []int32, scale float64, into gpu.DType) ([]float32, float64) {
+func computed(t *testing.T, c Labels, classes int, logits []float32, labels []int32, scale float64, into gpu.DType) ([]float32, float64) {
 	t.Helper()
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 2, Poison: true})
 	if err != nil {
@@ -78,7 +78,7 @@ func computed(t *testing.T, c Criterion, classes int, logits []float32, labels [
 		return b
 	}
 	n := len(labels)
-	w := c.On(alloc, q, func() gpu.Queue { return d.NewQueue("loss") }, classes, n+3)
+	w := c.on(alloc, q, func() gpu.Queue { return d.NewQueue("loss") }, classes, n+3)
 	z := gpu.Matrix{Buf: alloc(4*gpu.Bytes(n*classes), "logits"), Rows: n, Cols: classes, LD: classes}
 	grad := z
 	if into != gpu.FP32 {
@@ -90,7 +90,12 @@ func computed(t *testing.T, c Criterion, classes int, logits []float32, labels [
 		return v
 	}
 	q.Upload(z.Buf, 0, hostmem.Bytes(logits))
-	kinds, lost := w.Kinds(labels), make([]byte, 8)
+	kinds, lost := make([]int32, n), make([]byte, 8)
+	for i, y := range labels {
+		if kinds[i] = y; y < 0 {
+			kinds[i] = int32(classes)
+		}
+	}
 	w.Loss(q, gpu.LossArgs{Logits: z, Grad: grad, Labels: ints(labels), Scale: scale, Loss: gpu.Array[float64]{Buf: alloc(8, "loss"), Len: 1}}, ints(kinds), lost)
 	w.Await(q)
 	wide := gpu.Matrix{Buf: alloc(4*gpu.Bytes(n*classes), "wide"), Rows: n, Cols: classes, LD: classes}
@@ -110,7 +115,7 @@ func computed(t *testing.T, c Criterion, classes int, logits []float32, labels [
 func TestLossesOfPyTorch(t *testing.T) {
 	for i, r := range references(t) {
 		scale := 1 / r.total()
-		got, loss := computed(t, r.criterion(), r.Classes, narrow(r.Logits), r.Labels, scale, gpu.FP32)
+		got, loss := computed(t, r.labels(), r.Classes, narrow(r.Logits), r.Labels, scale, gpu.FP32)
 		if math.Abs(loss-r.Loss) > 1e-6*r.Loss {
 			t.Errorf("case %d: loss %.9g, want %.9g", i, loss, r.Loss)
 		}
@@ -129,7 +134,7 @@ func TestLossesOfPyTorch(t *testing.T) {
 // The gradient is the derivative of the loss, by central differences in float64, and rows without a label have none.
 func TestGradientsAreDerivatives(t *testing.T) {
 	r := rand.New(rand.NewPCG(26, 4))
-	for _, c := range []Criterion{{Smoothing: 0.3}, {Weights: []float64{2, 0, 0.5, 1, 4}}, {Weights: []float64{0.1, 3, 0, 1, 2}, Smoothing: 0.7}} {
+	for _, c := range []Labels{{Smoothing: 0.3}, {Weights: []float64{2, 0, 0.5, 1, 4}}, {Weights: []float64{0.1, 3, 0, 1, 2}, Smoothing: 0.7}} {
 		const n, classes = 30, 5
 		logits, labels := make([]float32, n*classes), make([]int32, n)
 		for i := range logits {
@@ -146,7 +151,7 @@ func TestGradientsAreDerivatives(t *testing.T) {
 				at := append([]float32(nil), logits[i*classes:][:classes]...)
 				loss := func(by float32) (sum, moved float64) {
 					at[k%classes] = logits[k] + by
-					return 0.125 * c.Sum(at, classes, labels[i:i+1]), float64(at[k%classes])
+					return 0.125 * c.sum(at, classes, labels[i:i+1]), float64(at[k%classes])
 				}
 				const h = 1.0 / 256
 				hi, x := loss(h)
@@ -174,35 +179,35 @@ func TestSumsOfAnyThreads(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(i%4) - 1
 	}
-	c := Criterion{[]float64{1, 2, 3}, 0.1}
-	want, rows := c.Sum(logits, classes, labels), 0.0
+	c := Labels{Weights: []float64{1, 2, 3}, Smoothing: 0.1}
+	want, rows := c.sum(logits, classes, labels), 0.0
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if got := c.Sum(logits, classes, labels); got != want {
+	if got := c.sum(logits, classes, labels); got != want {
 		t.Errorf("%v on one thread, %v", got, want)
 	}
 	for i := range labels {
-		rows += c.Sum(logits[i*classes:][:classes], classes, labels[i:i+1])
+		rows += c.sum(logits[i*classes:][:classes], classes, labels[i:i+1])
 	}
 	if math.Abs(rows-want) > 1e-9*want {
 		t.Errorf("rows give %v, want %v", rows, want)
 	}
-	if got := c.Sum(logits, classes, append([]int32{9}, labels[1:]...)); !math.IsInf(got, 1) {
+	if got := c.sum(logits, classes, append([]int32{9}, labels[1:]...)); !math.IsInf(got, 1) {
 		t.Errorf("a label beyond the classes gives %v", got)
 	}
 }
 
 // A criterion that does not fit the data says why.
 func TestCheck(t *testing.T) {
-	for says, c := range map[string]Criterion{
+	for says, c := range map[string]Labels{
 		"3 class weights for 2 classes": {Weights: []float64{1, 2, 3}}, "class 1: weight -1": {Weights: []float64{1, -1}}, "class 0: weight NaN": {Weights: []float64{math.NaN(), 1}},
 		"class 0: weight +Inf": {Weights: []float64{math.Inf(1), 1}}, "label smoothing 1": {Smoothing: 1}, "label smoothing NaN": {Smoothing: math.NaN()}, "label smoothing -0.1": {Smoothing: -0.1},
 	} {
-		if err := c.Check(2, false); err == nil || !strings.Contains(err.Error(), says) {
+		if err := c.check(2, false); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %s", c, err, says)
 		}
 	}
-	smooth, plain := Criterion{Smoothing: 0.5}, Criterion{}
-	if err := fmt.Sprint(smooth.Check(2, false), plain.Check(2, true), smooth.Check(2, true) == nil); err != "<nil> <nil> false" {
+	smooth, plain := Labels{Smoothing: 0.5}, Labels{}
+	if err := fmt.Sprint(smooth.check(2, false), plain.check(2, true), smooth.check(2, true) == nil); err != "<nil> <nil> false" {
 		t.Error(err)
 	}
 }
