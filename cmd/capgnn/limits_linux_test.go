@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +44,31 @@ func TestSystemLimits(t *testing.T) {
 	s.oneLineOf(term.ExitDoesNotFit, "give this process more memory (ulimit -d ", "d", 400000, tinyRun("--run-dir", "run", "--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB")...)
 	if stdout, stderr, code := s.endsWithin(60*time.Second, s.limitedTo("n", term.LeastOpenFiles, tinyRun("--run-dir", "run")...)); code != 0 {
 		t.Errorf("%d open files: exit code %d\n%s%s", term.LeastOpenFiles, code, stdout, stderr)
+	}
+}
+
+// A limit that is raised as the line says is raised once.
+func TestOneRaiseIsEnough(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	for i := range 10 {
+		args := []string{"train", "--dataset", "generated", "--epochs", "1", "--quiet", "--run-dir", fmt.Sprint(i)}
+		if i%2 == 1 {
+			args = append(args, "--batch-size", "512")
+		}
+		limit := 164000 + i*9000
+		_, line, code := s.endsWithin(time.Minute, s.limitedTo("d", limit, args...))
+		if code == 0 {
+			continue
+		}
+		found := regexp.MustCompile(`ulimit -d ([0-9]+)`).FindStringSubmatch(line)
+		if code != term.ExitDoesNotFit || found == nil {
+			t.Fatalf("ulimit -d %d: exit code %d, %s", limit, code, line)
+		}
+		raised, _ := strconv.Atoi(found[1])
+		if _, line, code := s.endsWithin(time.Minute, s.limitedTo("d", raised, args...)); code != 0 {
+			t.Errorf("ulimit -d %d, raised to %d: exit code %d, %s", limit, raised, code, line)
+		}
 	}
 }
 

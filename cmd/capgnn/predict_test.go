@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -285,4 +287,43 @@ func TestPredictOnOtherDevices(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A prediction that does not fit says with how much more memory it does.
+func TestPredictFitsAsAdvised(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for name, batch := range map[string]string{"full": "0", "sampled": "8"} {
+		s.train(small("--run-dir", name, "--hidden", "256", "--epochs", "1", "--batch-size", batch)...)
+		for _, have := range []int{2000, 8000} {
+			for _, second := range []string{"", ",cpu:threads=1,mem=1MiB"} {
+				on := func(bytes int) []string {
+					return []string{"predict", "--quiet", "--run", name, "--devices", fmt.Sprintf("cpu:threads=1,mem=%dB%s", bytes, second)}
+				}
+				_, line, code := s.run(on(have)...)
+				found := regexp.MustCompile(`give .*?([0-9.]+ [KM]iB) more \(mem=\)`).FindStringSubmatch(line)
+				if code != term.ExitDoesNotFit || found == nil {
+					t.Fatalf("%s, %d bytes%s: exit code %d, %s", name, have, second, code, line)
+				}
+				more, err := term.ParseBytes(strings.ReplaceAll(found[1], " ", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.must(on(have + int(more))...)
+			}
+		}
+	}
+}
+
+// A run folder that takes no file is refused before anything is computed.
+func TestPredictIntoNoFolder(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.train(small("--run-dir", "run", "--epochs", "1")...)
+	if err := os.Mkdir(s.path("run/logits.npy"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(term.ExitUsage, []string{"--run: run/logits.npy is a folder", "name another file with --out"}, "predict", "--quiet", "--run", "run")
+	s.must("predict", "--quiet", "--run", "run", "--out", "elsewhere.npy")
 }

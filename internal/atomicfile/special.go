@@ -22,7 +22,7 @@ func (e *Special) Error() string {
 	return fmt.Sprintf("%s is %s, which is not replaced: name a file, or /dev/stdout", e.Path, e.Kind)
 }
 
-// Check returns what Write would say of path itself: a *Special, or an error where its folder is not there. For those who would
+// Check returns what Write would say of path itself: a *Special, or an error where its folder is not there or takes no file. For those who would
 // work long before they write a file that somebody has named: a link is a *Special there, since Write would replace it and leave
 // what it leads to as it is.
 func Check(path string) error {
@@ -40,8 +40,14 @@ func Check(path string) error {
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s: make it first", dir)
+	} else if err != nil {
+		return err
 	}
-	return err
+	f, err := os.CreateTemp(dir, filepath.Base(path)+mark()+"*")
+	if err != nil {
+		return named(path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // IsStream reports whether path is standard output or standard error.

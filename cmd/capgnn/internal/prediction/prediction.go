@@ -3,6 +3,7 @@ package prediction
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -88,8 +89,13 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 	return r, p.agree(context.WithoutCancel(ctx), err)
 }
 
-// sparesData refuses to write over a file of the data set.
+// sparesData refuses to write over a file of the data set, and where nothing can be written.
 func (p *Prediction) sparesData() error {
+	if p.Out == "" && p.Ranks.Leads() {
+		if err := term.CheckOut("run", p.outFile()); err != nil {
+			return fmt.Errorf("%w: name another file with --out", err)
+		}
+	}
 	if p.Out == "" || !p.Ranks.Leads() || p.Config.DatasetPath == "" {
 		return nil
 	}
@@ -145,7 +151,11 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
-		return nil, &term.FitError{Err: err, Remedy: training.MoreMemory(oom) + ", or name more --devices"}
+		return nil, p.PredictionFits(oom, !p.inChunks(), func(devices []gpu.Device) error {
+			other, run := *p, *p.Run
+			other.Run, run.Devices = &run, devices
+			return other.rows(ctx, func([]graph.NodeID, []float32) error { return nil })
+		})
 	}
 	return out, term.AsUsage(err)
 }

@@ -296,7 +296,9 @@ func (t *Run) tooLarge() *term.FitError {
 	parameters := gnn.FlatLen(t.network())
 	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
 	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, func(int) gpu.Bytes { return weightBytes * weights }); !r.Fits() {
-		return r.misfit("at least", "")
+		e := r.misfit("at least", "")
+		e.Remedy = term.MoreMemory(max(r.Need, t.roughly()) - r.May)
+		return e
 	}
 	if !t.Specs[0].Simulated() { // what the host has room for can be planned
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/room"
@@ -40,10 +41,13 @@ func (r *HostRoom) boundHeap(host *Amount) {
 
 // misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least". A little is added, so that the rounded number is enough in another process.
 func (r *HostRoom) misfit(bound, advice string) *term.FitError {
-	need := r.Need + r.Need/16 + 4<<20
+	need := r.Need + r.Need/16 + otherThreads
 	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(need), term.Size(r.Devices), term.Size(r.May)),
 		Remedy: term.MoreMemory(need-r.May) + advice}
 }
+
+// otherThreads is what processes of one run differ in: the runtime starts more threads or fewer, each with a stack.
+const otherThreads = 16 << 20
 
 // hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil: devices are simulated,
 // or it was not asked.
@@ -78,6 +82,32 @@ func (t *Run) measureOwn() {
 	}
 	t.may = gpu.Bytes(left + hostmem.Anonymous())
 }
+
+// roughly is what the run takes of the host with CPU devices, and rather more: for a limit that is raised once, where
+// there is not even room to plan.
+func (t *Run) roughly() gpu.Bytes {
+	p, model := t.Data.Problem, t.network()
+	rows, edges := 4*gpu.Bytes(p.Vertices()), 4*gpu.Bytes(p.Edges())
+	sum, widest := 0, model.In
+	for l := range model.Layers {
+		in, out := model.Width(l)
+		sum, widest = sum+max(in, out), max(widest, out)
+	}
+	features := 4 * gpu.Bytes(p.FeatureEntries())
+	weights := gpu.Bytes(gnn.FlatLen(model))
+	n := t.own.Bound + leastGarbage + hostWeightBytes*weights +
+		2*features + rows*gpu.Bytes(2*sum+widest+16) + edges*gpu.Bytes(8+4*model.Heads)
+	for _, d := range t.Devices {
+		n += 2 * weightBytes * weights // with the moments of the optimiser
+		if d, ok := d.(gpu.Scratcher); ok {
+			n += model.Scratch(d, p.Features.Sparse(), func(int) (int, int64) { return p.Vertices(), p.Edges() })
+		}
+	}
+	return n + n/4
+}
+
+// leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
+const leastGarbage = 16 << 20
 
 // giveMore says how much more memory the devices of this process need; lacks is by device. Those of one name have what one of them lacks at most, and a little is
 // added, so that rounded numbers are enough.
@@ -166,7 +196,7 @@ func (t *Run) enough(ctx context.Context, lacks []gpu.Bytes) string {
 		case err != nil:
 			return t.giveMore(more)
 		case !p.Room.Fits():
-			return term.MoreMemory(p.Room.Need+p.Room.Need/16+4<<20-p.Room.May) + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
+			return term.MoreMemory(p.Room.Need+p.Room.Need/16+otherThreads-p.Room.May) + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
 		case slices.Max(p.lacks) == 0:
 			return t.giveMore(more)
 		}
