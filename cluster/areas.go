@@ -45,9 +45,6 @@ func NewAreas(ranks int, list []Area) (*Areas, error) {
 	return t, nil
 }
 
-// Ranks is the number of ranks of the run.
-func (t *Areas) Ranks() int { return t.ranks }
-
 // Find returns an area by its key.
 func (t *Areas) Find(from, to int, number uint32) (Area, bool) {
 	i, ok := slices.BinarySearchFunc(t.list, Area{From: from, To: to, Number: number}, compare)

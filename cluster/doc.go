@@ -11,17 +11,18 @@
 // # Contract
 //
 // Everything in this package is a pure function of its arguments: no connection, no clock, no goroutine. Package
-// cluster/tcp applies these rules. Consumers declare the methods that they call, in basic types, and import neither:
+// cluster/tcp applies these rules. Consumers declare those methods of it that they call:
 //
 //	Rank() int
 //	Ranks() int
+//	Announce(ctx context.Context, areas []Area) error
 //	Send(to int, area, epoch uint32, off int, b []byte, sent func(error))
 //	Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int))
 //	Taken(from int, area, epoch uint32)
 //	Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error)
 //	Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error)
 //
-// All ranks derive the same table of areas from the plan before the first epoch. A rank receives only into areas that
+// All ranks announce the same areas, which follow from the plan, before the first epoch. A rank receives only into areas that
 // it has registered, and a sender writes into an area again only after the reader has called Taken. So no rank ever
 // waits for memory in order to receive, no length from the network allocates anything, and a connection cannot block
 // another.

@@ -4,26 +4,26 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"capgnn/cluster"
 	"capgnn/graph"
 	"capgnn/internal/meet"
-	"capgnn/internal/together"
+	"capgnn/pipeline/link"
 )
 
 // answerer answers what a part of another rank asks this one for. Its goroutine is the trainer's, and ends with the hub.
 type answerer struct {
-	net   together.Ranks
+	net   *link.Net
 	hub   *meet.Hub
-	rank  int // that asks
-	part  int // of it
-	hear  uint32
-	say   uint32
+	part  int          // that asks
+	hear  cluster.Area // of requests
+	say   cluster.Area // of answers
 	books books
 	pack  func(table int, dst []byte, v graph.NodeID) int // writes a row of this rank
 
 	area []byte        // of requests
 	out  []byte        // an answer
 	came chan incoming // a request is whole; 1 slot
-	left chan error    // out may be written to; 1 slot
+	left chan struct{} // out may be written to; 1 slot
 }
 
 // incoming is a request that has come.
@@ -34,11 +34,11 @@ type incoming struct {
 
 // open begins to expect requests.
 func (a *answerer) open() {
-	a.area = make([]byte, requestHeader+4*mostAsked)
-	a.out = words(answerHeader + a.books.most)[:answerHeader+a.books.most]
-	a.came, a.left = make(chan incoming, 1), make(chan error, 1)
-	a.left <- nil
-	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
+	a.area = make([]byte, a.hear.Bytes)
+	a.out = words(a.say.Bytes)[:a.say.Bytes]
+	a.came, a.left = make(chan incoming, 1), make(chan struct{}, 1)
+	a.left <- struct{}{}
+	a.net.Expect(a.hear, a.area, a.arrived)
 }
 
 // arrived is the net's. A request that announces more than there is room for is whole, too: it is refused.
@@ -65,17 +65,13 @@ func (a *answerer) run() {
 			return
 		}
 		select {
-		case err := <-a.left:
-			if err != nil {
-				a.hub.Fail(fmt.Errorf("answer part %d of rank %d: %w", a.part, a.rank, err))
-				return
-			}
+		case <-a.left:
 		case <-ended:
 			return
 		}
 		table, list, err := a.books.read(a.area[:x.bytes], ids[:0])
 		if err != nil {
-			a.hub.Fail(fmt.Errorf("refuse a request of part %d of rank %d: %w", a.part, a.rank, err))
+			a.hub.Fail(fmt.Errorf("refuse a request of part %d of rank %d: %w", a.part, a.hear.From, err))
 			return
 		}
 		ids = list
@@ -84,7 +80,7 @@ func (a *answerer) run() {
 		for _, v := range ids {
 			n += a.pack(table, a.out[n:], v)
 		}
-		a.net.Taken(a.rank, a.hear, x.message)
-		a.net.Send(a.rank, a.say, x.message, 0, a.out[:n], func(err error) { a.left <- err })
+		a.net.Taken(a.hear, x.message)
+		a.net.Send(nil, a.say, x.message, 0, a.out[:n], "rows", func() { a.left <- struct{}{} })
 	}
 }

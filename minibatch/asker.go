@@ -5,22 +5,21 @@ import (
 	"fmt"
 	"sync"
 
+	"capgnn/cluster"
 	"capgnn/graph"
 	"capgnn/internal/meet"
-	"capgnn/internal/together"
+	"capgnn/pipeline/link"
 )
 
 // asker is a part's way to the rows of another rank. Requests leave in the order in which they were asked, the next one while the answer to the one before is under way, and
 // answers come in that order. It is used by several goroutines, and by callbacks of the net.
 type asker struct {
-	net  together.Ranks
+	net  *link.Net
 	hub  *meet.Hub
-	rank int    // that answers
-	part int    // that asks
-	ask  uint32 // areas: of requests there, and of answers here
-	hear uint32
-	most int    // bytes of the rows of an answer
-	area []byte // of answers
+	part int          // that asks
+	ask  cluster.Area // of requests
+	hear cluster.Area // of answers
+	area []byte       // the same here
 
 	mu      sync.Mutex
 	waiting []query  // that have not been sent
@@ -45,11 +44,11 @@ const requestsAhead = 2
 
 // open begins to expect answers.
 func (a *asker) open() {
-	a.area = words(answerHeader + a.most)[:answerHeader+a.most]
+	a.area = words(a.hear.Bytes)[:a.hear.Bytes]
 	for range requestsAhead {
 		a.free = append(a.free, make([]byte, requestHeader+4*mostAsked))
 	}
-	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
+	a.net.Expect(a.hear, a.area, a.arrived)
 }
 
 // want requests rows of a size each, in as many messages as needed. It calls put with the rows of each answer, which
@@ -60,7 +59,7 @@ func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.Nod
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for from, offset := 0, 0; from < len(ids); {
-		n, bytes := portion(ids[from:], size, a.most)
+		n, bytes := portion(ids[from:], size, a.hear.Bytes-answerHeader)
 		x := query{table: table, owner: owner, ids: ids[from : from+n], bytes: bytes, from: from, offset: offset, put: put}
 		if from, offset = from+n, offset+bytes; from == len(ids) {
 			x.done = done
@@ -89,17 +88,13 @@ func (a *asker) pump() {
 		x, mem := a.waiting[0], a.free[len(a.free)-1]
 		a.waiting, a.free = a.waiting[1:], a.free[:len(a.free)-1]
 		a.under = append(a.under, x)
-		a.net.Send(a.rank, a.ask, a.next, 0, putRequest(mem, x.table, x.owner, x.ids), func(err error) { a.sent(mem, err) })
+		a.net.Send(nil, a.ask, a.next, 0, putRequest(mem, x.table, x.owner, x.ids), "requests of rows", func() { a.sent(mem) })
 		a.next++
 	}
 }
 
 // sent takes the memory of a request back.
-func (a *asker) sent(mem []byte, err error) {
-	if err != nil {
-		a.hub.Fail(fmt.Errorf("ask rank %d for rows: %w", a.rank, err))
-		return
-	}
+func (a *asker) sent(mem []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.free = append(a.free, mem)
@@ -114,7 +109,7 @@ func (a *asker) arrived(message uint32, hi int) {
 		return
 	}
 	if len(a.under) == 0 || message != a.next-uint32(len(a.under)) {
-		a.hub.Fail(fmt.Errorf("rank %d answers what part %d has not asked", a.rank, a.part))
+		a.hub.Fail(fmt.Errorf("rank %d answers what part %d has not asked", a.hear.From, a.part))
 		return
 	}
 	x := a.under[0]
@@ -122,12 +117,12 @@ func (a *asker) arrived(message uint32, hi int) {
 	case hi < want:
 		return
 	case hi > want || int(binary.LittleEndian.Uint32(a.area)) != len(x.ids):
-		a.hub.Fail(fmt.Errorf("rank %d answers part %d, which has asked for %d rows of %d bytes, with %d bytes", a.rank, a.part, len(x.ids), want-answerHeader, hi-answerHeader))
+		a.hub.Fail(fmt.Errorf("rank %d answers part %d, which has asked for %d rows of %d bytes, with %d bytes", a.hear.From, a.part, len(x.ids), want-answerHeader, hi-answerHeader))
 		return
 	}
 	x.put(x.from, x.offset, a.area[answerHeader:hi])
 	a.under = a.under[1:]
-	a.net.Taken(a.rank, a.hear, message)
+	a.net.Taken(a.hear, message)
 	if x.done != nil {
 		close(x.done)
 	}

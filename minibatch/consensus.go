@@ -6,8 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"capgnn/cluster"
 	"capgnn/internal/meet"
-	"capgnn/internal/together"
+	"capgnn/pipeline/link"
 )
 
 // vote is what a rank wants behind a step, and what all do: the largest of their votes.
@@ -22,7 +23,7 @@ const (
 // consensus has all ranks do the same behind each step: another one, or the end of the stretch. Each tells rank 0 its vote when it begins the step, and rank 0 tells all what follows, while they
 // compute. No rank is more than a step ahead of another, as weights follow from the gradients of all.
 type consensus struct {
-	net   together.Ranks
+	net   *link.Net
 	hub   *meet.Hub
 	own   int           // the first part of this rank
 	other int           // a part of rank 0; there, one of rank 1
@@ -40,24 +41,28 @@ type votes struct {
 }
 
 // areas are those of votes, and of what follows.
-func (a *consensus) areas() (all [][4]int) {
+func (a *consensus) areas() (all []cluster.Area) {
 	for rank := 1; rank < a.net.Ranks(); rank++ {
-		all = append(all, [4]int{rank, 0, int(consensusArea), 1}, [4]int{0, rank, int(consensusArea), 1})
+		all = append(all, votesArea(rank, 0), votesArea(0, rank))
 	}
 	return all
+}
+
+func votesArea(from, to int) cluster.Area {
+	return cluster.Area{From: from, To: to, Number: consensusArea, Bytes: 1}
 }
 
 // open begins to listen.
 func (a *consensus) open() {
 	a.comes, a.heard = make(chan vote, 1), map[uint32]*votes{}
 	listen := func(rank int, hear func(step uint32, w vote)) {
-		area := make([]byte, 1)
-		a.net.Expect(rank, consensusArea, area, func(step uint32, hi int) {
-			if hi < len(area) {
+		area, word := votesArea(rank, a.net.Rank()), make([]byte, 1)
+		a.net.Expect(area, word, func(step uint32, hi int) {
+			if hi < len(word) {
 				return
 			}
-			w := min(vote(area[0]), halt)
-			a.net.Taken(rank, consensusArea, step)
+			w := min(vote(word[0]), halt)
+			a.net.Taken(area, step)
 			hear(step, w)
 		})
 	}
@@ -81,11 +86,7 @@ func (a *consensus) say(step uint32, w vote) {
 }
 
 func (a *consensus) send(to int, step uint32, w vote) {
-	a.net.Send(to, consensusArea, step, 0, []byte{byte(w)}, func(err error) {
-		if err != nil {
-			a.hub.Fail(fmt.Errorf("tell rank %d whether steps go on: %w", to, err))
-		}
-	})
+	a.net.Send(nil, votesArea(a.net.Rank(), to), step, 0, []byte{byte(w)}, "whether steps go on", nil)
 }
 
 // hear is rank 0's: behind the votes of all it says what follows.

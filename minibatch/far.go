@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"capgnn/cluster"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
 
 // far is the service of a part of one of several ranks: rows of parts of this rank come as in one process, those of others as answers.
@@ -46,6 +48,7 @@ func (f *far) ask(requests []request) []gpu.Event {
 // rows is how rows travel between the parts of this process and those of others.
 type rows struct {
 	*Trainer
+	net    *link.Net
 	askers [][]*asker                    // by part of this process, and rank
 	tables [2]atomic.Pointer[layerTable] // of evaluation, layers taking turns
 }
@@ -67,17 +70,25 @@ func (d *design) answerBytes(part int, m *gnn.Config) int {
 func (t *Trainer) answerBytes(part int) int { return t.design.answerBytes(part, &t.o.Model) }
 
 // areas are those of requests and answers: of each part, and each rank but its own.
-func (t *rows) areas() (all [][4]int) {
-	parts := t.roots.parts
-	for part := range parts {
+func (t *rows) areas() (all []cluster.Area) {
+	for part := range t.roots.parts {
 		for rank := range t.o.Ranks.Ranks() {
 			if mine := t.rankOf[part]; mine != rank {
-				all = append(all, [4]int{mine, rank, int(firstRowArea) + part, requestHeader + 4*mostAsked},
-					[4]int{rank, mine, int(firstRowArea) + parts + part, answerHeader + t.answerBytes(part)})
+				all = append(all, t.requests(part, rank), t.answers(part, rank))
 			}
 		}
 	}
 	return all
+}
+
+// requests is the area in which a part asks a rank, answers that in which it is answered.
+func (t *rows) requests(part, rank int) cluster.Area {
+	return cluster.Area{From: t.rankOf[part], To: rank, Number: firstRowArea + uint32(part), Bytes: requestHeader + 4*mostAsked}
+}
+
+func (t *rows) answers(part, rank int) cluster.Area {
+	number := firstRowArea + uint32(t.roots.parts+part)
+	return cluster.Area{From: rank, To: t.rankOf[part], Number: number, Bytes: answerHeader + t.answerBytes(part)}
 }
 
 // open begins to ask and to answer. What steps read lies in the stages. In a simulation all rows lie here, and only their times cross the network.
@@ -88,11 +99,10 @@ func (t *rows) open() {
 		}
 		return
 	}
-	me, parts := t.o.Ranks.Rank(), t.roots.parts
-	for part := range parts {
-		ask, hear := firstRowArea+uint32(part), firstRowArea+uint32(parts+part)
-		if mine := t.rankOf[part]; mine != me {
-			a := &answerer{net: t.o.Ranks, hub: t.hub, rank: mine, part: part, hear: ask, say: hear, pack: t.pack,
+	me := t.o.Ranks.Rank()
+	for part := range t.roots.parts {
+		if t.rankOf[part] != me {
+			a := &answerer{net: t.net, hub: t.hub, part: part, hear: t.requests(part, me), say: t.answers(part, me), pack: t.pack,
 				books: books{home: t.o.Part, own: t.own(), size: t.size, most: t.answerBytes(part)}}
 			a.open()
 			t.answering.Go(a.run) // ends with the hub; Close waits
@@ -101,7 +111,7 @@ func (t *rows) open() {
 		askers := make([]*asker, t.o.Ranks.Ranks())
 		for rank := range askers {
 			if rank != me {
-				askers[rank] = &asker{net: t.o.Ranks, hub: t.hub, rank: rank, part: part, ask: ask, hear: hear, most: t.answerBytes(part)}
+				askers[rank] = &asker{net: t.net, hub: t.hub, part: part, ask: t.requests(part, rank), hear: t.answers(part, rank)}
 				askers[rank].open()
 			}
 		}

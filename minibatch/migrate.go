@@ -3,9 +3,10 @@ package minibatch
 import (
 	"fmt"
 
+	"capgnn/cluster"
 	"capgnn/gpu"
 	"capgnn/internal/meet"
-	"capgnn/reduce"
+	"capgnn/pipeline/link"
 )
 
 // migrator is a part's side of Hop, where each model comes by several parts in a step and brings the sum of its gradients along, never its weights: all models of a step
@@ -32,10 +33,7 @@ type migrator struct {
 	last  int              // that part
 	added gpu.Event        // in has been added; nil: never
 	came  gpu.Event        // the model's sum, at the part where it was
-
-	// Of several ranks:
-	net  Ranks
-	area func(from, to int) uint32
+	net   *link.Net        // to other ranks; nil: there are none
 }
 
 // newMigrator returns the migrator of a part; nil: models stay where they are.
@@ -63,31 +61,31 @@ func (t placer) newMigrator(w *worker) *migrator {
 
 // way is how sums travel between a part and one of another rank: by an area in each direction.
 type way struct {
-	rank int // the other one
-	in   []byte
-	came chan uint32 // a message is whole; 1 slot, as the next one waits until it was taken
-	next uint32      // message to the other part
+	in   *link.Inbox
+	came uint32       // messages that have come
+	to   cluster.Area // of the other part
+	went uint32       // messages to it
 }
 
 // carryAreas are those of sums, from each part to each of another rank.
-func (t *Trainer) carryAreas() (all [][4]int) {
+func (t *Trainer) carryAreas() (all []cluster.Area) {
 	if t.roots.units == 1 {
 		return nil
 	}
 	for from, a := range t.rankOf {
 		for to, b := range t.rankOf {
 			if a != b {
-				all = append(all, [4]int{a, b, int(t.carryArea(from, to)), 4 * len(t.weights.Flat)})
+				all = append(all, t.carryArea(from, to))
 			}
 		}
 	}
 	return all
 }
 
-// carryArea is the number of the area from one part to another.
-func (t *Trainer) carryArea(from, to int) uint32 {
-	parts := t.roots.parts
-	return firstRowArea + uint32(2*parts+from*parts+to)
+// carryArea is the area from one part to another.
+func (t *Trainer) carryArea(from, to int) cluster.Area {
+	number := firstRowArea + uint32((2+from)*t.roots.parts+to)
+	return cluster.Area{From: t.rankOf[from], To: t.rankOf[to], Number: number, Bytes: 4 * len(t.weights.Flat)}
 }
 
 // open begins to expect sums of other ranks.
@@ -96,15 +94,12 @@ func (c *migrator) open(t *Trainer) {
 		if other != nil {
 			continue
 		}
-		x := &way{rank: t.rankOf[part], in: c.w.locking(t.o.Lock)(make([]byte, 4*len(t.weights.Flat))), came: make(chan uint32, 1)}
-		t.o.Ranks.Expect(x.rank, t.carryArea(part, c.w.index), x.in, func(message uint32, hi int) {
-			if hi == len(x.in) {
-				x.came <- message
-			}
-		})
+		area := t.carryArea(part, c.w.index)
+		x := &way{in: link.NewInbox(area, c.w.locking(t.o.Lock)(make([]byte, area.Bytes))), to: t.carryArea(c.w.index, part)}
+		x.in.Open(t.rows.net, nil)
 		c.ways[part] = x
 	}
-	c.net, c.area = t.o.Ranks, t.carryArea
+	c.net = t.rows.net
 }
 
 // begin has the next units be these of a step.
@@ -161,18 +156,14 @@ func (c *migrator) bring() {
 
 // bringFar is bring from a part of another rank.
 func (c *migrator) bringFar(from int, x *way) {
-	message := meet.Receive(c.hub, x.came, c.w.index, from, "gradients of "+c.model().String())
+	by := link.Reader{Part: c.w.index, Owner: from, What: "gradients of " + c.model().String()}
+	x.in.Await(by, x.came, len(x.in.Mem), c.queue)
 	if c.added != nil {
 		c.queue.Wait(c.added)
 	}
-	if net, timed := c.net.(reduce.Timed); timed {
-		c.queue.Wait(net.Arrival(x.rank, c.area(from, c.w.index), message, len(x.in)))
-	}
-	c.queue.Upload(c.in.Buf, 0, x.in)
-	c.queue.Call("take gradients", func() error {
-		c.net.Taken(x.rank, c.area(from, c.w.index), message)
-		return nil
-	})
+	c.queue.Upload(c.in.Buf, 0, x.in.Mem)
+	x.in.Taken(c.queue, x.came, 1)
+	x.came++
 }
 
 // give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
@@ -215,21 +206,8 @@ func (c *migrator) leave(to int) gpu.Event {
 func (c *migrator) sendFar(to int, x *way) {
 	c.queue.Wait(c.leave(to))
 	c.queue.Download(c.stage, c.out.Buf, 0)
-	message := x.next
-	x.next++
-	if net, timed := c.net.(reduce.Timed); timed {
-		net.Depart(x.rank, c.area(c.w.index, to), message, 0, c.queue.Record())
-	}
-	c.queue.Call("send gradients", func() error {
-		c.net.Send(x.rank, c.area(c.w.index, to), message, 0, c.stage, func(err error) {
-			if err != nil {
-				c.hub.Fail(fmt.Errorf("send gradients to rank %d: %w", x.rank, err))
-				return
-			}
-			c.taken <- nil
-		})
-		return nil
-	})
+	c.net.Send(c.queue, x.to, x.went, 0, c.stage, "gradients", func() { c.taken <- nil })
+	x.went++
 }
 
 // send enqueues the way of the part's gradient to memory from where another part fetches it.

@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
+	"capgnn/pipeline/link"
 )
 
 // Ranks connects this process to the other processes of a run. Each rank has consecutive parts, rank 0 the first
@@ -129,16 +130,12 @@ func (t placer) join() error {
 		return nil
 	}
 	own := t.own()
-	t.rows = &rows{Trainer: t.Trainer}
-	t.consensus = &consensus{net: t.o.Ranks, hub: t.hub, own: own.Lo}
+	t.rows = &rows{Trainer: t.Trainer, net: link.Over(t.o.Ranks, t.hub)}
+	t.consensus = &consensus{net: t.rows.net, hub: t.hub, own: own.Lo}
 	if own.Lo == 0 {
 		t.consensus.other = own.Hi
 	}
-	areas := slices.Concat(t.rows.areas(), t.consensus.areas(), t.carryAreas())
-	n := t.reduce.Bytes()
-	for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
-		areas = append(areas, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
-	}
+	areas := slices.Concat(t.rows.areas(), t.consensus.areas(), t.carryAreas(), t.reduce.Areas(gradientArea, weightArea))
 	if err := t.o.Ranks.Announce(t.hub.Context(), areas); err != nil {
 		return fmt.Errorf("agree on the memory between ranks: %w", err)
 	}
@@ -154,7 +151,7 @@ func (t placer) join() error {
 		case <-t.hub.Context().Done():
 		}
 	}()
-	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
+	t.reduce.Join(t.rows.net, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
 	t.consensus.open()
 	t.counter = together.NewCounter(t.o.Ranks)
 	for _, w := range t.workers {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cluster"
 	"capgnn/cluster/shaped"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -30,7 +31,7 @@ type memoryRank struct {
 }
 
 // Announce compares tables.
-func (r *memoryRank) Announce(ctx context.Context, areas [][4]int) error {
+func (r *memoryRank) Announce(ctx context.Context, areas []cluster.Area) error {
 	mine, err := json.Marshal(areas)
 	if err != nil {
 		return err

@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cluster"
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/rowcache"
+	"capgnn/pipeline/link"
 )
 
 // testBooks are those of a rank that has parts 1 and 2 of four, of rows of 1 to 5 bytes; there is a second table of rows of 4.
@@ -113,6 +115,12 @@ func (silent) Send(int, uint32, uint32, int, []byte, func(error)) {}
 func (silent) Expect(int, uint32, []byte, func(uint32, int))      {}
 func (silent) Taken(int, uint32, uint32)                          {}
 
+// silentAsker returns what asks a silent net for rows of 16 bytes at most.
+func silentAsker(t *testing.T) *asker {
+	hub := meet.NewHub(t.Context(), time.Minute)
+	return &asker{net: link.Over(silent{}, hub), hub: hub, hear: cluster.Area{Bytes: answerHeader + 16}}
+}
+
 // Whatever another rank answers, it is the rows that were asked for, or ends the run: nothing is written elsewhere.
 func FuzzAnswer(f *testing.F) {
 	f.Add(uint32(0), []byte{2, 0, 0, 0, 1, 2, 3, 4, 5, 6})
@@ -121,7 +129,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(uint32(0), []byte{2, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7})
 	f.Add(uint32(0), []byte{2, 0})
 	f.Fuzz(func(t *testing.T, message uint32, b []byte) {
-		a := &asker{net: silent{}, hub: meet.NewHub(t.Context(), time.Minute), most: 16}
+		a := silentAsker(t)
 		a.open()
 		into := make([]byte, 8)
 		done := a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, func(_, offset int, rows []byte) { copy(into[offset:], rows) })
@@ -216,7 +224,7 @@ func TestRanksOfOtherSteps(t *testing.T) {
 
 // What comes for a part that has given up its memory is written nowhere, and asks for nothing.
 func TestAnswersThatComeTooLate(t *testing.T) {
-	a := &asker{net: silent{}, hub: meet.NewHub(t.Context(), time.Minute), most: 16}
+	a := silentAsker(t)
 	a.open()
 	into := make([]byte, 6)
 	a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, func(_, offset int, rows []byte) { copy(into[offset:], rows) })

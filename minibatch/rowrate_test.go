@@ -18,27 +18,11 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
 
-// tcpRank is a rank that others reach by TCP.
-type tcpRank struct{ *tcp.Group }
-
-func (r tcpRank) Announce(ctx context.Context, areas [][4]int) error {
-	var list []cluster.Area
-	for _, a := range areas {
-		list = append(list, cluster.Area{From: a[0], To: a[1], Number: uint32(a[2]), Bytes: a[3]})
-	}
-	all, err := cluster.NewAreas(r.Ranks(), list)
-	if err != nil {
-		return err
-	}
-	return r.Group.Announce(ctx, all)
-}
-
-func (tcpRank) Received(int) (int64, int64) { return 0, 0 }
-
 // tcpRanks joins two ranks by the loopback interface.
-func tcpRanks(b *testing.B, o tcp.Options) (all [2]tcpRank) {
+func tcpRanks(b *testing.B, o tcp.Options) (all [2]*tcp.Group) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Skip(err)
@@ -55,7 +39,7 @@ func tcpRanks(b *testing.B, o tcp.Options) (all [2]tcpRank) {
 				b.Error(err)
 				return
 			}
-			all[rank] = tcpRank{g}
+			all[rank] = g
 		})
 	}
 	joined.Wait()
@@ -74,24 +58,25 @@ func tcpRanks(b *testing.B, o tcp.Options) (all [2]tcpRank) {
 
 // rowsOverTCP returns what asks rank 0 for the rows of some vertices, of so many columns, and waits until they lie at rank 1; all is over with the benchmark.
 func rowsOverTCP(b *testing.B, o tcp.Options, vertices, cols int) func(ids []graph.NodeID) {
-	const ask, hear = 3, 4 // areas
+	ask := cluster.Area{From: 1, To: 0, Number: 3, Bytes: requestHeader + 4*mostAsked}
+	hear := cluster.Area{From: 0, To: 1, Number: 4, Bytes: answerHeader + mostAnswered}
 	row, table := 4*cols, words(4*vertices*cols)
 	ranks, hub := tcpRanks(b, o), meet.NewHub(b.Context(), time.Minute)
 	var announced, running sync.WaitGroup
 	for _, r := range ranks {
 		announced.Go(func() {
-			if err := r.Announce(b.Context(), [][4]int{{1, 0, ask, requestHeader + 4*mostAsked}, {0, 1, hear, answerHeader + mostAnswered}}); err != nil {
+			if err := r.Announce(b.Context(), []cluster.Area{ask, hear}); err != nil {
 				b.Error(err)
 			}
 		})
 	}
 	announced.Wait()
-	answers := &answerer{net: ranks[0], hub: hub, rank: 1, part: 1, hear: ask, say: hear,
+	answers := &answerer{net: link.Over(ranks[0], hub), hub: hub, part: 1, hear: ask, say: hear,
 		books: books{home: make([]int32, vertices), own: graph.Range{Lo: 0, Hi: 1}, size: func(int, int) (int, bool) { return row, true }, most: mostAnswered},
 		pack:  func(_ int, dst []byte, v graph.NodeID) int { return copy(dst, table[int(v)*row:][:row]) }}
 	answers.open()
 	running.Go(answers.run)
-	asks := &asker{net: ranks[1], hub: hub, rank: 0, part: 1, ask: ask, hear: hear, most: mostAnswered}
+	asks := &asker{net: link.Over(ranks[1], hub), hub: hub, part: 1, ask: ask, hear: hear}
 	asks.open()
 	b.Cleanup(func() {
 		asks.close()

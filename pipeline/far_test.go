@@ -67,7 +67,7 @@ func (r *memoryRank) Broadcast(ctx context.Context, tag uint32, b []byte) ([]byt
 func (r *memoryRank) SetEpoch(epoch uint32) { r.epoch.Store(epoch) }
 
 // Announce compares tables.
-func (r *memoryRank) Announce(ctx context.Context, areas [][4]int) error {
+func (r *memoryRank) Announce(ctx context.Context, areas []cluster.Area) error {
 	mine, err := json.Marshal(areas)
 	if err != nil {
 		return err
@@ -81,26 +81,6 @@ func (r *memoryRank) Announce(ctx context.Context, areas [][4]int) error {
 
 func (*memoryRank) Done() <-chan struct{} { return nil }
 func (*memoryRank) Err() error            { return nil }
-
-// tcpRank is a rank joined to others by connections.
-type tcpRank struct{ *tcp.Group }
-
-func (r tcpRank) Announce(ctx context.Context, areas [][4]int) error {
-	var list []cluster.Area
-	for _, a := range areas {
-		list = append(list, cluster.Area{From: a[0], To: a[1], Number: uint32(a[2]), Bytes: a[3]})
-	}
-	table, err := cluster.NewAreas(r.Ranks(), list)
-	if err != nil {
-		return err
-	}
-	return r.Group.Announce(ctx, table)
-}
-
-func (r tcpRank) Received(from int) (rows, frames int64) {
-	x := r.Traffic()[from]
-	return x.Received, x.ReceivedFrames
-}
 
 // memoryRanks returns n ranks; with a seed what they send takes a random time.
 func memoryRanks(t *testing.T, n int, seed uint64) (all []Ranks) {
@@ -307,7 +287,7 @@ func connected(t *testing.T, n int) (all []Ranks) {
 		}
 	})
 	for _, g := range groups {
-		all = append(all, tcpRank{g})
+		all = append(all, g)
 	}
 	return all
 }

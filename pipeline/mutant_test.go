@@ -37,7 +37,7 @@ func (m *mutant) wrap(devices []gpu.Device) []gpu.Device {
 // waiters are the lines that waitingLine has found, by the calls that led there.
 var waiters sync.Map // of string by [16]uintptr
 
-// waitingLine returns the line that makes a queue wait: file, function and text, without package meet, which passes waits on.
+// waitingLine returns the line that makes a queue wait: file, function and text, without packages meet and link, which pass waits on.
 func waitingLine() string {
 	var pcs [16]uintptr
 	n := runtime.Callers(4, pcs[:])
@@ -49,7 +49,7 @@ func waitingLine() string {
 		f, more := frames.Next()
 		dir, function := path.Split(f.Function)
 		pkg, _, _ := strings.Cut(function, ".")
-		if in := dir + pkg; in != "capgnn/internal/meet" || !more {
+		if in := dir + pkg; in != "capgnn/internal/meet" && in != "capgnn/pipeline/link" || !more {
 			file := filepath.Base(f.File)
 			if room := strings.TrimPrefix(in, "capgnn/"); room != "pipeline" {
 				file = filepath.Join("..", room, file)

@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
+	"capgnn/pipeline/link"
 )
 
 // planner decides, before anything is on a device, how a run is computed: the cut, the order of operations, what exchanges move, and
@@ -48,7 +49,7 @@ func (t planner) exchangeConfig() halo.Config {
 	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
 		Area: firstRowArea}
 	if t.o.Ranks != nil {
-		c.Net = t.o.Ranks
+		c.Net = link.Over(t.o.Ranks, t.hub)
 	}
 	for _, w := range t.workers {
 		c.Ends = append(c.Ends, &w.ep)

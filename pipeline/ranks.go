@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"capgnn/cluster"
 	"capgnn/gpu"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/together"
+	"capgnn/pipeline/link"
 )
 
 // Ranks connects this process to the other processes of a run. Each rank has consecutive parts, rank 0 the first
@@ -71,24 +73,18 @@ func (t placer) join() error {
 		}
 	}()
 	if t.reduce != nil {
-		t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
+		t.reduce.Join(link.Over(t.o.Ranks, t.hub), gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
 	}
 	t.halo.Join()
 	return nil
 }
 
 // areas is the table of all areas of a run.
-func (t placer) areas() (all [][4]int) {
-	if t.reduce != nil && t.reduce.Bytes() > 0 {
-		n := t.reduce.Bytes()
-		for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
-			all = append(all, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
-		}
+func (t placer) areas() (all []cluster.Area) {
+	if t.reduce != nil {
+		all = t.reduce.Areas(gradientArea, weightArea)
 	}
-	for _, a := range t.halo.Areas() {
-		all = append(all, [4]int{a.From, a.To, int(a.Number), a.Bytes})
-	}
-	return all
+	return append(all, t.halo.Areas()...)
 }
 
 // leads reports whether the process is rank 0.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cluster"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
@@ -47,7 +48,7 @@ func testRanks(n int) (all []*testRank) {
 // noRows is the part of a Ranks that carries rows and gradients, of ranks that have none.
 type noRows struct{}
 
-func (noRows) Announce(context.Context, [][4]int) error                 { panic("areas") }
+func (noRows) Announce(context.Context, []cluster.Area) error           { panic("areas") }
 func (noRows) Send(int, uint32, uint32, int, []byte, func(error))       { panic("rows") }
 func (noRows) Expect(int, uint32, []byte, func(message uint32, hi int)) { panic("rows") }
 func (noRows) Done() <-chan struct{}                                    { panic("rows") }

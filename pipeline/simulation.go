@@ -7,8 +7,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo"
-	"capgnn/reduce"
+	"capgnn/pipeline/link"
 )
 
 // simulation is the trainers of a simulated run, one for each machine.
@@ -42,9 +41,8 @@ func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *mac
 
 // A simulated machine is a rank whose messages take virtual time.
 var (
-	_ Ranks        = machines.Machine{}
-	_ halo.Timed   = machines.Machine{}
-	_ reduce.Timed = machines.Machine{}
+	_ Ranks      = machines.Machine{}
+	_ link.Timed = machines.Machine{}
 )
 
 // eachMachine calls f for all machines side by side and returns the first error. An error at one ends what the others wait for.

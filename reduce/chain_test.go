@@ -17,6 +17,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/long"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
 
 // Numbers of areas.
@@ -34,9 +35,9 @@ type world struct {
 // newWorld makes ranks with these devices by part, each with a route of its own.
 func newWorld(t *testing.T, net *network, devices [][]int, layers [][]gnn.Range, rule gnn.Optimizer) *world {
 	t.Helper()
-	var ports []Net
+	var ports []link.Transport
 	for k := range devices {
-		ports = append(ports, port{net, k})
+		ports = append(ports, port{net, k, len(devices)})
 	}
 	w := joinWorld(t, ports, devices, layers, rule)
 	w.network = net
@@ -44,7 +45,7 @@ func newWorld(t *testing.T, net *network, devices [][]int, layers [][]gnn.Range,
 }
 
 // joinWorld is newWorld on other networks, by rank.
-func joinWorld(t *testing.T, ports []Net, devices [][]int, layers [][]gnn.Range, rule gnn.Optimizer) *world {
+func joinWorld(t *testing.T, ports []link.Transport, devices [][]int, layers [][]gnn.Range, rule gnn.Optimizer) *world {
 	t.Helper()
 	w := &world{}
 	parts := 0
@@ -58,7 +59,7 @@ func joinWorld(t *testing.T, ports []Net, devices [][]int, layers [][]gnn.Range,
 		at := Rank{Index: k, Count: len(devices), First: first}
 		x := newRank(t, scene{d, routes[k%len(routes)], layers, rule}, at, start, w.grads[first:first+len(d)])
 		r := New(x.hub, x.parts, x.division)
-		r.Join(ports[k], gradientArea, weightArea, func(mem []byte) []byte { return mem })
+		r.Join(link.Over(ports[k], x.hub), gradientArea, weightArea, func(mem []byte) []byte { return mem })
 		w.ranks, w.reductions, first = append(w.ranks, x), append(w.reductions, r), first+len(d)
 	}
 	return w
@@ -362,7 +363,7 @@ func TestRanksOnSlowLines(t *testing.T) {
 	layers := [][]gnn.Range{{{Lo: 0, Hi: elements / 2}}, {{Lo: elements / 2, Hi: elements}}}
 	locals := shaped.NewLocal(3)
 	defer locals[0].Close()
-	var ports []Net
+	var ports []link.Transport
 	for k, l := range locals {
 		s := shaped.Shape(l, shaped.Options{Rate: rate, Latency: 200 * time.Microsecond, Jitter: time.Millisecond, Seed: uint64(k)})
 		defer s.Close()
@@ -377,18 +378,5 @@ func TestRanksOnSlowLines(t *testing.T) {
 	t.Logf("%v per epoch and its check, of which gradients take %v one way", time.Since(start)/2, one)
 	if took := time.Since(start) / 2; took < one {
 		t.Errorf("an epoch takes %v, its gradients alone %v", took, one)
-	}
-}
-
-// What arrives late of a message before the one that has begun gives out nothing of this one.
-func TestLateArrival(t *testing.T) {
-	d := DivideRank([][]gnn.Range{{{Lo: 0, Hi: wireGrain}}, {{Lo: wireGrain, Hi: 3 * wireGrain}}}, []int{0}, Rank{Index: 1, Count: 2})
-	var got []uint32
-	arrived := (&chain{Division: d}).inbox(func(_ delivery, epoch uint32) { got = append(got, epoch) })
-	for _, x := range [][2]int{{5, 4}, {4, d.Bytes()}, {5, d.Bytes()}, {4, d.Bytes()}} {
-		arrived(uint32(x[0]), x[1])
-	}
-	if len(got) != len(d.line) || slices.ContainsFunc(got, func(epoch uint32) bool { return epoch != 5 }) {
-		t.Errorf("pieces of epochs %v are given out, want %d of epoch 5", got, len(d.line))
 	}
 }

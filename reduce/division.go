@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"capgnn/cluster"
 	"capgnn/gnn"
 )
 
@@ -134,6 +135,19 @@ func (d *Division) Bytes() (n int) {
 		n += 4 * d.Elements(part)
 	}
 	return n
+}
+
+// Areas are those by which all ranks join: of sums, as large as all gradients, at the rank behind each, and of new
+// weights, of the same size, at the one before.
+func (d *Division) Areas(gradients, weights uint32) (all []cluster.Area) {
+	for behind := 1; behind < d.at.Count && d.Bytes() > 0; behind++ {
+		all = append(all, d.area(behind-1, behind, gradients), d.area(behind, behind-1, weights))
+	}
+	return all
+}
+
+func (d *Division) area(from, to int, number uint32) cluster.Area {
+	return cluster.Area{From: from, To: to, Number: number, Bytes: d.Bytes()}
 }
 
 // place says where the pieces of an owner lie in its slices, and puts them into the order in which they are summed up.

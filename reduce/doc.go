@@ -2,8 +2,8 @@
 //
 // Its nouns: a Division says which part owns which elements; a Part is one part's side: its queues, its copy of the
 // weights, its gradients, and which devices it reaches; an Owner is the optimiser state and the receive buffers of a
-// part that owns a slice; a Reduction is all parts of a run in this process; a Net sends to other processes, which
-// are called ranks.
+// part that owns a slice; a Reduction is all parts of a run in this process. Other processes, which are called ranks,
+// are reached by package link.
 //
 // # Contract
 //
@@ -31,8 +31,7 @@
 // Over several ranks each has consecutive parts, and the sum is the same: every rank adds its parts to the sum of the
 // ranks before, the last one takes the step, and the new weights return the same way, so bits do not depend on the
 // ranks. A link between neighbours carries G bytes each way, as one message in pieces of at most 256 KiB, and a rank
-// needs 2G bytes of host memory for them. The areas of the messages have the size of Division.Bytes: sums go to the
-// next rank, weights to the one before. Arguments and Moments number parts within their rank, errors within the run.
+// needs 2G bytes of host memory for them. Arguments and Moments number parts within their rank, errors within the run.
 // Only the last rank has Moments: those of all elements, in order, from which any number of ranks can resume; Steps
 // is the same on all ranks. Messages have the number of the steps taken before.
 // Queues wait only for this process; parts wait for the network on the host, so each wait has a deadline, and a
@@ -58,5 +57,5 @@
 //
 //	d := reduce.DivideRank(weights.Layers(), homes, reduce.Rank{Index: 1, Count: 2, First: 4})
 //	r := reduce.New(hub, parts, d)
-//	r.Join(net, gradientArea, weightArea, lock)
+//	r.Join(net, gradientArea, weightArea, lock) // when all ranks have announced d.Areas
 package reduce

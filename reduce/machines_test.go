@@ -13,6 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
 
 // The time in which ranks on machines of scripts/netlab sum gradients of 16 MiB and have new weights, one part each, against that of a
@@ -36,11 +37,7 @@ func TestSyncOfMachines(t *testing.T) {
 		for k := range g.Ranks() - 1 {
 			list = append(list, cluster.Area{From: k, To: k + 1, Number: gradientArea, Bytes: 4 * elements}, cluster.Area{From: k + 1, To: k, Number: weightArea, Bytes: 4 * elements})
 		}
-		areas, err := cluster.NewAreas(g.Ranks(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Announce(t.Context(), areas); err != nil {
+		if err := g.Announce(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 		var layers [][]gnn.Range
@@ -50,7 +47,7 @@ func TestSyncOfMachines(t *testing.T) {
 		start, grads := draw(elements, g.Ranks())
 		x := newRank(t, scene{[]int{0}, routes[0], layers, rules[0]}, Rank{Index: g.Rank(), Count: g.Ranks(), First: g.Rank()}, start, grads[g.Rank():][:1])
 		r := New(x.hub, x.parts, x.division)
-		r.Join(g, gradientArea, weightArea, func(mem []byte) []byte { return mem })
+		r.Join(link.Over(g, x.hub), gradientArea, weightArea, func(mem []byte) []byte { return mem })
 		var took []float64
 		for epoch := range epochs + 1 { // the first warms up
 			took = append(took, x.sync(t, g, r, epoch).Seconds())

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// network is a Net for all ranks of one process. Every area has a goroutine that copies its messages in pieces of any size after any time.
+// network is a transport for all ranks of one process. Every area has a goroutine that copies its messages in pieces of any size after any time.
 type network struct {
 	t       *testing.T
 	most    time.Duration // a piece takes up to that
@@ -55,10 +55,12 @@ func newNetwork(t *testing.T, seed uint64, most time.Duration) *network {
 // port is the network as one rank sees it.
 type port struct {
 	*network
-	rank int
+	rank, ranks int
 }
 
-var _ Net = port{}
+func (p port) Rank() int { return p.rank }
+
+func (p port) Ranks() int { return p.ranks }
 
 func (n *network) draw(limit int) int {
 	n.mu.Lock()
@@ -160,7 +162,7 @@ func (n *network) acknowledge(w way, acks *[]letter) {
 	*acks = nil
 }
 
-// Send implements Net.
+// Send implements link.Transport, as Expect and Taken do.
 func (p port) Send(to int, area, epoch uint32, off int, b []byte, sent func(error)) {
 	w := way{p.rank, to, area}
 	p.mu.Lock()
@@ -173,14 +175,12 @@ func (p port) Send(to int, area, epoch uint32, off int, b []byte, sent func(erro
 	p.road(w).letters <- letter{epoch, off, b, bytes.Clone(b), sent}
 }
 
-// Expect implements Net.
 func (p port) Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int)) {
 	r := p.road(way{from, p.rank, area})
 	r.into, r.arrived = into, arrived
 	close(r.open)
 }
 
-// Taken implements Net.
 func (p port) Taken(from int, area, epoch uint32) {
 	select {
 	case p.road(way{from, p.rank, area}).taken <- epoch:

@@ -51,7 +51,8 @@ type Part struct {
 	stageOf                map[int]int // by owner: byte of gradStage where what goes to it begins; missing: it reaches this part
 
 	// Of an owner, in the epoch under way.
-	next, from int // the sum whose turn it is: of which piece, with whose gradients
+	next, from int    // the sum whose turn it is: of which piece, with which summand
+	seen       uint32 // messages of other ranks of smaller numbers are those of its steps before
 }
 
 // Reduction sums the gradients of all parts of a run, takes the steps and distributes the weights.
@@ -75,7 +76,7 @@ type Reduction struct {
 	chain   *chain             // to other ranks; nil: there are none
 	clip    *clipping          // nil: the norm of the gradient is not limited, or not here
 	due     [][]delivery       // by layer: what it completes
-	shares  [][]chan gpu.Event // by owner and summand: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
+	shares  [][]chan gpu.Event // by owner and part: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
 	stepped [][]chan gpu.Event // by owner and reading owner: the weights of the owner's pieces, in their order, are new
 	whole   []chan gpu.Event   // by part: all weights of its device's first part are new
 	names   []string           // by layer: its gradients
@@ -97,7 +98,7 @@ func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
 		n := len(d.pieces[i])
 		var shares, stepped []chan gpu.Event
 		if d.home[i] == i { // parts may be thousands, owners are as few as devices
-			shares, stepped = make([]chan gpu.Event, d.at.before()+len(parts)), make([]chan gpu.Event, len(parts))
+			shares, stepped = make([]chan gpu.Event, len(parts)), make([]chan gpu.Event, len(parts))
 			for k := range shares { // as many places as values in an epoch, so senders never block
 				shares[k] = make(chan gpu.Event, n)
 			}
@@ -187,7 +188,7 @@ func (r *Reduction) Done(part, layer int) {
 			event = p.Out.Record()
 			staged = event
 		}
-		r.shares[x.owner][r.at.before()+part] <- event
+		r.shares[x.owner][part] <- event
 	}
 	if staged != nil {
 		p.Waits.Owe(staged)
@@ -203,6 +204,9 @@ func (p *piece) in(mem []byte) []byte { return mem[4*p.at : 4*(p.at+p.len())] }
 // on returns the bytes of the piece in memory that holds what ranks send.
 func (p *piece) on(mem []byte) []byte { return mem[4*p.wire : 4*(p.wire+p.len())] }
 
+// end returns the byte behind the piece in memory that holds what ranks send.
+func (p *piece) end() int { return 4 * (p.wire + p.len()) }
+
 // lane returns the queue of an owner's piece.
 func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
 
@@ -210,8 +214,8 @@ func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
 func (r *Reduction) sum(owner int) {
 	p := &r.parts[owner]
 	for ; p.next < len(r.pieces[owner]) && r.pieces[owner][p.next].layer > 0; p.next, p.from = p.next+1, 0 {
-		for ; p.from < len(r.shares[owner]); p.from++ {
-			if len(r.shares[owner][p.from]) == 0 {
+		for ; p.from < r.summands(); p.from++ {
+			if !r.there(owner, p.next, p.from) {
 				return
 			}
 			r.add(owner, p.next, p.from)
@@ -220,12 +224,28 @@ func (r *Reduction) sum(owner int) {
 	}
 }
 
+// summands is how many a piece has: the gradients of the parts here, and on ranks behind the first the sum of those before.
+func (r *Reduction) summands() int { return r.at.before() + len(r.parts) }
+
+// there reports whether a summand of an owner's piece can be added without waiting.
+func (r *Reduction) there(owner, index, summand int) bool {
+	if part := summand - r.at.before(); part >= 0 {
+		return len(r.shares[owner][part]) > 0
+	}
+	return r.chain.sums.There(r.message(owner), r.pieces[owner][index].end())
+}
+
 // add enqueues the sum of a piece with one of its summands. Those before the owner's gradients are summed up apart, as the owner's come behind
 // them: float addition is commutative, but not associative.
 func (r *Reduction) add(owner, index, summand int) {
 	p, x, q := &r.parts[owner], &r.pieces[owner][index], r.parts[owner].lane(index)
 	part := summand - r.at.before() // -1: all parts of the ranks before
-	ready := meet.Receive(r.hub, r.shares[owner][summand], r.number(owner), r.number(part), r.names[x.layer])
+	var ready gpu.Event
+	if part < 0 {
+		r.await(owner, index, r.chain.sums, part, r.names[x.layer])
+	} else {
+		ready = meet.Receive(r.hub, r.shares[owner][part], r.number(owner), r.number(part), r.names[x.layer])
+	}
 	own, in, acc := row(p.Gradients.Slice(x.Lo, x.Hi)), p.Owner.in[index%lanes], p.Owner.acc[index%lanes]
 	switch {
 	case part == owner:
@@ -237,9 +257,7 @@ func (r *Reduction) add(owner, index, summand int) {
 			q.Axpby(own, 1, row(in.Slice(0, x.len())), 1)
 		}
 		return
-	case part < 0:
-		r.check(owner, q, ready, r.names[x.layer])
-	default:
+	case part >= 0:
 		p.Waits.For(q, ready, r.number(part), r.layers[x.layer], "gradients")
 	}
 	switch {
@@ -263,7 +281,7 @@ func (r *Reduction) number(part int) int { return r.at.First + part }
 func (r *Reduction) fetch(q gpu.Queue, owner, part int, x *piece, to gpu.Vec) gpu.Matrix {
 	dst := row(to.Slice(0, x.len()))
 	if part < 0 {
-		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.on(r.chain.sums))
+		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.on(r.chain.sums.Mem))
 		return dst
 	}
 	from := &r.parts[part]

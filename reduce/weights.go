@@ -29,7 +29,7 @@ func (r *Reduction) Finish(part int) {
 	}
 	for i := range r.pieces[part] {
 		if i >= p.next {
-			for ; p.from < len(r.shares[part]); p.from++ {
+			for ; p.from < r.summands(); p.from++ {
 				r.add(part, i, p.from)
 			}
 			p.from = 0
@@ -48,6 +48,7 @@ func (r *Reduction) Finish(part int) {
 	}
 	r.fetchWeights(part)
 	p.Owner.steps++
+	p.seen = r.message(part)
 	for l := range p.Lanes {
 		p.Compute.Wait(p.Lanes[l].Record())
 	}
@@ -119,7 +120,7 @@ func (r *Reduction) staged(owner int, x *piece) []byte {
 	if r.at.alone() {
 		return x.in(r.parts[owner].weightStage)
 	}
-	return x.on(r.chain.fresh)
+	return x.on(r.chain.fresh.Mem)
 }
 
 // copyWeights enqueues a part's weights = those of the first part of its device, when all of them are new.

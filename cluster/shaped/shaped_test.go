@@ -168,10 +168,6 @@ func TestOverTCP(t *testing.T) {
 			list = append(list, cluster.Area{From: from, To: 1 - from, Number: uint32(a), Bytes: size})
 		}
 	}
-	table, err := cluster.NewAreas(2, list)
-	if err != nil {
-		t.Fatal(err)
-	}
 	local := NewLocal(2)
 	defer local[0].Close()
 	_, want := exchangeAll(t, []Transport{local[0], local[1]})
@@ -184,7 +180,7 @@ func TestOverTCP(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := g.Announce(context.Background(), table); err != nil {
+			if err := g.Announce(context.Background(), list); err != nil {
 				t.Error(err)
 			}
 			s := Shape(g, Options{Seed: 1, Jitter: time.Millisecond})

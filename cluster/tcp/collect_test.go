@@ -130,11 +130,7 @@ func TestAnnounceComparesTables(t *testing.T) {
 	checkLeaks(t)
 	groups := together(t, 3, Options{}, nil)
 	err := each(groups, func(g *Group) error {
-		areas, err := cluster.NewAreas(3, []cluster.Area{{From: 0, To: 1, Bytes: 5 + g.Rank()/2}})
-		if err != nil {
-			return err
-		}
-		return g.Announce(context.Background(), areas)
+		return g.Announce(context.Background(), []cluster.Area{{From: 0, To: 1, Bytes: 5 + g.Rank()/2}})
 	})
 	for r, g := range groups {
 		<-g.Done()

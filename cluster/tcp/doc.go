@@ -38,7 +38,7 @@
 //
 //	g, err := tcp.Join(ctx, tcp.Options{Rank: 1, Ranks: 2, Master: "node0:29500", Secret: secret, Facts: facts})
 //	defer g.Close()
-//	err = g.Announce(ctx, areas)
+//	err = g.Announce(ctx, areas) // all of the run
 //	g.Expect(0, 7, rows, func(epoch uint32, hi int) { arrived <- hi })
 //	g.Send(0, 3, epoch, 0, mine, func(err error) { written <- err })
 //	<-arrived

@@ -192,11 +192,15 @@ func (g *Group) onSign(l *link, h cluster.Header, fromRoot bool) error {
 	return protocolError(fmt.Errorf("it sent a frame of kind %d that was not due", h.Kind))
 }
 
-// Announce gives the table of areas, the same at all ranks. All ranks call it, once, before Expect and Send; it returns when
-// all have. A rank with another table ends the group.
-func (g *Group) Announce(ctx context.Context, areas *cluster.Areas) error {
-	if g.areas != nil || areas.Ranks() != g.o.Ranks {
-		panic(fmt.Sprintf("tcp: a table of areas of %d ranks for %d, or a second one", areas.Ranks(), g.o.Ranks))
+// Announce says which areas there are, the same ones at all ranks. All ranks call it, once, before Expect and Send; it
+// returns when all have. A rank with others ends the group.
+func (g *Group) Announce(ctx context.Context, list []cluster.Area) error {
+	if g.areas != nil {
+		panic("tcp: areas are announced a second time")
+	}
+	areas, err := cluster.NewAreas(g.o.Ranks, list)
+	if err != nil {
+		return err
 	}
 	g.areas = areas
 	for r, l := range g.data {
@@ -249,6 +253,12 @@ func (g *Group) Traffic() []Traffic {
 		}
 	}
 	return out
+}
+
+// Received returns the bytes that another rank has sent so far: those of rows, and those of all frames.
+func (g *Group) Received(from int) (rows, frames int64) {
+	t := g.Traffic()[from]
+	return t.Received, t.ReceivedFrames
 }
 
 // links are all connections.

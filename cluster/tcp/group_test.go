@@ -152,14 +152,7 @@ func each(groups []*Group, do func(g *Group) error) error {
 // announce gives all ranks a table.
 func announce(t testing.TB, groups []*Group, list []cluster.Area) {
 	t.Helper()
-	err := each(groups, func(g *Group) error {
-		areas, err := cluster.NewAreas(len(groups), list)
-		if err != nil {
-			return err
-		}
-		return g.Announce(context.Background(), areas)
-	})
-	if err != nil {
+	if err := each(groups, func(g *Group) error { return g.Announce(context.Background(), list) }); err != nil {
 		t.Fatal(err)
 	}
 }

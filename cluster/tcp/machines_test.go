@@ -106,14 +106,12 @@ type measure struct {
 
 func newMeasure(t *testing.T, g *Group) *measure {
 	m := &measure{t: t, g: g, mem: make([]byte, 2*rateArea), done: make(chan struct{}, 1)}
-	areas, err := cluster.NewAreas(g.Ranks(), []cluster.Area{{From: 0, To: 1, Bytes: rateArea}, {From: 0, To: 1, Number: 1, Bytes: rateArea}, {From: 1, To: 0, Bytes: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	areas := []cluster.Area{{From: 0, To: 1, Bytes: rateArea}, {From: 0, To: 1, Number: 1, Bytes: rateArea}, {From: 1, To: 0, Bytes: 1}}
 	if err := g.Announce(context.Background(), areas); err != nil {
 		t.Fatal(err)
 	}
 	var l net.Listener
+	var err error
 	port := ""
 	if g.Rank() == 0 {
 		if l, err = net.Listen("tcp", ":0"); err != nil {

@@ -62,11 +62,7 @@ func epochsOf(g *Group, epochs int, then func(epoch uint32)) error {
 			}
 		}
 	}
-	areas, err := cluster.NewAreas(g.Ranks(), list)
-	if err != nil {
-		return err
-	}
-	if err := g.Announce(context.Background(), areas); err != nil {
+	if err := g.Announce(context.Background(), list); err != nil {
 		return err
 	}
 	whole := make(chan int, 100)

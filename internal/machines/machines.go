@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"capgnn/cluster"
 	"capgnn/gpu"
 )
 
@@ -216,10 +217,10 @@ func (m Machine) Ranks() int { return len(m.posts) }
 func (Machine) SetEpoch(uint32) {}
 
 // Announce opens a stream for each area. Streams are in the order of the table, so that times do not depend on goroutines.
-func (m Machine) Announce(ctx context.Context, areas [][4]int) error {
+func (m Machine) Announce(ctx context.Context, areas []cluster.Area) error {
 	if m.rank == 0 {
 		for _, a := range areas {
-			m.areas[areaKey{a[0], a[1], uint32(a[2])}] = &machineArea{stream: m.wire.Open(a[0], a[1]), leaving: map[departing]gpu.Event{}}
+			m.areas[areaKey{a.From, a.To, a.Number}] = &machineArea{stream: m.wire.Open(a.From, a.To), leaving: map[departing]gpu.Event{}}
 		}
 	}
 	_, err := m.Broadcast(ctx, 0, nil)

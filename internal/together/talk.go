@@ -5,24 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
+
+	"capgnn/cluster"
+	"capgnn/pipeline/link"
 )
 
-// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on. An area is memory at a reader that both
-// sides know of: a message fills it from its first byte on, and the next one is held back until the reader has Taken this one. Callbacks come on goroutines of the Ranks,
-// and do not block.
+// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones,
+// and so on.
 type Ranks interface {
-	Rank() int
-	Ranks() int
-	// Announce says which areas there are: from, to, number and bytes of each. All ranks call it once, with the same table, before Send and Expect; it returns
-	// when all have.
-	Announce(ctx context.Context, areas [][4]int) error
-	// Send hands over bytes for an area at another rank, from byte off on, and returns at once. b stays as it is until sent is called. Pieces of
-	// one message, by ascending off, have its number, and numbers of an area ascend.
-	Send(to int, area, message uint32, off int, b []byte, sent func(error))
-	// Expect says where the messages for an area go, and has arrived called when bytes [0,hi) of one are there.
-	Expect(from int, area uint32, into []byte, arrived func(message uint32, hi int))
-	// Taken says that an area may be written to again.
-	Taken(from int, area, message uint32)
+	link.Transport
+	// Announce says which areas there are. All ranks call it once, with the same ones, before Send and Expect; it
+	// returns when all have.
+	Announce(ctx context.Context, areas []cluster.Area) error
 	// SetEpoch says which epoch this process computes now: for lines that name a loss.
 	SetEpoch(epoch uint32)
 	// Received returns the bytes that another rank has sent so far: those in areas of this one, counted before it is told of them, and those of all frames.

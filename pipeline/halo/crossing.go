@@ -3,16 +3,10 @@ package halo
 import (
 	"slices"
 
+	"capgnn/cluster"
 	"capgnn/graph"
 	"capgnn/jaca"
 )
-
-// Area is memory of rank To that one part of rank From fills, with the rows of one exchange after the other, or, where they lag, of one exchange.
-type Area struct {
-	From, To int
-	Number   uint32 // Config.Area and the number of the part, plus the number of parts for each exchange before one that has areas of its own
-	Bytes    int
-}
 
 // crossing is the rows of one part that the parts of another rank read in one exchange. A message is those of the blocks that are due: of each block the
 // direct rows, then the shared ones. A row is in one block, once, however many parts there read it.
@@ -179,7 +173,8 @@ func (p *Plan) Lags() bool {
 	return slices.ContainsFunc(p.beyond[0], func(t *traffic) bool { return t.pipelined })
 }
 
-// area is the number of the area for an owner's rows that are used at once, or later.
+// area is the number of the area for an owner's rows that are used at once, or later: Config.Area and the number of the part, plus the number of
+// parts for each exchange before one that has areas of its own.
 func (c *Config) area(t *traffic, owner int, later bool) uint32 {
 	n := c.Area + uint32(owner)
 	if later {
@@ -190,7 +185,7 @@ func (c *Config) area(t *traffic, owner int, later bool) uint32 {
 
 // Areas lists the areas of all ranks, alike at each of them: for each part and other rank that reads it one for rows that are used at once, as large as the
 // largest message, and one for each exchange whose rows are used in the next epoch.
-func (p *Plan) Areas() []Area {
+func (p *Plan) Areas() []cluster.Area {
 	type way struct {
 		owner, rank int
 		number      uint32
@@ -215,9 +210,9 @@ func (p *Plan) Areas() []Area {
 			}
 		}
 	}
-	var out []Area
+	var out []cluster.Area
 	for _, w := range order {
-		out = append(out, Area{From: p.rank(w.owner), To: w.rank, Number: w.number, Bytes: largest[w]})
+		out = append(out, cluster.Area{From: p.rank(w.owner), To: w.rank, Number: w.number, Bytes: largest[w]})
 	}
 	return out
 }

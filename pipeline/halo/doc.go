@@ -7,7 +7,7 @@
 // Parts may be of several processes, called ranks. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all
 // make one plan. Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
 //
-// Rows go to another rank over a Net. They have exchanges of their own that fill the same halo matrices (relay.beyond).
+// Rows go to another rank over a link.Net. They have exchanges of their own that fill the same halo matrices (relay.beyond).
 // What a part sends to a rank in one exchange and epoch is a message: the rows of the blocks that are due, each once, however many parts there read it. The owner
 // packs it on its device, copies it to the host in pieces on queue out, and sends each. It arrives in an area, pinned memory that all parts of that rank pick
 // their rows from; rows with a global slot are copied from there into the rank's global cache, by the part that reads the message first. There is an area for each

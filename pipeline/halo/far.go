@@ -3,42 +3,18 @@ package halo
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 
+	"capgnn/cluster"
 	"capgnn/gpu"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
-
-// Net is what exchanges ask of the way to other processes, which are called ranks. An area is memory at a reader that both sides know of: a message fills it
-// from its first byte on, and the next one is held back until the reader has Taken this one. Callbacks come on goroutines of the Net.
-type Net interface {
-	Rank() int
-	Ranks() int
-	// Send hands over bytes for an area at another rank, from byte off on, and returns at once. b stays as it is until sent is called. Pieces of
-	// one message, by ascending off, have its number, and numbers of an area ascend.
-	Send(to int, area, message uint32, off int, b []byte, sent func(error))
-	// Expect says where the messages for an area go, and has arrived called when bytes [0,hi) of one are there.
-	Expect(from int, area uint32, into []byte, arrived func(message uint32, hi int))
-	// Taken says that an area may be written to again.
-	Taken(from int, area, message uint32)
-}
-
-// Timed is a Net whose messages take virtual time, that of simulated devices. What was waited for on the host has a place in it, which queues wait for.
-type Timed interface {
-	// Depart says that the bytes of a message from byte off on are there when ev fires. Send follows.
-	Depart(to int, area, message uint32, off int, ev gpu.Event)
-	// Arrival returns the event of bytes [0,hi) of a message, which have arrived.
-	Arrival(from int, area, message uint32, hi int) gpu.Event
-	// Release says that a reader has copied its rows of a message when ev fires. Taken follows.
-	Release(from int, area, message uint32, ev gpu.Event)
-}
 
 // departure is a part's way to another rank: host memory from which rows leave, one message's after the other.
 type departure struct {
 	rank  int
 	stage []byte
 	free  chan struct{} // all of stage has left
-	under atomic.Int32  // pieces that have not
 }
 
 // leaving is the rows of an exchange that leave for another rank.
@@ -105,12 +81,13 @@ func (r *sender) leave(box *sendBuffer, ready gpu.Event, starts []int, epoch int
 			way, area, message = l.later, r.areas[1], r.message(epoch)
 		}
 		meet.ReceiveRoom(r.hub, way.free, r.ep.Part, l.readers[0].part, fmt.Sprintf("to take halo rows before those of %v", r.ID))
-		way.under.Store(int32(r.piecesOf(l.crossing, blocks)))
+		left := link.Last(r.piecesOf(l.crossing, blocks), func() { way.free <- struct{}{} })
+		to := cluster.Area{From: r.net.Rank(), To: way.rank, Number: area}
 		r.out().Wait(ready)
 		at := 0
 		for k, b := range blocks {
 			for _, span := range []extent{{l.direct[b], len(l.crossing.direct[b])}, {l.shared[b], len(l.crossing.shared[b])}} {
-				r.depart(l, way, area, message, at, r.wire(box.send, starts[k]+span.first, span.n))
+				r.depart(way, to, message, at, r.wire(box.send, starts[k]+span.first, span.n), left)
 				if at += span.n; b > 0 && epoch != r.schedule().Start {
 					r.stats.Bytes.Refresh += gpu.Bytes(span.n) * r.wireRow()
 				}
@@ -130,25 +107,10 @@ func (t *traffic) piecesOf(x *crossing, blocks []int) (n int) {
 }
 
 // depart enqueues the way of rows that lie in a message from row at on.
-func (r *sender) depart(l *leaving, way *departure, area, message uint32, at int, rows gpu.Matrix) {
-	row := int(r.wireRow())
+func (r *sender) depart(way *departure, to cluster.Area, message uint32, at int, rows gpu.Matrix, left func()) {
+	row, what := int(r.wireRow()), fmt.Sprintf("halo rows of %v from part %d", r.ID, r.ep.Part)
 	mem := way.stage[at*row : (at+rows.Rows)*row]
 	r.download(mem, rows, func(lo, hi int) {
-		if net, timed := r.net.(Timed); timed {
-			net.Depart(way.rank, area, message, (at+lo)*row, r.out().Record())
-		}
-		r.out().Call("send halo rows", func() error {
-			r.net.Send(way.rank, area, message, (at+lo)*row, mem[lo*row:hi*row], func(err error) { r.left(way, err) })
-			return nil
-		})
+		r.net.Send(r.out(), to, message, (at+lo)*row, mem[lo*row:hi*row], what, left)
 	})
-}
-
-// left counts pieces that have left the memory of their rank. One that could not ends the run.
-func (r *sender) left(way *departure, err error) {
-	if err != nil {
-		r.hub.Fail(fmt.Errorf("send halo rows of %v from part %d to rank %d: %w", r.ID, r.ep.Part, way.rank, err))
-	} else if way.under.Add(-1) == 0 {
-		way.free <- struct{}{}
-	}
 }

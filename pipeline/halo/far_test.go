@@ -17,6 +17,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/pipeline/link"
 )
 
 // wire is a rank in memory. It counts what it sends, and what leads to an area may be cut or vanish.
@@ -64,7 +65,7 @@ func newRanks(t *testing.T, o Options, parts int, peers bool, groups []graph.Ran
 			w.Transport = s
 		}
 		team, c := gatherTeam(t, o, parts, peers, own)
-		c.Net, c.Area = w, firstTeamArea
+		c.Net, c.Area = link.Over(w, team.hub), firstTeamArea
 		facts = append(facts, c.OwnFacts()...)
 		x.teams, x.wires, configs = append(x.teams, team), append(x.wires, w), append(configs, c)
 	}

@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/link"
 )
 
 // far is how a part reads the rows that one of another rank sends.
@@ -154,13 +155,7 @@ func (r *receiver) takeFar(q gpu.Queue, m *partMessage, at int) {
 			readers++
 		}
 	}
-	if net, timed := m.net.(Timed); timed {
-		net.Release(m.From, m.Number, m.number, q.Record())
-	}
-	q.Call("take halo rows", func() error {
-		m.copied(m.number, readers)
-		return nil
-	})
+	m.Taken(q, m.number, readers)
 }
 
 // bringFar brings rows of some blocks of a message: those without a slot by one fetchQueue, others by another.
@@ -200,12 +195,12 @@ func (r *receiver) pickFar(in *fetchQueue, m *partMessage, at, b int, dst gpu.Ma
 		to := dst.RowRange(lo, hi)
 		if rows == nil {
 			r.await(m, at, (first+hi)*row, in.queue)
-			r.copyRows(in, to, gpu.Matrix{}, m.mem[(first+lo)*row:(first+hi)*row], int(r.mine.owners[at]))
+			r.copyRows(in, to, gpu.Matrix{}, m.Mem[(first+lo)*row:(first+hi)*row], int(r.mine.owners[at]))
 			return
 		}
 		some := rows[lo:hi]
 		r.await(m, at, (int(slices.Max(some))+1)*row, in.queue)
-		in.queue.UploadRows(r.open(in, to), m.mem, some)
+		in.queue.UploadRows(r.open(in, to), m.Mem, some)
 		r.stats.Bytes.H2D += gpu.Bytes(len(some) * row)
 	})
 }
@@ -233,7 +228,7 @@ func (r *receiver) landFar(m *partMessage, at int, readers ...gpu.Queue) {
 			}
 			mem, err := r.blocks[b-1][owner].Begin(m.epoch)
 			if err == nil {
-				copy(mem, m.mem[(f.before(m.blocks, b)+len(f.direct[b]))*row:][:n])
+				copy(mem, m.Mem[(f.before(m.blocks, b)+len(f.direct[b]))*row:][:n])
 				err = r.blocks[b-1][owner].Publish()
 			}
 			if err != nil {
@@ -274,24 +269,18 @@ func (r *receiver) renewFar(in *fetchQueue, at, epoch int, blocks []int) {
 	}
 }
 
-// await returns when bytes [0,hi) of a message are there. It waits on the host, as package reduce does, so no queue waits for a network; in virtual time those given do.
+// await returns when bytes [0,hi) of a message are there; in virtual time queues wait for them. It ends the part's Guard
+// if the part should have read the one that is there before.
 func (r *receiver) await(m *partMessage, at, hi int, queues ...gpu.Queue) {
 	owner := int(r.mine.owners[at])
-	for {
-		got, there, changed := m.state()
-		if got == int64(m.number) && there >= hi {
-			if net, timed := m.net.(Timed); timed {
-				for _, q := range queues {
-					q.Wait(net.Arrival(m.From, m.Number, m.number, hi))
-				}
-			}
-			return
+	by := link.Reader{Part: r.ep.Part, Owner: owner, What: fmt.Sprintf("halo rows of %v", r.ID), Wrong: func(message uint32) error {
+		got, due := int(message), int(m.number)
+		if got < due && (int64(got) <= *m.seen || !slices.Contains(m.readers[got%r.kinds], r.ep.Part)) {
+			return nil
 		}
-		if got > int64(m.number) || got >= 0 && got < int64(m.number) && got > *m.seen && slices.Contains(m.readers[int(got)%r.kinds], r.ep.Part) {
-			meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: "of another rank", Err: fmt.Errorf(
-				"they are of epoch %d, exchange %d, here it is epoch %d, exchange %d: start all ranks from one checkpoint",
-				int(got)/r.kinds, int(got)%r.kinds, int(m.number)/r.kinds, r.kind)})
-		}
-		meet.Receive(r.hub, changed, r.ep.Part, owner, fmt.Sprintf("halo rows of %v", r.ID))
-	}
+		return &StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: "of another rank", Err: fmt.Errorf(
+			"they are of epoch %d, exchange %d, here it is epoch %d, exchange %d: start all ranks from one checkpoint",
+			got/r.kinds, got%r.kinds, due/r.kinds, r.kind)}
+	}}
+	m.Await(by, m.number, hi, queues...)
 }

@@ -11,6 +11,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/pipeline/link"
 )
 
 // Config is what a run has decided before its exchanges are planned.
@@ -22,8 +23,8 @@ type Config struct {
 	Ends  []*Endpoint // of the parts of this process, in part order
 	Facts []Facts     // by part: OwnFacts of all processes
 	Hub   *meet.Hub
-	Net   Net    // to the other processes; nil: there are none, or nothing moves between them
-	Area  uint32 // number of the first area that exchanges may use
+	Net   *link.Net // to the other processes; nil: there are none, or nothing moves between them
+	Area  uint32    // number of the first area that exchanges may use
 	// Pairs are the seconds that a byte takes between hosts, latency included, by reading rank and owner's rank, in the units of Links; nil: as from a device to its host.
 	Pairs [][]float64
 	Log   *slog.Logger

@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/pipeline/link"
 )
 
 // relay is one part's side of one exchange.
@@ -79,7 +80,7 @@ type side struct {
 	hub   *meet.Hub
 	fresh bool // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
 	stats *jaca.Stats
-	net   Net // to other ranks; nil: there is one process
+	net   *link.Net // to other ranks; nil: there is one process
 }
 
 // sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, then those for the global

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 )
@@ -18,7 +19,7 @@ import (
 type Group interface {
 	Rank() int
 	Ranks() int
-	Announce(ctx context.Context, areas [][4]int) error
+	Announce(ctx context.Context, areas []cluster.Area) error
 	Send(to int, area, epoch uint32, off int, b []byte, sent func(error))
 	Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int))
 	Taken(from int, area, epoch uint32)
@@ -90,11 +91,12 @@ func (b *inbox) arrived(_ uint32, hi int) {
 
 // newStation announces the areas of all pairs. Loads of all ranks come to one memory, as a rank is in one pair at a time.
 func newStation(ctx context.Context, g Group) (*station, error) {
-	var areas [][4]int
+	var areas []cluster.Area
 	for from := range g.Ranks() {
 		for to := range g.Ranks() {
 			if from != to {
-				areas = append(areas, [4]int{from, to, int(signArea), signBytes}, [4]int{from, to, int(loadArea), loadBytes})
+				areas = append(areas, cluster.Area{From: from, To: to, Number: signArea, Bytes: signBytes},
+					cluster.Area{From: from, To: to, Number: loadArea, Bytes: loadBytes})
 			}
 		}
 	}

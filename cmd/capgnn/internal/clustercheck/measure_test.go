@@ -11,28 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/cluster"
 	"capgnn/cluster/tcp"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
-// tcpGroup announces areas as the measurement does.
-type tcpGroup struct{ *tcp.Group }
-
-func (g tcpGroup) Announce(ctx context.Context, areas [][4]int) error {
-	list := make([]cluster.Area, len(areas))
-	for i, a := range areas {
-		list[i] = cluster.Area{From: a[0], To: a[1], Number: uint32(a[2]), Bytes: a[3]}
-	}
-	table, err := cluster.NewAreas(g.Ranks(), list)
-	if err != nil {
-		return err
-	}
-	return g.Group.Announce(ctx, table)
-}
-
 // overRanks runs do at every rank of a group on this machine.
-func overRanks(t *testing.T, ranks int, do func(g tcpGroup) error) {
+func overRanks(t *testing.T, ranks int, do func(g *tcp.Group) error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +35,7 @@ func overRanks(t *testing.T, ranks int, do func(g tcpGroup) error) {
 				return
 			}
 			defer g.Close()
-			if err := do(tcpGroup{g}); err != nil {
+			if err := do(g); err != nil {
 				t.Errorf("rank %d: %v", rank, g.Fail(err))
 			}
 		})
@@ -64,7 +48,7 @@ func TestMeasure(t *testing.T) {
 	const ranks = 3
 	var mu sync.Mutex
 	var all []Pair
-	overRanks(t, ranks, func(g tcpGroup) error {
+	overRanks(t, ranks, func(g *tcp.Group) error {
 		own, err := measure(t.Context(), g, 1, []string{"a", "b", "b"})
 		mu.Lock()
 		defer mu.Unlock()
@@ -127,7 +111,7 @@ func TestRounds(t *testing.T) {
 
 // A line that goes silent is named, with what helps, as wrong use.
 func TestSilentLine(t *testing.T) {
-	overRanks(t, 2, func(g tcpGroup) error {
+	overRanks(t, 2, func(g *tcp.Group) error {
 		s, err := newStation(t.Context(), g)
 		if err != nil {
 			return err
@@ -154,7 +138,7 @@ func TestSilentLine(t *testing.T) {
 
 // What is announced by a peer does not reach beyond the memory that there is.
 func TestLoadIsBounded(t *testing.T) {
-	overRanks(t, 2, func(g tcpGroup) error {
+	overRanks(t, 2, func(g *tcp.Group) error {
 		s, err := newStation(t.Context(), g)
 		if err != nil {
 			return err

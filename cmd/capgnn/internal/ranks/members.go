@@ -145,25 +145,6 @@ func (m *Members) waitsFor() string {
 	return ""
 }
 
-// Announce says which areas there are: from, to, number and bytes of each.
-func (m *Members) Announce(ctx context.Context, areas [][4]int) error {
-	list := make([]cluster.Area, len(areas))
-	for i, a := range areas {
-		list[i] = cluster.Area{From: a[0], To: a[1], Number: uint32(a[2]), Bytes: a[3]}
-	}
-	table, err := cluster.NewAreas(m.Ranks(), list)
-	if err != nil {
-		return err
-	}
-	return m.Group.Announce(ctx, table)
-}
-
-// Received returns the bytes that another rank has sent so far: those of rows, and those of all frames.
-func (m *Members) Received(from int) (rows, frames int64) {
-	t := m.Traffic()[from]
-	return t.Received, t.ReceivedFrames
-}
-
 // Until returns a context that ends with ctx, and when the other ranks cannot be reached any more.
 func (m *Members) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -200,7 +200,7 @@ func TestRanksTell(t *testing.T) {
 		if err := m.Same(ctx, func(f *cluster.Facts) { f.Data = "d" }); err != nil {
 			return err
 		}
-		if err := m.Announce(ctx, [][4]int{{0, 1, 5, 100}, {2, 0, 1, 7}}); err != nil {
+		if err := m.Announce(ctx, []cluster.Area{{From: 0, To: 1, Number: 5, Bytes: 100}, {From: 2, To: 0, Number: 1, Bytes: 7}}); err != nil {
 			return err
 		}
 		return m.Same(ctx, func(f *cluster.Facts) {
