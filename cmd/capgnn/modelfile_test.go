@@ -59,7 +59,7 @@ func TestModelFile(t *testing.T) {
 		}
 	}
 	s.must("model", "show", "gat", "--in-channels", "6", "--out-channels", "2", "--layers", "3", "--hidden", "8", "--out", "net.json")
-	s.must("plan", "--dataset", "ok.npz", "--model", "net.json", "--devices", "cpu:0,cpu:0")
+	s.must("plan", "--dataset", "ok.npz", "--model", "net.json", "--devices", "sim:rtx3090,sim:rtx3090")
 	s.must("launch", "-n", "2", "--", "train", "--dataset", "ok.npz", "--model", "net.json", "--epochs", "2", "--run-dir", "two", "--quiet")
 	s.must("launch", "-n", "2", "--", "predict", "--run", "two", "--quiet")
 }

@@ -207,15 +207,16 @@ func TestPartitionPrunes(t *testing.T) {
 func TestPartitionMemory(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	_, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,mem=1MiB,sim:rtx3090,mem=1MiB")
+	s.blocks("blocks.npz", 400)
+	_, line, code := s.run("partition", "--quiet", "--dataset", "blocks.npz", "--devices", "sim:rtx3090,mem=100KiB,sim:rtx3090,mem=100KiB")
 	if code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 || !strings.Contains(line, "can give") || !strings.Contains(line, "more (mem=)") {
 		t.Errorf("exit code %d, %q", code, line)
 	}
-	alone := *s.partition("--dataset", "generated", "--devices", "sim:rtx3090").Parts[0].PeakBytes
-	if _, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-64)); code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 {
+	alone := *s.partition("--dataset", "blocks.npz", "--devices", "sim:rtx3090").Parts[0].PeakBytes
+	if _, line, code := s.run("partition", "--quiet", "--dataset", "blocks.npz", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-64)); code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 {
 		t.Errorf("one device: exit code %d, %q", code, line)
 	}
-	r := s.partition("--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB,sim:gtx1660ti", alone*2/5))
+	r := s.partition("--dataset", "blocks.npz", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB,sim:gtx1660ti", alone*3/5))
 	for _, p := range r.Parts {
 		if *p.PeakBytes > *p.Budget {
 			t.Errorf("part %d needs %d of %d bytes", p.Part, *p.PeakBytes, *p.Budget)
@@ -301,9 +302,10 @@ func TestSimulatedProfile(t *testing.T) {
 func TestPlanOfChoicesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
+	s.blocks("blocks.npz", 400)
 	var m training.MemoryPlan
-	const device = "sim:rtx3090,mem=12MiB"
-	if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", device+","+device+","+device)), &m); err != nil {
+	const device = "sim:rtx3090,mem=2000KiB"
+	if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "blocks.npz", "--devices", device+","+device+","+device)), &m); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.Subsets) != 2 || len(m.Subsets[0].Devices) != 3 || len(m.Subsets[1].Devices) != 1 || m.Subsets[1].Fits {
@@ -316,7 +318,7 @@ func TestPlanSubsets(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	var m training.MemoryPlan
-	s.blocks("blocks.npz", 1000)
+	s.blocks("blocks.npz", 300)
 	out := s.must("plan", "--json", "--quiet", "--dataset", "blocks.npz", "--devices", "sim:rtx3090,sim:rtx3090,sim:a40")
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
 		t.Fatal(err)
