@@ -167,10 +167,8 @@ class Builder:
             return node
         letters, row = "ijklmopq"[: len(axes)], "n" * (node.space != "G")
         out = self.emit(
-            "product",
-            [node, self.number(1)],
-            [node.shape[i] for i in axes],
-            spec=f"{row}{letters},->{row}{''.join(letters[i] for i in axes)}",
+            "product", [node, self.number(1)], [node.shape[i] for i in axes],
+            spec=f"{row}{letters},->{row}{''.join(letters[i] for i in axes)}"
         )
         self.permuted[out.name] = node, list(axes)
         return out

@@ -56,13 +56,13 @@ def weighted_sum(t: Tracer, graph: str, x: Tensor, weight: Optional[Tensor], how
     if weight is None:
         return gathered(t, row, graph, how)
     node = t.mul([t.whole(weight, "E:" + graph), t.node(row)])
-    return gathered(t, t.bind(t.empty(row.shape), node), graph, how)
+    return gathered(t, t.made(row.shape, node), graph, how)
 
 
 def data_weight(t: Tracer, graph: str) -> Tensor:
     """Returns the weights of the data set as edges of a graph."""
     t.weighted.add(True)
-    return t.bind(t.empty(t.rows("E:" + graph, ())), t.constant("edge_weight", "E:" + graph, graph))
+    return t.number_of_each("edge_weight", "E:" + graph, graph)
 
 
 def followed(t: Tracer, weight: Optional[Tensor], graph: str) -> Optional[Tensor]:
@@ -73,11 +73,10 @@ def followed(t: Tracer, weight: Optional[Tensor], graph: str) -> Optional[Tensor
     if node.op == "reshape":
         node = t.named(node.inputs[0])
     if t.number_of(node) is not None and t.number_of(node) == t.graphs[graph].get("weight", 1):
-        return t.bind(t.empty(t.rows("E:" + graph, weight.shape[1:])), node)
+        return t.made(t.rows("E:" + graph, weight.shape[1:]), node)
     if node.attributes.get("what") == "edge_weight":
-        return t.bind(
-            t.empty(t.rows("E:" + graph, weight.shape[1:])), t.reshape(t.node(data_weight(t, graph)), weight.shape[1:])
-        )
+        weights = t.reshape(t.node(data_weight(t, graph)), weight.shape[1:])
+        return t.made(t.rows("E:" + graph, weight.shape[1:]), weights)
     refuse("loops are added to edges that have values: add or remove loops first, then compute values of edges")
 
 
@@ -134,15 +133,8 @@ def stacked(t: Tracer, rows: List[Optional[Value]]) -> Tensor:
 
 
 def added(
-    t: Tracer,
-    x: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Any = None,
-    reduce: str = "sum",
-    *,
-    source: Any = None,
-    include_self: bool = True,
+    t: Tracer, x: Tensor, dim: int, index: Tensor, src: Any = None, reduce: str = "sum", *, source: Any = None,
+    include_self: bool = True
 ) -> Tensor:
     """Returns what index_add, scatter_add and scatter_reduce make."""
     src, of = source if src is None else src, t.value(index)
@@ -153,7 +145,7 @@ def added(
     out = gathered(t, src, of.graph, {"amax": "max", "amin": "min"}.get(reduce, reduce), of.side)
     if t.number_of(t.node(x)) == 0 or not include_self:
         return out
-    return t.bind(t.empty(out.shape), t.add([aligned(t, out, x), t.node(out)], [1, 1]))
+    return t.made(out.shape, t.add([aligned(t, out, x), t.node(out)], [1, 1]))
 
 
 def reverse(t: Tracer, graph: str) -> Tensor:

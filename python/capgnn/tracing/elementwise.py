@@ -34,8 +34,13 @@ def aligned(t: Tracer, out: Tensor, x: Any) -> Node:
 def moved(t: Tracer, x: Tensor, order: List[int]) -> Node:
     """Returns x with its axes in another order."""
     node, rows = t.whole(x), t.axis(x.shape)
-    behind = [i - (rows is not None and i > rows) for i in order if i != rows]
+    behind = [t.place(x.shape, i) for i in order if i != rows]
     return t.permute(node, behind)
+
+
+def swapped(f: Any) -> Any:
+    """Returns the handler of a call whose operands are in the other order."""
+    return lambda t, out, a, b, **named: f(t, out, b, a, **named)
 
 
 @calls("add", "iadd")
@@ -43,19 +48,9 @@ def add(t: Tracer, out: Tensor, a: Any, b: Any, *, alpha: float = 1, **_: Any) -
     return t.add([aligned(t, out, a), aligned(t, out, b)], [1, alpha])
 
 
-@calls("radd")
-def radd(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
-    return add(t, out, b, a)
-
-
 @calls("sub", "isub", "subtract")
 def sub(t: Tracer, out: Tensor, a: Any, b: Any, *, alpha: float = 1, **_: Any) -> Node:
     return t.add([aligned(t, out, a), aligned(t, out, b)], [1, -alpha])
-
-
-@calls("rsub")
-def rsub(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
-    return sub(t, out, b, a)
 
 
 @calls("mul", "imul", "multiply")
@@ -63,9 +58,8 @@ def mul(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
     return t.mul([aligned(t, out, a), aligned(t, out, b)])
 
 
-@calls("rmul")
-def rmul(t: Tracer, out: Tensor, a: Any, b: Any, **_: Any) -> Node:
-    return mul(t, out, b, a)
+for _name, _f in (("radd", add), ("rsub", sub), ("rmul", mul)):
+    calls(_name)(swapped(_f))
 
 
 @calls("div", "truediv", "itruediv", "true_divide", "divide")
@@ -158,14 +152,8 @@ def power(t: Tracer, out: Tensor, x: Any, exponent: Any) -> Node:
     return t.function("square", t.node(x)) if e == 2 else t.function("power", t.node(x), exponent=e)
 
 
-@calls("rsqrt")
-def rsqrt(t: Tracer, out: Tensor, x: Tensor) -> Node:
-    return t.function("power", t.node(x), exponent=-0.5)
-
-
-@calls("reciprocal")
-def reciprocal(t: Tracer, out: Tensor, x: Tensor) -> Node:
-    return t.function("power", t.node(x), exponent=-1.0)
+calls("rsqrt")(lambda t, out, x: t.function("power", t.node(x), exponent=-0.5))
+calls("reciprocal")(lambda t, out, x: t.function("power", t.node(x), exponent=-1.0))
 
 
 @calls("log1p")
@@ -193,10 +181,8 @@ def dropout(t: Tracer, out: Tensor, x: Tensor, p: float = 0.5, training: bool = 
 def _comparison(op: str) -> Any:
     def handler(t: Tracer, out: Tensor, x: Tensor, other: Any = math.inf) -> Mask:
         return Mask(
-            t.node(x) if isinstance(other, (int, float)) and isinstance(t.value(x), Node) else None,
-            COMPARISON,
-            op,
-            other,
+            t.node(x) if isinstance(other, (int, float)) and isinstance(t.value(x), Node) else None, COMPARISON, op,
+            other
         )
 
     return handler
@@ -207,20 +193,8 @@ for _name in ("eq", "isinf", "le", "lt", "ge", "gt"):
 
 
 @calls(
-    "ne",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-    "and",
-    "or",
-    "invert",
-    "any",
-    "all",
-    "isfinite",
-    "isnan",
-    "argmax",
-    "argmin",
-    "argsort",
+    "ne", "logical_and", "logical_or", "logical_not", "and", "or", "invert", "any", "all", "isfinite", "isnan",
+    "argmax", "argmin", "argsort"
 )
 def decide(t: Tracer, out: Tensor, *_: Any, **__: Any) -> Mask:
     return Mask(None, COMPARISON)

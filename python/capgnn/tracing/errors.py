@@ -17,12 +17,8 @@ PYG = os.path.dirname(os.path.abspath(torch_geometric.__file__))
 MADE = "torch_geometric.nn."  # within the names of files that torch_geometric makes
 FORWARD = (os.path.join(HERE, "tracer.py"), "run")  # which calls it
 LIBRARIES = (
-    HERE,
-    PYG,
-    os.path.dirname(os.path.abspath(torch.__file__)),
-    os.path.dirname(os.__file__) + os.sep + "contextlib",
-    "<frozen",
-    "<string>",
+    HERE, PYG, os.path.dirname(os.path.abspath(torch.__file__)), os.path.dirname(os.__file__) + os.sep + "contextlib",
+    "<frozen", "<string>"
 )
 
 

@@ -73,14 +73,8 @@ class Helpers:
         return self.with_loops("no_loops", edge_index, edge_attr)
 
     def gcn_norm(
-        self,
-        edge_index: Tensor,
-        edge_weight: Any = None,
-        num_nodes: Any = None,
-        improved: bool = False,
-        add_self_loops: bool = True,
-        flow: str = "source_to_target",
-        dtype: Any = None,
+        self, edge_index: Tensor, edge_weight: Any = None, num_nodes: Any = None, improved: bool = False,
+        add_self_loops: bool = True, flow: str = "source_to_target", dtype: Any = None
     ) -> Any:
         t = self.t
         if flow != "source_to_target":
@@ -93,31 +87,24 @@ class Helpers:
         if node is not None and t.number_of(node) is None and node.attributes.get("what") != "edge_weight":
             lacks("gcn_norm of weights that the model computes", "pass edge_weight of the data set")
         t.weighted.add(node is not None and t.number_of(node) is None)
-        return edge_index, t.bind(t.empty(t.rows("E:" + graph, ())), t.constant("gcn_norm", "E:" + graph, graph))
+        return edge_index, t.number_of_each("gcn_norm", "E:" + graph, graph)
 
     def get_laplacian(
-        self,
-        edge_index: Tensor,
-        edge_weight: Any = None,
-        normalization: Any = None,
-        dtype: Any = None,
-        num_nodes: Any = None,
+        self, edge_index: Tensor, edge_weight: Any = None, normalization: Any = None, dtype: Any = None,
+        num_nodes: Any = None
     ) -> Any:
         refuse("get_laplacian is an operation of capgnn in ChebConv alone")
 
     def degree(self, index: Tensor, num_nodes: Any = None, dtype: Any = None) -> Tensor:
         ends = self.ends(index)
-        return self.t.bind(
-            self.t.empty(self.t.rows("V", ())),
-            self.t.constant(("out_degree", "in_degree")[ends.side], "V", ends.graph),
-        )
+        return self.t.number_of_each(("out_degree", "in_degree")[ends.side], "V", ends.graph)
 
     def softmax(self, src: Tensor, index: Any = None, ptr: Any = None, num_nodes: Any = None, dim: int = 0) -> Tensor:
         ends = self.ends(index)
         if ends.side == 0:
             lacks("softmax over out-edges", "use MessagePassing(flow='target_to_source')")
         node = self.t.whole(src, "E:" + ends.graph)
-        return self.t.bind(self.t.empty(src.shape), self.t.emit("softmax_in", [node], node.shape, graph=ends.graph))
+        return self.t.made(src.shape, self.t.emit("softmax_in", [node], node.shape, graph=ends.graph))
 
     def scatter(self, src: Tensor, index: Tensor, dim: int = 0, dim_size: Any = None, reduce: str = "sum") -> Tensor:
         of = self.t.value(index)
@@ -140,15 +127,8 @@ class Helpers:
         refuse("edges are dropped at random: drop features or hidden rows instead (F.dropout)")
 
     def cheb_norm(
-        self,
-        conv: Any,
-        edge_index: Tensor,
-        num_nodes: Any,
-        edge_weight: Any,
-        normalization: Any,
-        lambda_max: Any = None,
-        *_: Any,
-        **__: Any,
+        self, conv: Any, edge_index: Tensor, num_nodes: Any, edge_weight: Any, normalization: Any,
+        lambda_max: Any = None, *_: Any, **__: Any
     ) -> Any:
         """Minus D^-1/2 A D^-1/2 without loops, which is the scaled Laplacian of λ = 2."""
         if (
@@ -225,15 +205,8 @@ class replaced:
         functions = {
             id(getattr(utils, name)): getattr(h, name)
             for name in (
-                "add_self_loops",
-                "add_remaining_self_loops",
-                "remove_self_loops",
-                "degree",
-                "softmax",
-                "scatter",
-                "spmm",
-                "get_laplacian",
-                "dropout_edge",
+                "add_self_loops", "add_remaining_self_loops", "remove_self_loops", "degree", "softmax", "scatter",
+                "spmm", "get_laplacian", "dropout_edge"
             )
         }
         functions.update(

@@ -63,12 +63,8 @@ class Interpreter:
     """
 
     def __init__(
-        self,
-        program: Program,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Optional[Tensor] = None,
-        training: bool = True,
+        self, program: Program, x: Tensor, edge_index: Tensor, edge_weight: Optional[Tensor] = None,
+        training: bool = True
     ):
         self.program, self.x, self.n, self.training = program, x, len(x), training
         weight = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight

@@ -52,13 +52,8 @@ class Program:
     """
 
     def __init__(
-        self,
-        name: str,
-        features: int,
-        graphs: Dict[str, Dict[str, Any]],
-        nodes: Sequence[Node],
-        tensors: Mapping[str, Sequence[int]],
-        logits: str,
+        self, name: str, features: int, graphs: Dict[str, Dict[str, Any]], nodes: Sequence[Node],
+        tensors: Mapping[str, Sequence[int]], logits: str
     ):
         self.name, self.features, self.logits = name, features, logits
         self.nodes = _needed(nodes, logits)
@@ -83,10 +78,8 @@ class Program:
         lines = {n.name: n.line for n in self.nodes if n.line}
         parts = [
             f'{{"capgnn_model": {VERSION}, "features": {self.features}, "outputs": {self.outputs}',
-            _block("graphs", self.graphs),
-            _block("tensors", self.tensors),
-            _block("nodes", [_row(n) for n in self.nodes]),
-            f'"logits": {json.dumps(self.logits)}',
+            _block("graphs", self.graphs), _block("tensors", self.tensors),
+            _block("nodes", [_row(n) for n in self.nodes]), f'"logits": {json.dumps(self.logits)}'
         ] + [_block("line", lines)] * bool(lines)
         return ",\n ".join(parts) + "}\n"
 

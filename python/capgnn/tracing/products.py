@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 from torch import Tensor
 
-from .elementwise import aligned, moved
+from .elementwise import aligned, moved, swapped
 from .errors import lacks, refuse
 from .nodes import Node
 from .reductions import reduced
@@ -31,13 +31,13 @@ def einsum(t: Tracer, out: Tensor, equation: str, *operands: Any) -> Node:
     while len(xs) > 2:
         kept = "".join(dict.fromkeys(k for k in terms[0] + terms[1] if k in result + "".join(terms[2:])))
         sizes = dict(zip(terms[0] + terms[1], (*xs[0].shape, *xs[1].shape)))
-        xs[:2] = [t.bind(t.empty([sizes[k] for k in kept]), product(t, terms[0], xs[0], terms[1], xs[1], kept))]
+        xs[:2] = [t.made([sizes[k] for k in kept], product(t, terms[0], xs[0], terms[1], xs[1], kept))]
         terms[:2] = [kept]
     if len(xs) == 2:
         return product(t, terms[0], xs[0], terms[1], xs[1], result)
     x, summed = xs[0], [i for i, k in enumerate(terms[0]) if k not in result]
     if summed:
-        x = t.bind(t.empty([s for i, s in enumerate(x.shape) if i not in summed]), reduced(t, "sum", x, summed, False))
+        x = t.made([s for i, s in enumerate(x.shape) if i not in summed], reduced(t, "sum", x, summed, False))
     letters = [k for k in terms[0] if k in result]
     return moved(t, x, [letters.index(k) for k in result])
 
@@ -50,9 +50,7 @@ def matmul(t: Tracer, out: Tensor, a: Tensor, b: Tensor, **_: Any) -> Node:
     return product(t, left, a, right, b, batch + ("i" if a.dim() > 1 else "") + ("j" if b.dim() > 1 else ""))
 
 
-@calls("rmatmul")
-def rmatmul(t: Tracer, out: Tensor, a: Tensor, b: Tensor) -> Node:
-    return matmul(t, out, b, a)
+calls("rmatmul")(swapped(matmul))
 
 
 @calls("addmm", "baddbmm", "addmv")
@@ -62,9 +60,7 @@ def addmm(t: Tracer, out: Tensor, x: Tensor, a: Tensor, b: Tensor, *, beta: floa
 
 def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str) -> Node:
     """Returns the einsum of two tensors. In a node the letter n is that of rows and comes first."""
-    left, right, result = (
-        letters.translate({ord("n"): "N"}) for letters in (left, right, result)
-    )  # n is that of rows
+    left, right, result = (letters.translate({ord("n"): "N"}) for letters in (left, right, result))  # n is that of rows
     sizes = dict(zip(left + right, (*a.shape, *b.shape)))
     sizes.update((k, s) for k, s in zip(right, b.shape) if s != 1)
     sizes.update((k, s) for k, s in zip(left, a.shape) if s != 1)
@@ -97,14 +93,8 @@ def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str)
 
 @calls("gru_cell")
 def gru_cell(
-    t: Tracer,
-    out: Tensor,
-    x: Tensor,
-    hidden: Tensor,
-    w_x: Tensor,
-    w_h: Tensor,
-    b_x: Optional[Tensor] = None,
-    b_h: Optional[Tensor] = None,
+    t: Tracer, out: Tensor, x: Tensor, hidden: Tensor, w_x: Tensor, w_h: Tensor, b_x: Optional[Tensor] = None,
+    b_h: Optional[Tensor] = None
 ) -> Node:
     width, h = hidden.shape[-1], t.whole(hidden)
     wide = t.empty((*out.shape[:-1], 3 * width))

@@ -23,11 +23,8 @@ class Undropped(TorchFunctionMode):
     """Dropout drops nothing."""
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Optional[Mapping[str, Any]] = None,
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (),
+        kwargs: Optional[Mapping[str, Any]] = None
     ) -> Any:
         if getattr(func, "__name__", "").strip("_") == "dropout":
             return args[0] if args else (kwargs or {})["input"]
@@ -44,9 +41,8 @@ def random_graph(features: int, n: int = 40, edges: int = 150) -> Tuple[Tensor, 
         :, r.permutation(len(np.unique(source * n + target)))
     ]
     return (
-        torch.from_numpy(r.standard_normal((n, features))),
-        torch.from_numpy(np.stack([source, target])),
-        torch.from_numpy(r.uniform(0.5, 2, len(source))),
+        torch.from_numpy(r.standard_normal((n, features))), torch.from_numpy(np.stack([source, target])),
+        torch.from_numpy(r.uniform(0.5, 2, len(source)))
     )
 
 

@@ -31,7 +31,7 @@ def reduced(t: Tracer, how: str, x: Tensor, dim: Axes, keepdim: bool) -> Node:
     node = t.scale(node, -1) if how == "min" else node
     for axis in reversed(axes):
         if axis != rows:
-            node = t.fold("max" if how == "min" else how, node, axis - (rows is not None and axis > rows))
+            node = t.fold("max" if how == "min" else how, node, t.place(x.shape, axis))
     node = t.scale(node, -1) if how == "min" else node
     if rows in axes:
         node = t.emit("sum_all", [node], node.shape, "G")
@@ -70,22 +70,15 @@ calls("min", "amin", "minimum")(_extreme("min"))
 
 @calls("var")
 def var(
-    t: Tracer,
-    out: Tensor,
-    x: Tensor,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: Optional[float] = None,
+    t: Tracer, out: Tensor, x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
+    correction: Optional[float] = None
 ) -> Node:
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     minus = correction if correction is not None else float(unbiased)
-    middle = t.bind(
-        t.empty([1 if i in axes_of(x, dim) else s for i, s in enumerate(x.shape)]), reduced(t, "mean", x, dim, True)
-    )
-    square = t.bind(t.empty(x.shape), t.function("square", sub(t, x, x, middle)))
+    shape = [1 if i in axes_of(x, dim) else s for i, s in enumerate(x.shape)]
+    middle = t.made(shape, reduced(t, "mean", x, dim, True))
+    square = t.made(x.shape, t.function("square", sub(t, x, x, middle)))
     node, count = reduced(t, "mean", square, dim, keepdim), math.prod(x.shape[i] for i in axes_of(x, dim))
     if not minus:
         return node
@@ -106,7 +99,7 @@ def softmax(t: Tracer, out: Tensor, x: Tensor, dim: Optional[int] = None, *_: An
     axis = (1 if dim is None else dim) % x.dim()
     if axis == rows:
         lacks("softmax over all vertices or edges", "name the axis of columns, dim=-1")
-    return t.fold("softmax", t.whole(x), axis - (rows is not None and axis > rows))
+    return t.fold("softmax", t.whole(x), t.place(x.shape, axis))
 
 
 @calls("log_softmax")
@@ -117,7 +110,7 @@ def log_softmax(t: Tracer, out: Tensor, x: Tensor, dim: Optional[int] = None, *_
 def normed(t: Tracer, x: Tensor, p: Any, dim: Axes, keepdim: bool) -> Node:
     if p not in (2, 2.0, "fro", None):
         lacks(f"a norm of order {p}", "order 2 is")
-    square = t.bind(t.empty(x.shape), t.function("square", t.node(x)))
+    square = t.made(x.shape, t.function("square", t.node(x)))
     return t.function("sqrt", reduced(t, "sum", square, dim, keepdim))
 
 
@@ -130,63 +123,41 @@ def norm(t: Tracer, out: Tensor, x: Tensor, p: Any = 2, dim: Axes = None, keepdi
 def normalize(t: Tracer, out: Tensor, x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, **_: Any) -> Node:
     shape = list(x.shape)
     shape[dim] = 1
-    length = t.bind(t.empty(shape), t.function("clamp", normed(t, x, p, dim, True), low=float(eps)))
+    length = t.made(shape, t.function("clamp", normed(t, x, p, dim, True), low=float(eps)))
     return div(t, out, x, length)
 
 
 @calls("instance_norm")
 def instance_norm(
-    t: Tracer,
-    out: Tensor,
-    x: Tensor,
-    running_mean: Any = None,
-    running_var: Any = None,
-    weight: Any = None,
-    bias: Any = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    t: Tracer, out: Tensor, x: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5
 ) -> Node:
     if x.dim() != 3 or x.shape[0] != 1 or t.axis(x.shape) != 2 or running_mean is not None:
         lacks("instance_norm with running statistics, or of several graphs,")
-    columns = t.bind(t.empty((t.vertices, x.shape[1])), t.reshape(t.whole(x), x.shape[1:2]))
+    columns = t.made((t.vertices, x.shape[1]), t.reshape(t.whole(x), x.shape[1:2]))
     return t.reshape(batch_norm(t, out, columns, None, None, weight, bias, True, momentum, eps), t.behind(x.shape))
 
 
 @calls("layer_norm")
 def layer_norm(
-    t: Tracer,
-    out: Tensor,
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Optional[Tensor] = None,
-    bias: Optional[Tensor] = None,
-    eps: float = 1e-5,
+    t: Tracer, out: Tensor, x: Tensor, normalized_shape: Sequence[int], weight: Optional[Tensor] = None,
+    bias: Optional[Tensor] = None, eps: float = 1e-5
 ) -> Node:
     if len(normalized_shape) != 1 or (weight is None) != (bias is None):
         refuse(
             "LayerNorm over one axis, with weight and bias or without both, is an operation of capgnn; others are not"
         )
     return t.emit(
-        "layer_norm",
-        [t.whole(x), *(t.node(p) for p in (weight, bias) if p is not None)],
-        t.behind(x.shape),
-        eps=float(eps),
+        "layer_norm", [t.whole(x), *(t.node(p) for p in (weight, bias) if p is not None)], t.behind(x.shape),
+        eps=float(eps)
     )
 
 
 @calls("batch_norm")
 def batch_norm(
-    t: Tracer,
-    out: Tensor,
-    x: Tensor,
-    running_mean: Optional[Tensor],
-    running_var: Optional[Tensor],
-    weight: Optional[Tensor] = None,
-    bias: Optional[Tensor] = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    t: Tracer, out: Tensor, x: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor],
+    weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5
 ) -> Node:
     node = t.whole(x)
     if node.space != "V" or len(node.shape) != 1:
@@ -204,7 +175,5 @@ def batch_norm(
     return t.emit(
         "batch_norm",
         [node, *(t.node(p) for p in given[:2] if p is not None), *(t.tensor(p) for p in given[2:] if p is not None)],
-        node.shape,
-        eps=float(eps),
-        momentum=float(momentum),
+        node.shape, eps=float(eps), momentum=float(momentum)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -26,16 +26,16 @@ def same(t: Tracer, out: Tensor, x: Tensor, *_: Any, **__: Any) -> Optional[Node
 
 @calls("cat", "concat", "concatenate")
 def cat(t: Tracer, out: Tensor, tensors: Sequence[Tensor], dim: int = 0, **_: Any) -> Node:
-    axis, rows = _.get("axis", dim) % out.dim(), t.axis(out.shape)
+    axis = _.get("axis", dim) % out.dim()
     if any(t.axis(x.shape) == axis for x in tensors):
         refuse("rows of vertices or edges are put below each other: a vertex has one row")
     space = t.space(out.shape)
-    return t.concat([t.whole(x, space) for x in tensors if x.numel()], axis - (rows is not None and axis > rows))
+    return t.concat([t.whole(x, space) for x in tensors if x.numel()], t.place(out.shape, axis))
 
 
 @calls("stack")
 def stack(t: Tracer, out: Tensor, tensors: Sequence[Tensor], dim: int = 0) -> Node:
-    return cat(t, out, [t.bind(t.empty(x.unsqueeze(dim).shape), inserted(t, x, dim)) for x in tensors], dim)
+    return cat(t, out, [t.made(x.unsqueeze(dim).shape, inserted(t, x, dim)) for x in tensors], dim)
 
 
 def inserted(t: Tracer, x: Tensor, dim: int) -> Node:
@@ -89,7 +89,7 @@ def repeat(t: Tracer, out: Tensor, x: Tensor, *sizes: Any) -> Node:
     counts = list(sizes[0]) if isinstance(sizes[0], (list, tuple)) else list(sizes)
     if t.axis(x.shape) is not None or t.axis(out.shape) is None:
         shape = [1] * (len(counts) - x.dim()) + list(x.shape)
-        x = t.bind(t.empty(shape), reshape(t, t.empty(shape), x))
+        x = t.made(shape, reshape(t, t.empty(shape), x))
         for axis, count in enumerate(counts):
             if count > 1:
                 wide = t.empty([s * (count if i == axis else 1) for i, s in enumerate(x.shape)])
@@ -117,7 +117,7 @@ def getitem(t: Tracer, out: Tensor, x: Tensor, index: Any) -> Node:
             refuse(CHOSEN)
         if step != 1:
             lacks("a slice with a step")
-        node = sliced(t, node, axis - (rows is not None and axis > rows), begin, end)
+        node = sliced(t, node, t.place(x.shape, axis), begin, end)
     return t.reshape(node, t.behind(out.shape))
 
 
@@ -144,10 +144,10 @@ def index_select(t: Tracer, out: Tensor, x: Tensor, dim: int, index: Any) -> Nod
 
 @calls("split", "chunk", "tensor_split", "split_with_sizes")
 def split(t: Tracer, out: Sequence[Tensor], x: Tensor, _: Any, dim: int = 0) -> List[Node]:
-    axis, rows, node, at = dim % x.dim(), t.axis(x.shape), t.whole(x), 0
-    if axis == rows:
+    axis, node, at, nodes = dim % x.dim(), t.whole(x), 0, []  # type: Tuple[int, Node, int, List[Node]]
+    if axis == t.axis(x.shape):
         refuse(CHOSEN)
-    axis, nodes = axis - (rows is not None and axis > rows), []
+    axis = t.place(x.shape, axis)
     for part in out:
         nodes.append(sliced(t, node, axis, at, at + part.shape[dim]))
         at += part.shape[dim]
@@ -162,6 +162,4 @@ def unbind(t: Tracer, out: Sequence[Tensor], x: Tensor, dim: int = 0) -> List[No
 
 @calls("iter")
 def iterate(t: Tracer, out: Any, x: Tensor) -> None:
-    refuse(
-        "a loop over rows is no operation of capgnn" if t.axis(x.shape) == 0 else "a loop over a tensor: use unbind"
-    )
+    refuse("a loop over rows is no operation of capgnn" if t.axis(x.shape) == 0 else "a loop over a tensor: use unbind")

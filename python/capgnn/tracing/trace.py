@@ -101,7 +101,7 @@ def forward_of(
     scalars = {name: b.item() for name, b in module.named_buffers() if is_scalar(name, b)}
     module = copy.deepcopy(module).to("meta").train(training)
     t = Tracer(module, scalars, vertices, edges)
-    x = t.bind(t.empty((vertices, features)), t.emit("input", [], (features,), "V"))
+    x = t.made((vertices, features), t.emit("input", [], (features,), "V"))
     weight = data_weight(t, "g") if weighted else None
     t.weighted.clear()
     chosen = {name: t.bind(t.empty((vertices,), torch.bool), Mask(None, CHOSEN)) for name in CHOICES}
@@ -138,9 +138,7 @@ def finished(t: Tracer, module: torch.nn.Module, out: Any, features: int) -> Pro
         if below.op == "fold" and below.attributes["how"] == "softmax":
             logits, ends = t.named(below.inputs[0]), "log_softmax"
     if t.weighted == {True, False}:
-        raise TraceError(
-            "model: some convolutions have edge_weight and others not: give it to all of them, or to none"
-        )
+        raise TraceError("model: some convolutions have edge_weight and others not: give it to all of them, or to none")
     order = [name for name, _ in [*module.named_parameters(), *module.named_buffers()]]
     tensors = {name: t.tensors[name].shape for name in [*module.state_dict(), *order] if name in t.tensors}
     program = Program(type(module).__name__, features, t.graphs, list(t.nodes.values()), tensors, logits.name)

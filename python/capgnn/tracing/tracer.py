@@ -99,6 +99,14 @@ class Tracer(Builder, TorchFunctionMode):
         self._kept.append(t)
         return t
 
+    def made(self, shape: Sequence[int], value: Value) -> Tensor:
+        """Returns an empty tensor that has a value."""
+        return self.bind(self.empty(shape), value)
+
+    def number_of_each(self, what: str, space: str, graph: str) -> Tensor:
+        """Returns a constant of vertices or edges as a tensor."""
+        return self.made(self.rows(space, ()), self.constant(what, space, graph))
+
     def value(self, t: Any) -> Optional[Value]:
         return self._values.get(id(t)) if isinstance(t, Tensor) else None
 
@@ -135,6 +143,11 @@ class Tracer(Builder, TorchFunctionMode):
         axis = self.axis(shape)
         return tuple(size for i, size in enumerate(shape) if i != axis)
 
+    def place(self, shape: Sequence[int], axis: int) -> int:
+        """Returns where an axis of a shape is behind the rows."""
+        rows = self.axis(shape)
+        return axis - (rows is not None and axis > rows)
+
     def rows(self, space: str, shape: Sequence[int]) -> Tuple[int, ...]:
         """Returns the shape of a tensor whose rows come first."""
         return (*(size for size, of in self._sizes.items() if of == space), *shape)
@@ -157,9 +170,7 @@ class Tracer(Builder, TorchFunctionMode):
         if t.device.type != "meta" and t.numel() == 1:
             with torch._C.DisableTorchFunction():
                 return self.number(float(t))
-        refuse(
-            f"a tensor of shape {[*t.shape]} is neither an argument of forward nor a parameter: use register_buffer"
-        )
+        refuse(f"a tensor of shape {[*t.shape]} is neither an argument of forward nor a parameter: use register_buffer")
 
     def tensor(self, t: Tensor) -> Node:
         """Returns a parameter or buffer of the module."""
