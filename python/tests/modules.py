@@ -328,8 +328,7 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("gcn", "sage_residual", "gin", "gat", "gatv2", "gpr", "appnp", "gcnii", "GraphSAGE cat", "GraphConv", "LGConv", "tuple", "Sequential",
-           "GATConv dropout")
+TRAINED = ("gcn", "sage_residual", "gin", "gat", "gatv2", "gpr", "appnp", "gcnii", "GraphSAGE cat", "GraphConv", "LGConv", "tuple", "Sequential")
 
 
 class Refused(nn.Module):
