@@ -58,7 +58,7 @@ func TestPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			chunks, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: from, Devices: devices(t, parts, host.Spec{}), Part: part})
+			chunks, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: from, Devices: devices(t, parts, host.Spec{}), Part: part, Chunks: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ func TestEvaluationIsExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: r.Weights, Devices: o.Devices, Part: part})
+			got, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: r.Weights, Devices: o.Devices, Part: part, Chunks: true})
 			if err != nil {
 				t.Fatal(err)
 			}

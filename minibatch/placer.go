@@ -3,7 +3,6 @@ package minibatch
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"capgnn/gnn"
@@ -183,28 +182,14 @@ func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
 		return sums, t.exact.Places(), err
 	}
 	o := t.design.evaluation(t.p, &t.o)
-	o.Devices, o.Part, o.Rows, o.Fanout = t.o.ownDevices(), slices.Clone(t.o.Part), nil, nil
-	for v, k := range o.Part {
-		o.Part[v] = k % int32(len(o.Devices))
-	}
-	o.Tables = func(name string, size int64) (layered.Memory, error) {
-		var err error
-		t.roots.isolation.table, err = layered.TablesIn(os.TempDir(), 0)(name, size)
-		return lent{t.roots.isolation.table}, err
-	}
-	e, err := layered.New(ctx, t.p, o)
+	o.Devices, o.Rows, o.Fanout = t.o.ownDevices(), nil, nil
+	table, places, err := layered.Sums(ctx, t.p, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	sums, err := e.Aggregated(ctx)
-	return sums, e.Places(), errors.Join(err, e.Close())
+	t.roots.isolation.table = table
+	return of[float32](table.Bytes()), places, nil
 }
-
-// lent is a table that outlives the evaluator that has filled it.
-type lent struct{ layered.Memory }
-
-// Close implements layered.Memory: the owner of the table closes it.
-func (lent) Close() error { return nil }
 
 // keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.
 func (t placer) keep(w *worker) error {

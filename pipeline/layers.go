@@ -2,14 +2,13 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
 	"capgnn/internal/layered"
 )
 
@@ -25,46 +24,39 @@ func (t placer) layers(ctx context.Context) error {
 	if !evaluates && !sums {
 		return nil
 	}
-	o := t.layered(sums && !evaluates)
-	e, err := layered.New(ctx, s.p, o)
-	if err != nil {
+	if !evaluates {
+		table, _, err := layered.Sums(ctx, s.p, t.layered(true))
+		if err != nil {
+			return fmt.Errorf("aggregate features: %w", err)
+		}
+		s.table, s.ax = table, hostmem.Of[float32](table.Bytes())
+		return nil
+	}
+	var err error
+	if t.exact, err = layered.New(ctx, s.p, t.layered(false)); err != nil {
 		return fmt.Errorf("prepare evaluation: %w", err)
 	}
-	if evaluates {
-		t.exact = e
-	}
 	if sums {
-		if s.ax, err = e.Aggregated(ctx); err != nil {
-			err = fmt.Errorf("aggregate features: %w", err)
+		if s.ax, err = t.exact.Aggregated(ctx); err != nil {
+			return fmt.Errorf("aggregate features: %w", err)
 		}
 	}
-	if !evaluates {
-		err = errors.Join(err, e.Close())
-	}
-	return err
+	return nil
 }
 
-// layered returns the options of an evaluator. lends says that ÂX is kept after the evaluator is closed.
+// layered returns the options of an evaluator. sums says that it makes ÂX alone.
 //
 // An evaluator of the first kind takes no more of a device than a part's rows of ÂX. One that stays beside pairs of
 // chunks takes as much as their features and the rows of a layer, however many parts train at a time. Its order of
 // operations and a range of vertices for each device are fixed, so its bits depend on neither.
-func (t placer) layered(lends bool) layered.Options {
+func (t placer) layered(sums bool) layered.Options {
 	s, devices := t.isolation, t.o.Devices
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
 		Storage: t.o.Storage}
 	o.Dense = s.p.Features.Sparse() && (s.stored == nil || o.Precomputed)
 	chunk := 4 * gpu.Bytes(len(s.place)/s.turn.Chunks)
-	if lends {
-		o.Devices, o.Part, o.ChunkBytes = devices, make([]int32, len(s.place)), chunk*gpu.Bytes(t.o.Model.In)
-		for v := range o.Part {
-			o.Part[v] = t.o.Part[v] % int32(len(devices))
-		}
-		o.Tables = func(name string, size int64) (layered.Memory, error) {
-			mem, err := layered.TablesIn(os.TempDir(), 0)(name, size)
-			s.table = mem
-			return lent{mem}, err
-		}
+	if sums {
+		o.Devices, o.Part, o.ChunkBytes = devices, t.o.Part, chunk*gpu.Bytes(t.o.Model.In)
 		return o
 	}
 	for _, d := range devices {
@@ -85,12 +77,6 @@ func (t placer) layered(lends bool) layered.Options {
 
 // leastChunk is what evaluation takes of a device at least: small graphs are evaluated in one piece.
 const leastChunk = gpu.Bytes(1 << 20)
-
-// lent is a table that outlives the evaluator that has filled it.
-type lent struct{ layered.Memory }
-
-// Close implements layered.Memory: the owner of the table closes it.
-func (lent) Close() error { return nil }
 
 // layeredLogits is logits of parts that take turns: layer by layer, at rank 0 of the whole graph, and elsewhere of nothing.
 func (t *Trainer) layeredLogits(count func(at int, ids []graph.NodeID, rows []float32)) error {

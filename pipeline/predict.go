@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
@@ -36,6 +37,9 @@ type PredictOptions struct {
 	Ranks        Ranks
 	Part         []int32   // part of every vertex
 	Storage      gpu.DType // as in Options: that of a run gives the logits that it evaluated
+	// Chunks has devices hold a chunk of their part at a time, and the host two tables of a layer's rows: of logits, in
+	// one process.
+	Chunks bool
 
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -97,6 +101,9 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	if err := o.validate(p); err != nil {
 		return err
 	}
+	if o.Chunks {
+		return o.inChunks(ctx, p, emit)
+	}
 	t, err := newPredictor(ctx, p, o)
 	if err != nil {
 		return err
@@ -119,6 +126,16 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	return nil
 }
 
+// inChunks is PredictRows of Chunks.
+func (o *PredictOptions) inChunks(ctx context.Context, p *learn.Problem, emit emitter) error {
+	e, err := layered.New(ctx, p, layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Storage: o.Storage,
+		Precomputed: o.Model.CanPrecompute() && !p.Features.Sparse(), WaitDeadline: o.WaitDeadline})
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.Logits(ctx, o.Weights, emit), e.Close())
+}
+
 // validate reports all problems of o and p at once.
 func (o *PredictOptions) validate(p *learn.Problem) error {
 	errs := []error{p.ValidateInput(), o.Model.Validate()}
@@ -134,6 +151,9 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 	}
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Chunks && (o.Layers > 0 || o.Ranks != nil) {
+		bad("chunks give logits, in one process")
 	}
 	if o.Layers < 0 || o.Layers > o.Model.HiddenLayers() {
 		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.HiddenLayers())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"capgnn/gnn"
@@ -207,6 +208,35 @@ func (e *Evaluator) Aggregated(ctx context.Context) (ax []float32, err error) {
 	}
 	return hostmem.Of[float32](e.ax.Bytes()), nil
 }
+
+// Sums returns ÂX of all vertices, which these devices make, a row at each of places. It lies in a table that the caller
+// closes.
+func Sums(ctx context.Context, p *learn.Problem, o Options) (table Memory, places []int32, err error) {
+	part := o.Part
+	o.Part = make([]int32, p.Vertices())
+	for v, k := range part { // of other processes, too
+		o.Part[v] = k % int32(len(o.Devices))
+	}
+	o.Tables = func(name string, size int64) (Memory, error) {
+		table, err = TablesIn(os.TempDir(), 0)(name, size)
+		return lasting{table}, err
+	}
+	e, err := New(ctx, p, o)
+	if err == nil {
+		_, err = e.Aggregated(ctx)
+		places, err = e.Places(), errors.Join(err, e.Close())
+	}
+	if err != nil && table != nil {
+		err = errors.Join(err, table.Close())
+	}
+	return table, places, err
+}
+
+// lasting is a table that outlives its evaluator.
+type lasting struct{ Memory }
+
+// Close implements Memory.
+func (lasting) Close() error { return nil }
 
 // errDone ends the context of a hub that is not used any more.
 var errDone = errors.New("done")

@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
+	"capgnn/pipeline"
 )
 
 // pcaPoints is the largest number of vertices of which components are computed, and drawn by reports.
@@ -71,7 +72,7 @@ func (p *Prediction) components(ctx context.Context) (*components, error) {
 	n := p.Data.Problem.Vertices()
 	sample := sampleOf(n, pcaPoints, p.Config.Seed)
 	var rows [][]float64
-	err := p.rows(ctx, func(ids []graph.NodeID, values []float32) error {
+	err := pipeline.PredictRows(ctx, p.Data.Problem, p.options(), func(ids []graph.NodeID, values []float32) error {
 		if rows == nil {
 			rows = make([][]float64, len(sample))
 		}

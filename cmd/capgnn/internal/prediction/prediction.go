@@ -19,7 +19,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
-	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
@@ -129,7 +128,7 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 			out = c
 		}
 	case Labels:
-		err = p.rows(ctx, func(ids []graph.NodeID, logits []float32) error {
+		err = pipeline.PredictRows(ctx, p.Data.Problem, p.options(), func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
 				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
 			}
@@ -138,7 +137,7 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		})
 	default:
 		var rows *tensor.Dense
-		if rows, err = p.matrix(ctx); err == nil && p.Ranks.Leads() {
+		if rows, err = pipeline.Predict(ctx, p.Data.Problem, p.options()); err == nil && p.Ranks.Leads() {
 			t, err = newRows(p.What, rows)
 		}
 		if t != nil && p.What == Probabilities {
@@ -151,32 +150,14 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
-		return nil, p.PredictionFits(oom, !p.inChunks(), func(devices []gpu.Device) error {
+		return nil, p.PredictionFits(oom, !p.options().Chunks, func(devices []gpu.Device) error {
 			other, run := *p, *p.Run
 			other.Run, run.Devices = &run, devices
-			return other.rows(ctx, func([]graph.NodeID, []float32) error { return nil })
+			none := func([]graph.NodeID, []float32) error { return nil }
+			return pipeline.PredictRows(ctx, p.Data.Problem, other.options(), none)
 		})
 	}
 	return out, term.AsUsage(err)
-}
-
-// inChunks reports whether devices hold a chunk of the graph at a time.
-func (p *Prediction) inChunks() bool { return p.BeyondMemory && p.Layer < 0 && p.Ranks == nil }
-
-// rows gives emit the logits of all vertices.
-func (p *Prediction) rows(ctx context.Context, emit func([]graph.NodeID, []float32) error) error {
-	if p.inChunks() {
-		return minibatch.PredictRows(ctx, p.Data.Problem, p.chunked(), emit)
-	}
-	return pipeline.PredictRows(ctx, p.Data.Problem, p.whole(), emit)
-}
-
-// matrix returns the logits of all vertices, or the rows of a layer.
-func (p *Prediction) matrix(ctx context.Context) (*tensor.Dense, error) {
-	if p.inChunks() {
-		return minibatch.Predict(ctx, p.Data.Problem, p.chunked())
-	}
-	return pipeline.Predict(ctx, p.Data.Problem, p.whole())
 }
 
 // part returns the part of every vertex.
@@ -187,17 +168,12 @@ func (p *Prediction) part() []int32 {
 	return make([]int32, p.Data.Problem.Vertices())
 }
 
-// whole are the options of a prediction whose parts lie on their devices as a whole.
-func (p *Prediction) whole() pipeline.PredictOptions {
-	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part(), Storage: p.Config.ElementType()}
+// options are those of the logits of all vertices, or the rows of a layer.
+func (p *Prediction) options() pipeline.PredictOptions {
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part(),
+		Storage: p.Config.ElementType(), Chunks: p.BeyondMemory && p.Layer < 0 && p.Ranks == nil}
 	p.Place(&opt)
 	return opt
-}
-
-// chunked are the options of a prediction in chunks.
-func (p *Prediction) chunked() minibatch.PredictOptions {
-	placed := p.whole()
-	return minibatch.PredictOptions{Model: p.model, Weights: p.values, Devices: placed.Devices, Part: placed.Part, Storage: placed.Storage}
 }
 
 // outFile returns the file to write.
