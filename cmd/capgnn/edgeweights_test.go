@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +112,18 @@ func TestEdgeWeightsRefused(t *testing.T) {
 		"edge_weight.npy: holds elements of type <U1, want numbers":                    slices.Repeat([]string{"a"}, 120),
 	} {
 		s.fails(term.ExitUsage, []string{want}, train(store("bad.npz", w))...)
+	}
+}
+
+// An experiment one of whose models takes no edge weights is refused before it measures.
+func TestBenchRefusesEdgeWeights(t *testing.T) {
+	s := newSandbox(t)
+	st := newStore()
+	st["edge_weight"] = npy.Entry{Data: weights()}
+	st.write(s, "weighted.npz")
+	s.fails(term.ExitUsage, []string{"--datasets weighted.npz: has edge weights, which gat of this experiment does not take"},
+		"bench", "grappa", "--quiet", "--quick", "--datasets", "weighted.npz", "--out", "results")
+	if lines, err := os.ReadFile(s.path("results/cells.jsonl")); err != nil || len(lines) > 0 {
+		t.Errorf("%v, it has measured %s", err, lines)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,5 +44,41 @@ func TestNoRunThere(t *testing.T) {
 		s.fails(term.ExitUsage, []string{"--resume " + name + ": no run there: ", want}, "train", "--resume", name)
 		s.fails(term.ExitUsage, []string{"--run " + name + ": no run there: ", want}, "predict", "--run", name)
 		s.fails(term.ExitUsage, []string{"report: " + name + " holds no run: ", want}, "report", name)
+	}
+}
+
+// Settings of the cut that somebody has changed in config.yaml do not keep the recorded parts.
+func TestEditedCut(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	parts := func(more ...string) []string {
+		return small(append([]string{"--epochs", "2", "--devices", "cpu:threads=1,cpu:threads=1"}, more...)...)
+	}
+	s.train(parts("--run-dir", "run")...)
+	text, err := os.ReadFile(s.path("run/config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for was, is := range map[string]string{"prune: 0,": "prune: 0.5,", "partitioner: multilevel,": "partitioner: random,", "\nseed: 1\n": "\nseed: 7\n"} {
+		edited := strings.Replace(string(text), was, is, 1)
+		if edited == string(text) {
+			t.Fatalf("no %q in\n%s", was, text)
+		}
+		if strings.Contains(is, "seed") { // which draws the split, too
+			edited = regexp.MustCompile("data-sha256: .*").ReplaceAllString(edited, `data-sha256: ""`)
+		}
+		s.put("run/config.yaml", []byte(edited))
+		s.fails(term.ExitUsage, []string{"--resume run: somebody has changed settings of the cut in run/config.yaml"}, "train", "--quiet", "--resume", "run")
+		_, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json")
+		if code != 0 || !strings.Contains(notes, "the graph is cut anew") || strings.Contains(notes, "as recorded") {
+			t.Errorf("%s: exit code %d, %s", is, code, notes)
+		}
+		if err := os.RemoveAll(s.path("again")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.put("run/config.yaml", text)
+	if _, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json"); code != 0 || !strings.Contains(notes, "as recorded") {
+		t.Errorf("not changed: exit code %d, %s", code, notes)
 	}
 }

@@ -119,13 +119,13 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 // newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.
 func newTraining(c *cli.Context, t *training.Run) error {
 	t.RunPath, t.Overwrite = c.String("run-dir"), c.Bool("overwrite")
-	given, err := readSettings(c, t)
+	given, err := readSettings(c, t, t.Console.Note)
 	if err != nil {
 		return err
 	}
 	if t.Config.Sampled() {
 		t.Config = runfolder.SampledDefault()
-		if _, err := readSettings(c, t); err != nil {
+		if _, err := readSettings(c, t, func(string, ...any) {}); err != nil {
 			return err
 		}
 		t.Config.SpellSampling()
@@ -158,18 +158,22 @@ func newTraining(c *cli.Context, t *training.Run) error {
 }
 
 // readSettings reads --config, then flags, into the settings of a run. It returns the names of the flags.
-func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
+func readSettings(c *cli.Context, t *training.Run, note func(format string, a ...any)) (given []string, err error) {
 	if path := c.String("config"); c.IsSet("config") {
 		if err := runfolder.ReadConfig(path, &t.Config); err != nil {
 			return nil, err
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
+		if t.Config.CutEdited() {
+			note("note: --config %s: settings of the cut are not those of its parts: the graph is cut anew", path)
+			t.Config.ForgetCut()
+		}
 	}
 	if c.IsSet("epochs") {
 		t.Config.BegunEpochs = 0 // this run begins with all of them
 	}
 	if why := t.Config.Lengthened(); why != "" {
-		t.Console.Note("note: --config %s: the run was made longer behind epoch %d, and %s, so this one gets other weights", c.String("config"), t.Config.BegunEpochs, why)
+		note("note: --config %s: the run was made longer behind epoch %d, and %s, so this one gets other weights", c.String("config"), t.Config.BegunEpochs, why)
 	}
 	recorded := t.Config.Devices
 	if given, err = runfolder.ApplyFlags(c, &t.Config); err != nil {
@@ -198,6 +202,9 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 	if err := d.ReadConfig(&t.Config); err != nil {
 		return err
+	}
+	if t.Config.CutEdited() {
+		return term.Usagef("--resume %s: somebody has changed settings of the cut in %s: put them back, or start a new run with --config", d, d.Config())
 	}
 	if name := c.String("dataset"); c.IsSet("dataset") && (shards.Is(name) || shards.Is(t.Config.DatasetPath)) { // the same data, which are compared
 		t.Config.Dataset, t.Config.DatasetPath = name, ""

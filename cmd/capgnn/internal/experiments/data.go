@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gnn"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
@@ -129,6 +132,32 @@ func (b *Bench) load(ctx context.Context, t *training.Run) error {
 		return err
 	}
 	b.loaded = &loadedData{key, t.Data, t.Config.DatasetPath}
+	return nil
+}
+
+// suitWeights refuses, before anything is measured, data sets with edge weights that a model of theirs does not take.
+// Stand-ins have none.
+func (b *Bench) suitWeights(ctx context.Context, cells []cell) error {
+	seen := map[[2]string]bool{}
+	for _, c := range cells {
+		data, model := c.id["dataset"], gnn.Config{Kind: gnn.Kind(c.id["model"])}
+		if key := [2]string{data, string(model.Kind)}; seen[key] || !slices.Contains(gnn.Kinds, model.Kind) || model.ReadsWeights() || b.journal.Find(c.id) != nil {
+			continue
+		} else {
+			seen[key] = true
+		}
+		if _, preset, err := b.standIn(data); err != nil || preset != nil {
+			continue // of another kind of cell, or generated
+		}
+		t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+		t.Config.Dataset, t.Config.Seed = data, b.opt.Seeds[0]
+		if err := b.load(ctx, t); err != nil {
+			return err
+		}
+		if t.Data.Problem.Weighted() {
+			return term.Usagef("--datasets %s: has edge weights, which %s of this experiment does not take: `capgnn data import %s --ignore-weights --out STORE` leaves them out", data, model.Kind, data)
+		}
+	}
 	return nil
 }
 

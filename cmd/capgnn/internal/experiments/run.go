@@ -114,6 +114,9 @@ func (b *Bench) one(ctx context.Context, e Experiment) (*bench.Section, error) {
 	if err != nil || len(cells) == 0 {
 		return nil, err
 	}
+	if err := b.suitWeights(ctx, cells); err != nil {
+		return nil, err
+	}
 	bar := b.k.Begin("bench "+e.Name, int64(len(cells)), "cells", 2*time.Second)
 	defer bar.End()
 	for i, c := range cells {
