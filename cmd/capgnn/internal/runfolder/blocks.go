@@ -29,7 +29,8 @@ const jkOption = "jk"
 const (
 	jkNone  = "none"
 	jkCat   = "cat"
-	jkUsage = "jumping knowledge, `HOW` logits are made: none (by the last layer) or cat (all layers have --hidden columns, and one more Linear reads the rows of all, side by side; gcn, sage, gin, gat, gatv2)"
+	jkUsage = "jumping knowledge, `WHAT` logits are made of: none (the last layer alone) or cat (all layers: each has --hidden " +
+		"columns, and a Linear reads these side by side; gcn, sage, gin, gat, gatv2)"
 )
 
 // activationOption says what lies behind LayerNorm, or behind a convolution without.

@@ -41,8 +41,8 @@ const samplingUsage = "how mini-batches are made: `NAME` is default, or distdgl,
 	"\nroots=HOW\tglobal (drawn over all parts) or local (each part draws from its own training vertices)" +
 	"\nplace=WHERE\ta root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or " +
 	"hop (as HopGNN: at home, in several time steps, between which gradients travel)" +
-	"\nmerge=HOW\tof place=hop: off keeps all time steps, on drops as many as move the fewest bytes, measured as many as make epochs faster, " +
-	"so that a run is not repeated but by its config.yaml" +
+	"\nmerge=HOW\tof place=hop, time steps are merged: off (never), on (until the fewest bytes travel) or measured (as long as " +
+	"epochs get faster; another run may merge others, but for one by its config.yaml)" +
 	"\ngather=on|off\tof place=hop: rows are fetched once for all time steps" +
 	"\nfetch=HOW\trows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache), " +
 	"rapid (the cache keeps the rows that an epoch reads most), massive (the cache keeps rows by scores), or auto = planned over links and with cache=, else demand" +

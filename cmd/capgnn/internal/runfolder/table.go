@@ -167,11 +167,11 @@ var table = []Option{
 		usage: "train on mini-batches of `N` seed vertices, over all parts together; 0 = full batch"},
 	{Name: fanOut, Everyday: true, Group: GroupSampling, Sampled: true,
 		field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) },
-		usage: "how many neighbours each vertex samples: a `LIST`, one for each layer, nearest the seed vertices " +
-			"first, such as 15,10,5; all = every neighbour; with --sampler ladies how many vertices a layer " +
-			"draws (default: 15,10,5,5,...; the last one is all where features are summed once before training: " +
-			"not with gat, gatv2, appnp or gcnii, with --drop-features, or with sparse features; with --sampler " +
-			"ladies --batch-size in place of these numbers)"},
+		usage: "`LIST` of how many neighbours each vertex samples: a number for each layer, that of the seed vertices " +
+			"first, such as 15,10,5; all = every neighbour. Default: 15,10,5,5,..., but for the last number all, if " +
+			"the model sums features once before training: gat, gatv2, appnp and gcnii do not, nor " +
+			"--drop-features, nor sparse features. With --sampler ladies each layer draws so many vertices for all " +
+			"that it computes (default: --batch-size)"},
 	{Name: evalFanout, Sampled: true, field: func(c *Config) any { return readBy(&c.EvalFanout, parseFanout) },
 		usage: "estimate scores: fan-outs (`LIST`) of evaluation (default: all neighbours, scores are exact)"},
 	{Name: sampler, Group: GroupSampling, Sampled: true, choices: []string{SamplerNeighbor, SamplerLadies},
@@ -196,8 +196,8 @@ var table = []Option{
 	{Name: "partitioner.balance", field: func(c *Config) any { return &c.Balance },
 		usage: "largest `RATIO` of a part's inner vertices to its share"},
 	{Name: "partitioner.by", field: func(c *Config) any { return &c.BalanceBy },
-		usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; " +
-			"of partition with --parts alone vertices; for unequal devices what takes their time)"},
+		usage: "`LIST` of what parts have equal amounts of: vertices, edges, train (training vertices) and memory " +
+			"(default: vertices,edges,train; of partition with --parts alone vertices; unequal devices: time)"},
 	{Name: machinesOption, Group: GroupParts,
 		field: func(c *Config) any { return readBy(&c.Machines, parseMachines) },
 		usage: "cut the graph for machines first, then each machine's share: `LIST` of how many parts each has, " +
@@ -215,12 +215,14 @@ var table = []Option{
 	{Name: "cost.move", field: func(c *Config) any { return &c.Move },
 		usage: "inner vertices are moved off where the partitioner put them"},
 	{Name: "prune", Group: groupUnequal, field: func(c *Config) any { return &c.Prune },
-		usage: "`SHARE` of each part's cut edges that is left out of training, so that less is exchanged"},
+		usage: "leave a `SHARE` of each part's cut edges out of training, so that less is exchanged; not together with " +
+			"max"},
 	{Name: "prune.score", choices: Names(rapa.PruneScores), field: func(c *Config) any { return &c.PruneScore },
-		usage: "`WHICH` halo replicas go first: those of least weight in what is summed, or influence (Eq. 16)"},
+		usage: "`WHICH` rows of other parts go first, with their edges: those of least weight in the sums, or of least " +
+			"influence (Eq. 16)"},
 	{Name: "prune.max", field: func(c *Config) any { return &c.MaxPrune },
-		usage: "largest `SHARE` of the cut edges that may be left out of training to balance the devices' load; 0 = " +
-			"none"},
+		usage: "leave edges out only until unequal devices take equal time, at most this `SHARE` of all cut edges; " +
+			"0 = none"},
 	{Name: "plan", Group: GroupParts, field: func(c *Config) any { return &c.Plan },
 		usage: "take the parts from `FILE`, made by `capgnn partition --out`"},
 	{Name: "profile", Group: groupUnequal, field: func(c *Config) any { return &c.Profile },
@@ -253,9 +255,9 @@ var table = []Option{
 		usage: "largest age of rows of other parts, `N` epochs up to 16; 0 = all rows are of the epoch that uses " +
 			"them"},
 	{Name: StaleLayers, field: func(c *Config) any { return readBy(&c.StaleLayers, parseLayers) },
-		usage: "layers `LIST` whose rows of other parts may be stale, such as 1,2 (layer 0 always reads fresh " +
-			"rows), none, or wide = those whose output is wide; auto = those by which a forecast epoch gets " +
-			"faster, on CPU devices without link= wide"},
+		usage: "`LIST` of layers that may read stale rows, such as 1,2; layer 0 never does. none; wide = layers with " +
+			"a wide output; auto = layers where stale rows make a forecast epoch faster (CPU devices without link=: " +
+			"wide)"},
 	{Name: "staleness.exact", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) },
 		usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; " +
 			"auto = a tenth of --epochs"},
