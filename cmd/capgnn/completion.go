@@ -165,7 +165,9 @@ func zshFlag(f completedFlag) string {
 	case f.Files:
 		spec += ":file:_files"
 	case f.Choices != nil:
-		spec += ":" + f.Name + ":(" + strings.Join(f.Choices, " ") + ")"
+		keys := slices.DeleteFunc(slices.Clone(f.Choices), func(c string) bool { return !strings.HasSuffix(c, "=") })
+		values := slices.DeleteFunc(slices.Clone(f.Choices), func(c string) bool { return strings.HasSuffix(c, "=") })
+		spec += ":" + f.Name + `:{compset -P "*,"; compadd -- ` + strings.Join(values, " ") + `; compadd -S "" -- ` + strings.Join(keys, " ") + "}"
 	case f.Value:
 		spec += ": :"
 	}

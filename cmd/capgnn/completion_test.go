@@ -94,6 +94,35 @@ func TestCompletions(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"bash"}, "completion", "tcsh")
 }
 
+// Keys are completed behind a comma, too. zsh shows them without what is before it.
+func TestCompletedKeys(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	for _, shell := range shells {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Skipf("there is no %s on this machine to complete in", shell)
+			}
+			script := s.path("script." + shell)
+			if err := os.WriteFile(script, []byte(s.must("completion", shell)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			line, want := "capgnn train --cache jaca,reserve-", []string{"jaca,reserve-cpu=", "jaca,reserve-gpu="}
+			if shell == "zsh" {
+				want = []string{"reserve-cpu=", "reserve-gpu="}
+			}
+			program, args := completedBy[shell](strings.Fields(line))
+			cmd := exec.Command(program, args...)
+			cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.dir, "TERM=xterm")
+			out, err := cmd.CombinedOutput()
+			words := strings.Fields(escapes.ReplaceAllString(string(out), ""))
+			if err != nil || slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(words, w) }) {
+				t.Errorf("%v: %q, want %q", err, words, want)
+			}
+		})
+	}
+}
+
 // complete returns what a shell offers, in order, without what does not begin as typed.
 func (s *sandbox) complete(t *testing.T, shell, script string, words []string) []string {
 	t.Helper()
