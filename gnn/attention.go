@@ -77,7 +77,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	n.bias = m.tensor(bias)
 	m.need(bias, f.Nodes[bias].Columns() == n.cols)
 	m.settle()
-	f.adjacency(m.in(y, model.SumIn), "attention")
+	f.adjacency(y)
 	a.x = f.value(x)
 	n.attend = a
 	return true

@@ -21,6 +21,9 @@ func (g *gradient) factor() float64 { return g.times * math.Pow(g.base, float64(
 // first, so that shares of it come from its readers in this order, of each first the one summed over neighbours, then
 // products, and what is added behind.
 func (d *derivation) backward(n *node) {
+	if n.of != nil { // its columns have been written
+		return
+	}
 	dz := d.behind(n)
 	for _, f := range n.late {
 		f()
@@ -37,20 +40,28 @@ func (d *derivation) backward(n *node) {
 	if n.attend != nil {
 		d.attendBack(n, dz)
 	}
+	if n.gathers != nil {
+		d.gatherAllBack(n, dz)
+	}
 	for i := range n.terms {
 		if t := &n.terms[i]; t.graph {
 			d.spreadBack(n, t, dz)
 		}
 	}
 	for i := range n.terms {
-		t := &n.terms[i]
+		t, dz := &n.terms[i], dz
+		if n.beside {
+			dz = d.columns(dz, t.to, t.cols)
+		}
 		switch {
 		case t.graph:
 			continue
 		case t.gain != "":
 			d.wait(n, t.x, func() { d.dot(d.element(d.Pass.grads, t), dz, d.back(t.x, n.level)) })
 		case t.w == "":
-			d.addTo(t.x, n.level, t.coef, dz)
+			if t.x != nil {
+				d.addTo(t.x, n.level, t.coef, dz)
+			}
 			continue
 		default:
 			d.wait(n, t.x, func() { d.weightGrad(t, d.rooted(n, t, dz), d.back(t.x, n.level), nil) })
@@ -216,7 +227,16 @@ func (d *derivation) share(n *node, level int) share {
 	s := share{rows: d.rowsAt(level), add: true}
 	g := n.grad
 	if g == nil {
-		g = &gradient{v: d.value(d.rowsAt(n.level), n.cols, gpu.FP32), times: 1, base: 1}
+		v := (*value)(nil)
+		if n.of == nil {
+			v = d.value(d.rowsAt(n.level), n.cols, gpu.FP32)
+		} else {
+			if n.of.grad == nil {
+				n.of.grad = &gradient{v: d.value(d.rowsAt(n.level), n.of.cols, gpu.FP32), times: 1, base: 1}
+			}
+			v = d.columns(n.of.grad.v, n.lo, n.cols)
+		}
+		g = &gradient{v: v, times: 1, base: 1}
 		n.grad = g
 		if s.add = level > n.level; s.add {
 			d.op(nil, list(g.v), func(x *exec) { x.q.Fill(*g.v.m, 0) })
@@ -350,7 +370,7 @@ func (d *derivation) propagateBack(n *node, t *term, dz *value) {
 	if t.x == nil {
 		return
 	}
-	if t.x.grad != nil || len(t.x.readers) > 1 || n.add == t.x || t.x.level != n.layer { // shares without that factor come, too
+	if t.x.grad != nil || len(t.x.readers) > 1 || n.add == t.x || t.x.level != n.layer || t.x.of != nil { // shares without that factor come, too
 		v := d.value(d.rowsAt(n.layer), n.cols, gpu.FP32)
 		d.scatter(n, v, dz, false)
 		d.addTo(t.x, n.layer, next.factor(), v)

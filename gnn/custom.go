@@ -1,7 +1,6 @@
 package gnn
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,6 +16,8 @@ type Custom struct {
 	drop    *then  // of features; nil: they are not dropped
 	weights string // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
 	mean    bool   // they are means
+	kinds   []Sum  // of sums over neighbours, where they are several, or weights do not factor: all of the above is nothing then
+	rows    bool   // features are read as rows
 	own     bool   // layer 0 reads features of a vertex itself beside those of its neighbours
 	loops   string // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
 }
@@ -37,18 +38,16 @@ func NewCustom(p *model.Program) (*Custom, error) {
 	if len(p.Nodes) > maxNodes {
 		return nil, fmt.Errorf("%d nodes and tensors: capgnn trains models of at most %d", len(p.Nodes), maxNodes)
 	}
-	nodes, drop, err := fuse(p)
-	c := &Custom{Program: p, drop: drop}
-	if err == nil {
-		err = c.findLayers(nodes)
-	}
-	if err == nil {
-		err = c.findSums()
-	}
+	f, err := fuse(p)
 	if err != nil {
 		return nil, err
 	}
-	c.findTensors(nodes)
+	c := &Custom{Program: p, drop: f.drop}
+	if err := c.findLayers(f); err != nil {
+		return nil, err
+	}
+	c.findSums(f)
+	c.findTensors(f.nodes)
 	return c, nil
 }
 
@@ -61,48 +60,29 @@ func (c *Custom) Config(multi bool, seed uint64) Config {
 	return m
 }
 
-// findLayers finds the one sum over neighbours of each depth.
-func (c *Custom) findLayers(nodes []*node) error {
-	p := c.Program
-	depth := p.Depth()[p.Logits]
-	if depth < 1 {
-		return fmt.Errorf("the model reads no rows of neighbours: it is no graph neural network")
-	}
-	if depth > maxLayers {
-		return fmt.Errorf("rows of neighbours are read %d times one behind the other, more than %d", depth, maxLayers)
-	}
-	c.layers = make([]customLayer, depth)
-	found := make([]bool, depth)
-	for _, n := range nodes {
-		l, ok := customLayer{}, false
-		width := func(x *node) int {
-			if x == nil {
-				return p.Features
-			}
-			return x.cols
-		}
+// findLayers says what the exchange of each depth is for.
+func (c *Custom) findLayers(f *fusion) error {
+	c.layers = make([]customLayer, f.layers)
+	width := func(x *node) int { return columnsOf(x, c.Program.Features) }
+	for _, n := range f.nodes {
 		if a := n.attend; a != nil {
-			l, ok = customLayer{in: width(a.x), out: n.cols, heads: a.heads, attends: a.width, pairs: a.att != "", features: a.x == nil}, true
+			c.layers[n.layer] = customLayer{in: width(a.x), out: n.cols, heads: a.heads, attends: a.width, pairs: a.att != "", features: a.x == nil}
+		}
+		if g := n.gathers; g != nil {
+			in := 0
+			for _, x := range g.xs {
+				in += width(x)
+			}
+			c.layers[n.layer] = customLayer{in: in, out: n.cols, features: g.features() && len(f.kinds) == 1}
+			c.rows = c.rows || slices.Contains(g.xs, nil)
 		}
 		for _, t := range n.terms {
 			if t.graph {
-				if ok {
-					return fmt.Errorf("two sums over neighbours are added in one step of depth %d: capgnn makes one", n.layer)
-				}
-				l, ok = customLayer{in: width(t.x), out: n.cols, weighs: t.w != "" && !t.mix, own: t.own != nil, features: t.x == nil}, true
+				c.layers[n.layer] = customLayer{in: width(t.x), out: n.cols, weighs: t.w != "" && !t.mix, own: t.own != nil, features: t.x == nil}
 			}
 			c.own = c.own || t.x == nil && !t.graph || t.own != nil && t.own.x == nil
+			c.rows = c.rows || t.x == nil && !t.graph && t.w == ""
 		}
-		if !ok {
-			continue
-		}
-		if found[n.layer] {
-			return fmt.Errorf("rows of neighbours are read by two sums at depth %d: capgnn reads one value at each depth", n.layer)
-		}
-		c.layers[n.layer], found[n.layer] = l, true
-	}
-	if l := slices.Index(found, false); l >= 0 {
-		return fmt.Errorf("no sum over neighbours is at depth %d", l)
 	}
 	for l := range c.layers {
 		if (c.layers[l].heads > 0) != (c.layers[0].heads > 0) {
@@ -121,59 +101,35 @@ const (
 	maxNodes  = 10_000
 )
 
-// findSums finds out by what all sums weigh edges, and of which graph they are.
-func (c *Custom) findSums() error {
-	p, reach := c.Program, c.Program.Reach()
-	graph, means := "", map[int]bool{}
-	for i := range p.Nodes {
-		if n := &p.Nodes[i]; reach[i] >= 0 && n.Op == model.Div {
-			means[n.In[0]] = true
-		}
+// findSums finds out by what sums weigh edges, and of which graphs they are.
+func (c *Custom) findSums(f *fusion) {
+	s := f.kinds[0]
+	if len(f.kinds) > 1 || !s.factors(f.Program) {
+		c.kinds = f.kinds
+		return
 	}
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		if reach[i] < 0 || n.Space.Graph() == "" && n.Op != model.SumIn && !(n.Op == model.Const && n.Graph != "") {
-			continue
-		}
-		if g := cmp.Or(n.Graph, n.Space.Graph()); graph == "" {
-			graph = g
-		} else if g != graph {
-			return fmt.Errorf("node %q: is of graph %q, others are of graph %q: capgnn trains on one%s", n.Name, g, graph, where(n))
-		}
-		if n.Op != model.SumIn {
-			continue
-		}
-		weights, attention := "", false
-		if e := &p.Nodes[n.In[0]]; e.Op == model.Mul {
-			if w := &p.Nodes[e.In[0]]; w.Op == model.Const {
-				weights = w.What
-			} else {
-				attention = true
-			}
-		}
-		if attention {
-			weights = ""
-		}
-		mean := means[i]
-		if mean && weights != "" && weights != model.EdgeWeight {
-			return fmt.Errorf("node %q: a mean weighs edges by %s: let it weigh them by edge_weight, or take a sum%s", n.Name, weights, where(n))
-		}
-		c.weights, c.mean = weights, mean // fuse refuses sums that differ
-	}
-	for k := range p.Graphs {
-		g := &p.Graphs[k]
-		switch {
-		case g.Name != graph || g.Of == "":
-		case p.Graphs[0].Name != g.Of || p.Graphs[0].Of != "" || !slices.Contains([]string{model.FullLoops, model.NoLoops}, g.Do):
-			return fmt.Errorf("graph %q: capgnn trains on the data set's graph, or on its full_loops or no_loops", g.Name)
-		case g.Weight != 1:
-			return fmt.Errorf("graph %q: loops of weight %g: capgnn adds loops of weight 1", g.Name, g.Weight)
-		default:
+	c.weights, c.mean = s.What, s.Mean
+	for _, g := range f.Graphs {
+		if g.Name == s.Graph {
 			c.loops = g.Do
 		}
 	}
-	return nil
 }
+
+// Sums returns the kinds of sums over neighbours of a model of whose adjacency every entry has a value for each; nil:
+// entries are scaled (ScalingOf).
+func (c Config) Sums() []Sum {
+	if c.Custom == nil {
+		return nil
+	}
+	return c.Custom.kinds
+}
+
+// kinds returns how many values entries have.
+func (c Config) kinds() int { return max(1, len(c.Sums())) }
+
+// ReadsRows reports whether the model reads features as rows: sparse ones have to be made dense.
+func (c Config) ReadsRows() bool { return c.Custom != nil && c.Custom.rows }
 
 // findTensors lays the tensors out, each in the first layer that reads it, whose backward pass completes its gradient.
 func (c *Custom) findTensors(nodes []*node) {
@@ -268,7 +224,7 @@ func (c Config) Symmetric() bool {
 // ReadsWeights reports whether the model has a use for edge weights.
 func (c Config) ReadsWeights() bool {
 	if c.Custom != nil {
-		return c.Custom.weights != ""
+		return c.Custom.weights != "" || slices.ContainsFunc(c.Custom.kinds, func(s Sum) bool { return s.What != "" })
 	}
 	return !c.Kind.Attends()
 }

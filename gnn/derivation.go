@@ -183,7 +183,7 @@ func (d *derivation) end(nodes, outputs []*node) {
 	}
 	d.shows = make([]*value, d.cfg.Layers)
 	for _, n := range nodes {
-		if n.from == nil && !n.joins {
+		if n.from == nil && !n.joins && n.shows != nil {
 			d.shows[n.layer] = n.shows
 		}
 	}

@@ -37,6 +37,13 @@ func (c Config) Exchanges(p Plan) []Exchange {
 			f, b := c.attended(p, n)
 			add(n.attend.x, f, b)
 		}
+		if g := n.gathers; g != nil {
+			f, b := c.exchange(p, n.layer, Forward, g.width(c)), c.exchange(p, n.layer, Backward, n.cols)
+			if f.Fixed = g.features() && drop == nil; g.features() {
+				b.Width = 0
+			}
+			add(g.xs[0], f, b)
+		}
 		for i := range n.terms {
 			if t := &n.terms[i]; t.graph {
 				f, b := c.spread(p, n, t, drop)

@@ -20,9 +20,16 @@ func (d *derivation) forward(n *node) {
 	if n.end >= 0 && !d.outside(n) { // in its columns of the table
 		n.z.of, n.z.lo = d.table, n.end
 	}
-	if n.attend != nil {
+	switch {
+	case n.of != nil:
+		return
+	case n.attend != nil:
 		d.attend(n)
-	} else {
+	case n.gathers != nil:
+		d.gatherAll(n)
+	case n.beside:
+		d.beside(n)
+	default:
 		d.sum(n)
 	}
 	if n.shows = n.h; n.add != nil {

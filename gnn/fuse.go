@@ -17,15 +17,50 @@ type fusion struct {
 	layers              int
 	made                map[int]*node
 	nodes               []*node
-	drop                *then           // of features
-	sums                map[string]bool // graphs, weights of edges and divisors of sums over neighbours
+	drop                *then // of features
+	copied              *node // a copy of features
+	apart               bool  // sums over neighbours are nodes of their own, those of a depth together
+	kinds               []Sum // of sums over neighbours
 }
 
-// fuse returns the nodes of a program in the order in which they run, and the dropout of features, nil if there is
-// none.
-func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
-	f := &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(),
-		biased: make([]bool, len(p.Nodes)), made: map[int]*node{}, sums: map[string]bool{}}
+// fuse returns the nodes of a program in the order in which they run, with the dropout of features and the kinds of
+// its sums. Where sums cannot be parts of the nodes that read them, all of them are apart.
+func fuse(p *model.Program) (*fusion, error) {
+	p = plain(p)
+	f, err := fuseAs(p, false)
+	if err == nil || slices.ContainsFunc(p.Nodes, func(n model.Node) bool { return n.Op == model.SoftmaxIn }) {
+		return f, err
+	}
+	return fuseAs(p, true)
+}
+
+// plain returns a program in which dropout that drops nothing is what it reads, and every input is the first.
+func plain(p *model.Program) *model.Program {
+	q, is, first := *p, make([]int, len(p.Nodes)), -1
+	q.Nodes = slices.Clone(p.Nodes)
+	for i := range q.Nodes {
+		n := &q.Nodes[i]
+		is[i], n.In = i, slices.Clone(n.In)
+		for k, x := range n.In {
+			n.In[k] = is[x]
+		}
+		switch {
+		case n.Op == model.Dropout && n.P == 0:
+			is[i] = n.In[0]
+		case n.Op == model.Input && first < 0:
+			first = i
+		case n.Op == model.Input:
+			is[i] = first
+		}
+	}
+	q.Logits = is[p.Logits]
+	return &q
+}
+
+// fuseAs is fuse with sums apart or not.
+func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
+	f = &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(),
+		biased: make([]bool, len(p.Nodes)), made: map[int]*node{}, apart: apart}
 	for i, n := range p.Nodes {
 		for _, k := range n.In {
 			if f.reach[i] >= 0 {
@@ -37,15 +72,61 @@ func fuse(p *model.Program) (nodes []*node, drop *then, err error) {
 	}
 	f.layers = f.depth[p.Logits]
 	defer func() {
-		if r, ok := recover().(refused); ok {
+		switch r := recover().(type) {
+		case nil:
+		case refused:
 			err = r.error
+		default:
+			panic(r)
 		}
 	}()
 	for i := range p.Nodes {
 		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i)) // parts would have to add up
 	}
-	f.value(p.Logits)
-	return f.nodes, f.drop, nil
+	for i := p.Logits; apart && i >= 0; i-- { // what is summed up has the rows that the depth reads
+		r := f.reach[i]
+		if f.op(i) == model.Src && r >= 0 {
+			r = f.layers - f.depth[i]
+		}
+		for _, x := range f.Nodes[i].In {
+			f.reach[x] = max(f.reach[x], r)
+		}
+	}
+	if n := f.value(p.Logits); n != nil && (n.of != nil || n.gathers != nil) { // the last node makes rows of its own
+		last := f.new(p.Logits)
+		last.terms = []term{{x: n, coef: 1}}
+		f.nodes = append(f.nodes, last)
+	}
+	return f, f.oneEach()
+}
+
+// oneEach reports where there is more than one sum over neighbours at a depth, or none.
+func (f *fusion) oneEach() error {
+	if f.layers < 1 {
+		return fmt.Errorf("the model reads no rows of neighbours: it is no graph neural network")
+	}
+	if f.layers > maxLayers {
+		return fmt.Errorf("rows of neighbours are read %d times one behind the other, more than %d", f.layers, maxLayers)
+	}
+	found := make([]int, f.layers)
+	for _, n := range f.nodes {
+		for i := range n.terms {
+			if n.terms[i].graph {
+				found[n.layer]++
+			}
+		}
+		if n.attend != nil || n.gathers != nil {
+			found[n.layer]++
+		}
+	}
+	for l, n := range found {
+		if n > 1 {
+			return fmt.Errorf("rows of neighbours are read by two sums at depth %d, and the model has attention: capgnn makes one", l)
+		} else if n < 1 {
+			return fmt.Errorf("no sum over neighbours is at depth %d", l)
+		}
+	}
+	return nil
 }
 
 // in returns input k of a node.
@@ -77,15 +158,19 @@ func (f *fusion) value(i int) *node {
 	}
 	at := &f.Nodes[i]
 	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1)
+	if _, ok := f.summed(i); ok && f.apart {
+		f.gather(f.depth[i] - 1)
+		return f.made[i]
+	}
 	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
 	case z != i && f.users[z] > 1:
-		alone := n.then != nil && n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil
-		f.refuse(i, alone, fmt.Sprintf("%s reads node %q, which others read, too: let them read this one",
-			at.Op, f.Nodes[z].Name))
-		n.from = f.value(z)
-		f.refuse(i, n.from != nil)
+		if n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil {
+			n.from = f.rows(z)
+		} else {
+			n.terms = []term{{x: f.rows(z), coef: 1}}
+		}
 	case f.attention(n, z):
 	default:
 		f.sum(n, z)
@@ -95,17 +180,26 @@ func (f *fusion) value(i int) *node {
 	return n
 }
 
-// isInput reports whether value i is the features, or what dropout leaves of them: then this has to be all that is
-// read.
+// isInput reports whether value i is the features, or what dropout leaves of them and nobody reads whole.
 func (f *fusion) isInput(i int) bool {
-	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input {
-		f.refuse(i, f.users[f.in(i, 0)] == 1, "features are read before dropout, too: read what this leaves of them")
-		if f.Nodes[i].P > 0 {
-			f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
-		}
+	if f.op(i) == model.Dropout && f.op(f.in(i, 0)) == model.Input && f.users[f.in(i, 0)] == 1 {
+		f.drop = &then{p: f.Nodes[i].P, counter: f.Nodes[i].Counter}
 		return true
 	}
 	return f.op(i) == model.Input
+}
+
+// rows returns the node that makes value i, of the features one of the first layer that copies them.
+func (f *fusion) rows(i int) *node {
+	if n := f.value(i); n != nil {
+		return n
+	}
+	if f.copied == nil {
+		f.copied = f.new(i)
+		f.copied.terms = []term{{coef: 1}}
+		f.nodes = append(f.nodes, f.copied)
+	}
+	return f.copied
 }
 
 // activation returns the function that value i is of.
@@ -171,6 +265,13 @@ func (f *fusion) plain(i int) bool {
 
 // sum makes n the sum that value i is.
 func (f *fusion) sum(n *node, i int) {
+	if _, ok := f.summed(i); ok && f.apart || f.isInput(i) {
+		n.terms = []term{{x: f.value(i), coef: 1}}
+		return
+	}
+	if f.beside(n, i) {
+		return
+	}
 	if f.op(i) != model.Add || f.mixed(n, i) || f.blended(i) {
 		f.refuse(i, len(n.terms) > 0 || f.term(n, i))
 	} else {
@@ -193,18 +294,46 @@ func (f *fusion) add(n *node, i int, coef float64) {
 		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased[x]:
 			f.add(n, x, c)
 		default:
-			f.refuse(x, f.wide(x, n.cols) && !f.isInput(x))
-			n.terms = append(n.terms, term{x: f.value(x), coef: c})
+			f.refuse(x, f.wide(x, n.cols))
+			n.terms = append(n.terms, term{x: f.rows(x), coef: c})
 		}
 	}
 }
 
-// known refuses features that a sum reads without a product, or behind the first layer.
+// known refuses sums over neighbours of features without a product, which are made apart.
 func (f *fusion) known(n *node, i int) {
 	for _, t := range n.terms {
-		f.refuse(i, t.x != nil || !t.graph || t.w != "", lone)
-		f.refuse(i, t.x != nil || n.layer == 0, late)
+		f.refuse(i, t.x != nil || !t.graph || t.w != "")
 	}
+}
+
+// beside makes n values side by side, perhaps with a bias. Products that nobody else reads are made in their columns.
+func (f *fusion) beside(n *node, i int) bool {
+	at := &f.Nodes[i]
+	if at.Op == model.Add && len(at.In) == 2 && f.plain(i) {
+		for k, x := range at.In {
+			if f.op(x) == model.Param && f.only(at.In[1-k], model.Concat) && f.wide(at.In[1-k], n.cols) {
+				n.bias, i = f.tensor(x, n.cols), at.In[1-k]
+				break
+			}
+		}
+	}
+	if f.op(i) != model.Concat {
+		return false
+	}
+	n.beside = true
+	lo := 0
+	for _, x := range f.Nodes[i].In {
+		at, t := &f.Nodes[x], term{coef: 1, to: lo, cols: f.Nodes[x].Columns()}
+		if f.only(x, model.Linear) && len(at.In) == 2 && (n.layer == 0 || !f.isInput(at.In[0])) {
+			t.x, t.w = f.value(at.In[0]), f.tensor(at.In[1], t.cols, f.Nodes[at.In[0]].Columns())
+		} else {
+			t.x = f.rows(x)
+		}
+		n.terms = append(n.terms, t)
+		lo += t.cols
+	}
+	return true
 }
 
 // term adds value i, which has no other reader, to n if it is a product or a sum over neighbours of n's layer.
@@ -213,13 +342,24 @@ func (f *fusion) term(n *node, i int) bool {
 	switch {
 	case at.Op == model.Mul:
 		for k, x := range at.In {
-			if gain, e, ok := f.gain(x); ok && f.wide(at.In[1-k], n.cols) && !f.isInput(at.In[1-k]) {
-				n.terms = append(n.terms, term{x: f.value(at.In[1-k]), coef: 1, gain: gain, at: e})
+			if !f.wide(at.In[1-k], n.cols) {
+				continue
+			}
+			if gain, e, ok := f.gain(x); ok {
+				n.terms = append(n.terms, term{x: f.rows(at.In[1-k]), coef: 1, gain: gain, at: e})
+				return true
+			}
+			if eps, ok := f.onePlus(x); ok {
+				y := f.rows(at.In[1-k])
+				n.terms = append(n.terms, term{x: y, coef: 1}, term{x: y, coef: 1, gain: eps})
 				return true
 			}
 		}
 		return false
 	case at.Op == model.Linear:
+		if f.isInput(at.In[0]) && n.layer > 0 { // the first layer makes it
+			return false
+		}
 		if len(at.In) == 3 {
 			if n.bias != "" {
 				return false
@@ -313,47 +453,33 @@ func (f *fusion) join(n *node, i int, w string) {
 	}
 }
 
-// spread reports whether value i is a sum over neighbours with constant weights.
+// spread reports whether value i is a sum over neighbours with constant weights, and a part of what reads it.
 func (f *fusion) spread(i int) bool {
-	what := ""
-	if f.op(i) == model.Div && f.Nodes[f.in(i, 1)].What == model.InCount {
-		what = "mean"
-		i = f.in(i, 0)
-	}
-	if f.op(i) != model.SumIn {
+	if _, ok := f.summed(i); !ok || f.apart {
 		return false
 	}
-	e := f.in(i, 0)
-	known := []string{model.EdgeWeight, model.Sym, model.GCNNorm}
-	if f.op(e) == model.Mul && slices.Contains(known, f.Nodes[f.in(e, 0)].What) {
-		what += f.Nodes[f.in(e, 0)].What
-		e = f.in(e, 1)
-	}
-	if f.op(e) != model.Src {
-		return false
-	}
-	f.adjacency(i, what)
+	f.adjacency(i)
 	return true
 }
 
-// adjacency notes how a program sums over neighbours: all of its sums have the same graph and weights.
-func (f *fusion) adjacency(i int, what string) {
-	f.sums[f.Nodes[i].Graph+" "+what] = true
-	if n := &f.Nodes[i]; len(f.sums) > 1 {
+// adjacency notes how a program sums over neighbours. Sums that are no nodes of their own are all of one kind.
+func (f *fusion) adjacency(i int) {
+	s, ok := f.summed(i)
+	if !ok {
+		s = Sum{Graph: f.Nodes[i].Graph}
+	}
+	if !slices.Contains(f.kinds, s) {
+		f.kinds = append(f.kinds, s)
+	}
+	n := &f.Nodes[i]
+	if !f.apart && (len(f.kinds) > 1 || !s.factors(f.Program)) {
 		panic(refused{fmt.Errorf("node %q: sums over neighbours differ in graphs or weights%s", n.Name, where(n))})
 	}
 }
 
 // neighbours returns the term of a sum over neighbours. A product with one reader is moved behind it.
 func (f *fusion) neighbours(i int) term {
-	for f.op(i) != model.Src {
-		k := 0
-		if f.op(i) == model.Mul {
-			k = 1
-		}
-		i = f.in(i, k)
-	}
-	x := f.in(i, 0)
+	x := f.source(i)
 	if at := &f.Nodes[x]; f.only(x, model.Linear) && len(at.In) == 2 {
 		w := f.tensor(at.In[1], at.Columns(), f.Nodes[at.In[0]].Columns())
 		return term{x: f.value(at.In[0]), graph: true, coef: 1, w: w}
@@ -385,10 +511,10 @@ func (f *fusion) shared(i int) term {
 	x, c := at.In[1-k], at.Coef[1-k]
 	m := &match{fusion: f, ok: f.plain(i)}
 	gain, y := m.either(x, model.Mul, func(x int) bool { return f.Nodes[x].Space == model.Global })
-	one, eps := m.either(gain, model.Add, func(x int) bool { return f.op(x) == model.Const && f.Nodes[x].Value == 1 })
+	eps, ok := f.onePlus(gain)
 	switch {
-	case m.ok && f.plain(gain) && f.Nodes[one].What == model.Number && f.Nodes[eps].Columns() == 1:
-		t.own = &own{x: f.value(y), coef: 1, eps: m.tensor(eps)}
+	case m.ok && ok:
+		t.own = &own{x: f.value(y), coef: 1, eps: eps}
 		f.refuse(x, m.ok && t.own.x == t.x)
 	case c != 0 || t.coef != 1:
 		f.refuse(x, f.wide(x, at.Columns()))
@@ -396,6 +522,14 @@ func (f *fusion) shared(i int) term {
 		f.refuse(x, t.own.x != nil || t.x == nil && t.coef == 1)
 	}
 	return t
+}
+
+// onePlus returns the tensor ε of value i if that is 1 + ε.
+func (f *fusion) onePlus(i int) (eps string, ok bool) {
+	m := &match{fusion: f, ok: f.op(i) == model.Add}
+	one, e := m.either(i, model.Add, func(x int) bool { return f.op(x) == model.Const && f.Nodes[x].Value == 1 })
+	eps = m.tensor(e)
+	return eps, m.ok && f.Nodes[one].What == model.Number && f.Nodes[e].Columns() == 1
 }
 
 // mixed makes (1−β)·s + β·s·W the product of s and one matrix.

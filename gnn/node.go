@@ -9,17 +9,21 @@ import (
 // node is a step of a program that devices take in a few operations: a sum of terms and a bias, or what attention
 // makes, and what comes behind it.
 type node struct {
-	layer  int // that it belongs to, from 0
-	level  int // of its rows: those that layer level reads, or for the number of layers those that the last one makes
-	cols   int
-	terms  []term
-	attend *attention // in place of terms
-	from   *node      // in place of terms: what is dropped of
-	before *node      // a sum of this node too, which has no other reader
-	joins  bool       // it is a part of a product with rows side by side, each in a node of its own
-	bias   string
-	then   *then
-	add    *node // is added to what then makes
+	layer   int // that it belongs to, from 0
+	level   int // of its rows: those that layer level reads, or for the number of layers those that the last one makes
+	cols    int
+	terms   []term
+	attend  *attention // in place of terms
+	from    *node      // in place of terms: what is dropped of
+	before  *node      // a sum of this node too, which has no other reader
+	gathers *gathering // in place of terms
+	of      *node      // in place of terms: the node whose columns it is, from lo on
+	lo      int
+	beside  bool // its terms lie side by side
+	joins   bool // it is a part of a product with rows side by side, each in a node of its own
+	bias    string
+	then    *then
+	add     *node // is added to what then makes
 
 	// In a pass:
 	readers []*node
@@ -44,7 +48,9 @@ type term struct {
 	own   *own   // added to that sum
 	w     string // tensor; "": none
 	lo    int    // its columns from there on, as many as x has
-	mix   bool   // W is (1−β)I + βWᵀ
+	to    int    // its first column in a node whose terms lie side by side, where it has cols
+	cols  int
+	mix   bool // W is (1−β)I + βWᵀ
 	beta  float64
 	gain  string // tensor of whose element at W is a multiple of the identity
 	at    int
@@ -82,7 +88,10 @@ func (n *node) reads() (list []*node) {
 	if n.attend != nil {
 		list = append(list, n.attend.x)
 	}
-	list = append(list, n.from, n.before, n.add)
+	if n.gathers != nil {
+		list = append(list, n.gathers.xs...)
+	}
+	list = append(list, n.from, n.before, n.add, n.of)
 	return slices.DeleteFunc(list, func(x *node) bool { return x == nil })
 }
 
@@ -105,7 +114,7 @@ func (n *node) tensors() (names []string) {
 
 // sums reports whether a node reads x, nil for the features, to sum it up over neighbours.
 func (n *node) sums(x *node) bool {
-	return n.attend != nil && n.attend.x == x ||
+	return n.attend != nil && n.attend.x == x || n.gathers != nil && slices.Contains(n.gathers.xs, x) ||
 		slices.ContainsFunc(n.terms, func(t term) bool { return t.graph && t.x == x })
 }
 

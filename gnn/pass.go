@@ -144,6 +144,9 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.shows))
 	for l, v := range p.shows {
+		if v == nil { // what was made before the first epoch
+			continue
+		}
 		if v.v != nil {
 			out[l] = gpu.Matrix{Buf: v.v.Buf, Off: v.v.Off, Rows: 1, Cols: v.v.Len, LD: max(1, v.v.Len)}
 		} else {

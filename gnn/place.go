@@ -44,7 +44,10 @@ func (d *derivation) place() *placement {
 		p.size[v] = d.ws.size(v, d.layers)
 		at := p.first[v]
 		for _, u := range v.over {
-			if u = p.root(u.whole()); p.last[u] == at && p.first[v] == at {
+			if u.of != nil {
+				continue
+			}
+			if u = p.root(u); p.last[u] == at && p.first[v] == at {
 				p.with[v], p.last[u], p.size[u] = u, p.last[v], max(p.size[u], p.size[v])
 				break
 			}

@@ -32,9 +32,9 @@ func (c Config) program() (*model.Program, error) {
 
 // nodes returns the steps of the model's program, and the dropout of features, nil if there is none.
 func (c Config) nodes() ([]*node, *then) {
-	nodes, drop, err := fuse(c.Program())
+	f, err := fuse(c.Program())
 	if err != nil {
 		panic("gnn: " + err.Error())
 	}
-	return nodes, drop
+	return f.nodes, f.drop
 }

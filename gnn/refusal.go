@@ -30,13 +30,6 @@ func where(n *model.Node) string {
 	return "  (" + n.Line + ")"
 }
 
-// Reasons that several values are refused for.
-const (
-	bare = "features are %s without a product: let a linear read them first"
-	lone = "a sum over neighbours of features needs a product, and no other reader: let one linear read it"
-	late = "a sum that reads neighbours' rows reads the features, too: let a linear of the first layer read them"
-)
-
 // cause returns why devices have nothing for value i, and what they have.
 func (f *fusion) cause(i int) string {
 	n := &f.Nodes[i]
@@ -64,8 +57,6 @@ func (f *fusion) cause(i int) string {
 		return fmt.Sprintf("elu has the alpha %g: use 1", n.Alpha)
 	case n.Op.IsFunction():
 		return fmt.Sprintf("%s is not trained: use relu, leaky_relu, elu or tanh", n.Op)
-	case n.Op == model.Input:
-		return fmt.Sprintf(bare, "read")
 	case n.Op == model.MaxIn:
 		return "max_in is not trained: use sum_in, a mean or attention"
 	case n.Op == model.SumIn:
@@ -85,8 +76,6 @@ func (f *fusion) cause(i int) string {
 func (f *fusion) causeOfMul(n *model.Node) string {
 	is := func(yes func(x int) bool) bool { return slices.ContainsFunc(n.In, yes) }
 	switch {
-	case is(func(x int) bool { return f.isInput(x) }):
-		return fmt.Sprintf(bare, "multiplied")
 	case is(func(x int) bool { return f.op(x) == model.Add && f.Nodes[x].Space == model.Global }):
 		return "(1 + ε)·x is known where it is added to a sum over neighbours of x, and a linear reads both: " +
 			"let that be so"
@@ -102,8 +91,6 @@ func (f *fusion) causeOfAdd(n *model.Node) string {
 			return fmt.Sprintf("the bias %q has the coefficient %g: drop it", f.Nodes[x].Name, n.Coef[k])
 		case f.op(x) == model.Param:
 			biases++
-		case f.isInput(x):
-			return fmt.Sprintf(bare, "added")
 		}
 	}
 	if biases > 0 {

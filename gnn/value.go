@@ -202,6 +202,13 @@ func (d *derivation) read(n *node, level int) operand {
 			return Features{Dense: x.in.X.Dense.RowRange(0, rows.in(x.layers)).ColRange(n.begin, n.begin+n.cols)}
 		}}
 	}
+	if n.of != nil {
+		o := d.read(n.of, level)
+		return operand{v: o.v, given: func(x *exec) Features { return Features{Dense: o.dense(x).ColRange(n.lo, n.lo+n.cols)} }}
+	}
+	if d.given(n) {
+		return operand{given: func(x *exec) Features { return Features{Dense: x.in.AX.RowRange(0, rows.in(x.layers))} }}
+	}
 	return operand{v: n.h, rows: rows}
 }
 

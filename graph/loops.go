@@ -14,6 +14,14 @@ const (
 
 func (l Loops) String() string { return [...]string{"kept", "added", "removed"}[l] }
 
+// Of returns a graph with self-loops as l says.
+func (l Loops) Of(g *CSR) *CSR {
+	if l == LoopsKept {
+		return g
+	}
+	return g.withLoops(l)
+}
+
 // Has reports whether vertex v of g has the edge v → v.
 func (l Loops) Has(g *CSR, v NodeID) bool {
 	if l != LoopsKept {

@@ -46,6 +46,9 @@ func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
 		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
+	if o.Model.Sums() != nil {
+		bad("the model sums over several graphs or weights of edges: parts keep one: train it without")
+	}
 	if i.Correction.EdgeWeights() && o.Model.Attends() {
 		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Name())
 	}

@@ -73,13 +73,13 @@ func add[T gpu.Element](l *layout, s *span[T], n int) {
 	l.size += gpu.Bytes(n) * bytesOf[T]()
 }
 
-// csr gives a matrix its place.
-func (l *layout) csr(c *csrSpans, rows, cols, entries int, values bool) {
+// csr gives a matrix its place, with so many values for each entry.
+func (l *layout) csr(c *csrSpans, rows, cols, entries, values int) {
 	c.rows, c.cols = rows, cols
 	add(l, &c.begin, rows+2)
 	add(l, &c.indices, entries)
-	if values {
-		add(l, &c.values, entries)
+	if values > 0 {
+		add(l, &c.values, entries*values)
 	}
 }
 

@@ -15,8 +15,8 @@ func (g *stage) sparse() *learn.Features {
 
 // laySparse gives the sparse features of a step their places.
 func (g *stage) laySparse(l *layout, e *extent) {
-	l.csr(&l.x.rows, e.ids, g.p.Features.Cols, e.features, true)
-	l.csr(&l.x.back, g.p.Features.Cols, e.ids, e.features, true)
+	l.csr(&l.x.rows, e.ids, g.p.Features.Cols, e.features, 1)
+	l.csr(&l.x.back, g.p.Features.Cols, e.ids, e.features, 1)
 	add(l, &l.x.ends, g.p.Features.Cols)
 	if g.drops {
 		add(l, &l.x.numbers, e.features)

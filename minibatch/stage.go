@@ -212,7 +212,10 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *blockUse, e *extent) {
 	}
 	h := e.hops[a.hop]
 	s.rows, s.src = h.rows, h.cols
-	values := a.loops && h.scaled || h.weighed || g.p.Weighted() || a.weighs
+	values := g.p.Weighs()
+	if a.loops && h.scaled || h.weighed || a.weighs {
+		values = max(1, values)
+	}
 	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
 	if a.spreads {
 		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
@@ -291,9 +294,11 @@ func (g *stage) putBlock(s *layerSpans, a *blockUse, st *sample.Stack, mem []byt
 // putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges weigh, what columns do, and what keeps the weight of loops that are added.
 func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
 	g.putPlain(val, a, b, ids, drawn.Ratio, turned)
-	drawn.Weigh(val, b, turned)
-	if a.weighs {
-		g.pair.weighEdges(val, b, ids, turned)
+	for n := len(b.Indices); len(val) > 0; val = val[n:] { // of each kind
+		drawn.Weigh(val[:n], b, turned)
+		if a.weighs {
+			g.pair.weighEdges(val[:n], b, ids, turned)
+		}
 	}
 }
 
@@ -309,7 +314,7 @@ func (g *stage) putPlain(val []float32, a *blockUse, b *sample.Block, ids []grap
 		gnn.BlockLoops(val[:0], b.Begin, b.Indices, ratio)
 		return
 	}
-	g.p.Graph.Weigh(val, b.Begin, b.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	g.p.Weigh(val, b.Begin, b.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
 	if !a.loops || ratio == nil {
 		return
 	}

@@ -69,6 +69,10 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 
 // build is New, of a simulated run without what comes behind the steps of an epoch.
 func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*Trainer, error) {
+	p, err := p.For(o.Model)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.Validate(p); err != nil {
 		return nil, err
 	}
@@ -85,7 +89,6 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	if last := int64(o.Epochs) * int64(t.roots.steps); last > math.MaxUint32 {
 		return nil, fmt.Errorf("%d epochs of %d steps: a run has at most %d steps: choose a larger batch size or fewer epochs", o.Epochs, t.roots.steps, uint32(math.MaxUint32))
 	}
-	var err error
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/graph"
 	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/long"
 	"capgnn/model"
@@ -42,6 +43,12 @@ func TestPrograms(t *testing.T) {
 		}
 		taken++
 		m := custom.Config(directed, 3)
+		p.Loops = map[string]graph.Loops{model.FullLoops: graph.LoopsAdded, model.NoLoops: graph.LoopsRemoved}[custom.Loops()]
+		made, err := p.For(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Features = made.Features
 		weights, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(23, uint64(seed)))
 		for i := range weights.Tensors {
 			for k := range weights.Tensors[i].Data {

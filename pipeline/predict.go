@@ -98,6 +98,10 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.D
 // Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
 // the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
+	p, err := p.For(o.Model)
+	if err != nil {
+		return err
+	}
 	if err := o.validate(p); err != nil {
 		return err
 	}

@@ -36,6 +36,11 @@ func Prove(ctx context.Context, m gnn.Config, sparse bool, devices []gpu.Device)
 // prove is Prove with a definition.
 func prove(ctx context.Context, m gnn.Config, program *model.Program, sparse bool, devices []gpu.Device) error {
 	p := proveProblem(m, sparse)
+	made, err := p.For(m)
+	if err != nil {
+		return err
+	}
+	p.Problem = made
 	weights := gnn.NewWeights(m)
 	weights.Init(m.Seed)
 	r := rand.New(rand.NewPCG(23, 5))

@@ -90,7 +90,12 @@ func (r *refModel) run(w *refWeights, epoch int) *interpreter.Run {
 		}
 		return gpu.Philox(counter, gpu.SeedKey(r.m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
 	}
-	run.Count = func(depth int, _ string, e int) float64 { return r.counts[depth][e] }
+	run.Count = func(depth int, graph string, e int) float64 {
+		if graph != run.Program.Graphs[0].Name { // made of it, and nothing is left out of it
+			return 1
+		}
+		return r.counts[depth][e]
+	}
 	return run
 }
 

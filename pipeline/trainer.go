@@ -61,6 +61,10 @@ type Trainer struct {
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Parts = cmp.Or(o.Parts, len(o.Devices))
+	p, err := p.For(o.Model)
+	if err != nil {
+		return nil, err
+	}
 	task, err := o.validate(p)
 	if err != nil {
 		return nil, err

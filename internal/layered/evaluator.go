@@ -76,6 +76,10 @@ func (e *Evaluator) weightBytes() gpu.Bytes { return rounded(4 * gpu.Bytes(gnn.F
 // New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more than is left is a
 // *TooLarge, other lack of memory a *gpu.OutOfMemory.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
+	p, err := p.For(o.Model)
+	if err != nil {
+		return nil, err
+	}
 	e, parts, err := plan(p, o)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type task struct {
 	colScales bool // entries weigh by their source
 	rowScales bool // and by their row
 	weighted  bool // and by values of their own
+	values    int  // of an entry, in the data
 	loops     bool // loops weigh as much as where every in-neighbour is read
 	some      bool // it computes rows of some vertices of a part
 	pass      func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass
@@ -44,7 +45,7 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
 	}
 	for l := range o.Model.Layers {
-		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil || o.Fanout != nil}
+		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil || o.Fanout != nil, values: p.Weighs()}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
 		t.loops = need.scaled(l) && o.Model.Rescales() && p.Loops == graph.LoopsAdded
 		t.rowScales, t.weighted = t.rowScales || need.scaled(l) && o.Model.Rescales(), t.weighted || t.loops
@@ -175,7 +176,7 @@ func (t *task) input(s size) (in input) {
 	}
 	in[inBegin], in[inIndices] = 8*gpu.Bytes(s.rows+1), 4*gpu.Bytes(s.entries)
 	if t.weighted {
-		in[inWeights] = in[inIndices]
+		in[inWeights] = in[inIndices] * gpu.Bytes(max(1, t.values))
 	}
 	if t.rowScales {
 		in[inRowScale] = 4 * gpu.Bytes(s.rows)

@@ -282,7 +282,7 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 // weigh gives the block's entries their values: what edges weigh, and what keeps the weight of loops in rows of a sample.
 func (s *slot) weigh(p *learn.Problem, t *task) {
 	if p.Weighted() {
-		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+		s.weights = p.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
 	} else {
 		s.weights = resized(s.weights, len(s.indices))
 		for e := range s.weights {

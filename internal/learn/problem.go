@@ -28,6 +28,9 @@ type Problem struct {
 	// Shards has what is not here of a problem that is kept in shards: features, of which Indptr alone may be here, and masks, which are true for vertices of this process
 	// alone; and, unless WithGraph has brought them, Graph is nil and Labels or Targets are empty. nil: the problem is whole.
 	Shards *Shards
+	// Values are, for a model that sums over neighbours in several ways, what the edges of Graph weigh in each, 0 in one that has them not (For); nil: Graph has the
+	// weights of edges.
+	Values [][]float32
 	Files  Files // what is mapped of graph and features, shards apart; nil: nothing
 }
 

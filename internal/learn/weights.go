@@ -13,7 +13,7 @@ func (p *Problem) Weighted() bool {
 	if p.Shards != nil {
 		return p.Shards.Weights != nil
 	}
-	return p.Graph != nil && p.Graph.Weights != nil
+	return p.Values != nil || p.Graph != nil && p.Graph.Weights != nil
 }
 
 // weightSums returns the sums of the weights of all vertices.
@@ -24,8 +24,26 @@ func (p *Problem) weightSums() *graph.WeightSums {
 	return p.Graph.WeightSums()
 }
 
-// Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each edge.
+// Weighs returns how many values entries have by Weigh.
+func (p *Problem) Weighs() int {
+	if !p.Weighted() {
+		return 0
+	}
+	return max(1, len(p.Values))
+}
+
+// Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each edge. Where edges have several values, those of all
+// entries lie one kind after the other.
 func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
+	if n := len(indices); p.Values != nil {
+		dst = slices.Grow(dst[:0], n*len(p.Values))[:n*len(p.Values)]
+		for k, values := range p.Values {
+			g := *p.Graph
+			g.Weights = values
+			g.Weigh(dst[k*n:(k+1)*n], indptr, indices, row, col, turned)
+		}
+		return dst
+	}
 	if p.Graph != nil {
 		return p.Graph.Weigh(dst, indptr, indices, row, col, turned)
 	}
@@ -70,7 +88,7 @@ func (p *Problem) Scaling(m gnn.Config, in, out []int32) gnn.Scaling {
 // out of every vertex, which may be 0 only where there is nothing to be summed.
 func (p *Problem) SuitsWeights(m gnn.Config) error {
 	switch {
-	case !p.Weighted():
+	case !p.Weighted() || p.Values != nil:
 		return nil
 	case !m.ReadsWeights():
 		return fmt.Errorf("%s does not take edge weights", m.Name())

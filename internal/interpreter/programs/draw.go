@@ -9,7 +9,8 @@ import (
 
 // Draw returns the text of a program that is drawn by a seed from blocks that graph neural networks are made of: one
 // to three sums over neighbours with products before or behind them, rows of the vertex itself, norms, functions,
-// dropout, residuals, and jumping knowledge.
+// dropout, residuals, and jumping knowledge; half of the programs with several sums at a depth, half of these over
+// several graphs and with several weights of edges.
 func Draw(seed uint64, features, outputs int) string {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 5))}
 	return w.program(features, outputs, 1+w.IntN(3))
@@ -21,6 +22,14 @@ type writer struct {
 	tensors, nodes []string
 	n              int
 	counter        int
+	several        bool // sums at a depth
+	ways           []way
+}
+
+// way is how a sum over neighbours weighs edges of a graph.
+type way struct {
+	graph, what string
+	mean        bool
 }
 
 // node appends a node and returns its name.
@@ -92,27 +101,81 @@ func (w *writer) behind(x named) named {
 	return x
 }
 
-// sum appends a sum over neighbours in the program's way.
-func (w *writer) sum(x named, weights string, mean bool) named {
-	e := w.node("src", list(x.name), `"graph": "g"`)
-	if weights != "" {
-		e = w.node("mul", list(weights, e), "")
+// sum appends a sum over neighbours in one of the program's ways.
+func (w *writer) sum(x named) named {
+	way := w.ways[w.IntN(len(w.ways))]
+	graph := fmt.Sprintf(`"graph": "%s"`, way.graph)
+	e := w.node("src", list(x.name), graph)
+	if way.what != "" {
+		e = w.node("mul", list(w.node("const", "", graph+fmt.Sprintf(`, "what": "%s"`, way.what)), e), "")
 	}
-	y := w.node("sum_in", list(e), `"graph": "g"`)
-	if mean {
-		y = w.node("div", list(y, "count"), "")
+	y := w.node("sum_in", list(e), graph)
+	if way.mean {
+		y = w.node("div", list(y, w.node("const", "", graph+`, "what": "in_count"`)), "")
 	}
 	return named{y, x.cols}
 }
 
+// way draws how sums weigh edges of one of the graphs.
+func (w *writer) way(graphs ...string) way {
+	way := way{graph: graphs[w.IntN(len(graphs))], what: []string{"", "sym", "gcn_norm", "edge_weight"}[w.IntN(4)]}
+	way.mean = (way.what == "" || way.what == "edge_weight") && w.often(1, 2)
+	return way
+}
+
+// sums appends several sums, of the same rows, of products of them, and of sums, side by side or added.
+func (w *writer) sums(h named, out int) named {
+	var parts []named
+	for range 2 + w.IntN(2) {
+		x := h
+		switch w.IntN(4) {
+		case 0:
+			x = w.linear(h, out)
+		case 1:
+			if len(parts) > 0 {
+				x = parts[len(parts)-1]
+			}
+		case 2:
+			x = w.behind(w.linear(h, out))
+		}
+		parts = append(parts, w.sum(x))
+	}
+	if w.often(1, 2) {
+		parts = append(parts, []named{h, w.linear(h, out)}[w.IntN(2)])
+	}
+	var names []string
+	cols := 0
+	if w.often(1, 2) {
+		for _, p := range parts {
+			names, cols = append(names, p.name), cols+p.cols
+		}
+		return named{w.node("concat", list(names...), ""), cols}
+	}
+	var coef []string
+	for _, p := range parts {
+		if p.cols != out || w.often(1, 4) {
+			p = w.linear(p, out)
+		}
+		names, coef = append(names, p.name), append(coef, fmt.Sprint(w.factor()))
+	}
+	attrs := ""
+	if w.often(1, 2) {
+		attrs = `"coef": [` + strings.Join(coef, ", ") + "]"
+	}
+	return named{w.node("add", list(names...), attrs), out}
+}
+
 // program writes a program of so many layers whose blocks are drawn.
 func (w *writer) program(features, outputs, layers int) string {
-	weights, mean := []string{"", "sym", "gcn_norm", "edge_weight"}[w.IntN(4)], false
-	mean = (weights == "" || weights == "edge_weight") && w.often(1, 2)
-	w.nodes = append(w.nodes, `["x", "input"]`, `["count", "const", [], {"what": "in_count", "graph": "g"}]`, `["one", "const", [], {"what": "number", "value": 1}]`)
-	if weights != "" {
-		w.nodes = append(w.nodes, fmt.Sprintf(`["w", "const", [], {"what": "%s", "graph": "g"}]`, weights))
-		weights = "w"
+	w.nodes = append(w.nodes, `["x", "input"]`, `["one", "const", [], {"what": "number", "value": 1}]`)
+	graphs := `{"g": {}}`
+	if w.several = w.often(1, 2); w.several && w.often(1, 2) {
+		graphs = `{"g": {}, "r": {"of": "g", "do": "reverse"}, "f": {"of": "g", "do": "full_loops", "weight": 0.5}, "l": {"of": "r", "do": "loops"}, "n": {"of": "g", "do": "no_loops"}}`
+		for range 1 + w.IntN(3) {
+			w.ways = append(w.ways, w.way("g", "r", "f", "l", "n"))
+		}
+	} else {
+		w.ways = []way{w.way("g")}
 	}
 	x := named{"x", features}
 	if w.often(1, 4) {
@@ -129,7 +192,7 @@ func (w *writer) program(features, outputs, layers int) string {
 		if l == layers-1 && len(all) == 0 && w.often(1, 2) {
 			out = outputs
 		}
-		y := w.block(h, first, out, weights, mean)
+		y := w.block(h, first, out)
 		if l < layers-1 || w.often(1, 2) {
 			y = w.behind(y)
 		}
@@ -158,14 +221,27 @@ func (w *writer) program(features, outputs, layers int) string {
 	if h.cols != outputs || w.often(1, 4) {
 		h = w.linear(h, outputs)
 	}
-	return fmt.Sprintf(`{"capgnn_model": 1, "features": %d, "outputs": %d, "graphs": {"g": {}}, "tensors": {%s}, "nodes": [%s], "logits": "%s"}`,
-		features, outputs, strings.Join(w.tensors, ", "), strings.Join(w.nodes, ",\n"), h.name)
+	return fmt.Sprintf(`{"capgnn_model": 1, "features": %d, "outputs": %d, "graphs": %s, "tensors": {%s}, "nodes": [%s], "logits": "%s"}`,
+		features, outputs, graphs, strings.Join(w.tensors, ", "), strings.Join(w.nodes, ",\n"), h.name)
 }
 
 // block appends a sum over neighbours with what may be around it.
-func (w *writer) block(h, first named, out int, weights string, mean bool) named {
+func (w *writer) block(h, first named, out int) named {
 	var y named
-	switch w.IntN(7) {
+	if w.several && w.often(1, 2) {
+		y = w.sums(h, out)
+		if y.cols != out && w.often(1, 2) {
+			y = w.linear(y, out)
+		}
+		return y
+	}
+	// Rows of plain sums grow. Behind gains of such rows a norm takes their size away, and float32 has not the difference.
+	grows := slices.ContainsFunc(w.ways, func(x way) bool { return !x.mean && (x.what == "" || x.what == "edge_weight") })
+	block := w.IntN(7)
+	if grows && block == 5 {
+		block = 6
+	}
+	switch block {
 	case 5: // GPRGNN: γ₀·h + γ₁·Âh
 		gains := w.tensor("[2]")
 		gain := func(k int, x named) string {
@@ -173,16 +249,16 @@ func (w *writer) block(h, first named, out int, weights string, mean bool) named
 			return w.node("mul", list(x.name, w.node("reshape", list(e), `"shape": []`)), "")
 		}
 		first := gain(0, h)
-		y = named{w.node("add", list(first, gain(1, w.sum(h, weights, mean))), ""), h.cols}
+		y = named{w.node("add", list(first, gain(1, w.sum(h))), ""), h.cols}
 	case 0: // GCN
-		y = w.sum(w.linear(h, out), weights, mean)
+		y = w.sum(w.linear(h, out))
 	case 1: // a product behind the sum
-		y = w.linear(w.sum(h, weights, mean), out)
+		y = w.linear(w.sum(h), out)
 	case 2: // GraphSAGE
-		y = w.linear(w.sum(h, weights, mean), out)
+		y = w.linear(w.sum(h), out)
 		y.name = w.node("add", list(y.name, w.linear(h, out).name), "")
 	case 3: // GIN
-		s := w.sum(h, weights, mean)
+		s := w.sum(h)
 		if w.often(1, 4) { // ε is a number
 			s.name = w.node("add", list(s.name, h.name), fmt.Sprintf(`"coef": [1, %g]`, w.factor()))
 		} else {
@@ -198,12 +274,12 @@ func (w *writer) block(h, first named, out int, weights string, mean bool) named
 			h = w.linear(h, out)
 			first = h
 		}
-		y = w.blend(w.sum(h, weights, mean), h, first)
+		y = w.blend(w.sum(h), h, first)
 		if w.often(1, 3) {
 			y = w.linear(y, out)
 		}
 	default: // a sum alone, or side by side with the rows
-		y = w.sum(h, weights, mean)
+		y = w.sum(h)
 		if w.often(1, 2) {
 			y = w.linear(named{w.node("concat", list(h.name, y.name), ""), h.cols + y.cols}, out)
 		}

@@ -116,6 +116,9 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
+	if p, err = p.For(cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil)); err != nil {
+		return nil, term.Usagef("--model %s: %w", cfg.Model, err)
+	}
 	return &Input{Name: d.Name, Names: names, IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Drawn: d.Drawn, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
 

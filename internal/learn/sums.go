@@ -1,0 +1,166 @@
+package learn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/graph"
+	"capgnn/model"
+)
+
+// For returns the problem as a model reads it: p itself, unless the model sums over neighbours in several ways, or in one whose weights are no products of factors
+// per vertex, or reads sparse features as rows. Then edges are those of all graphs of its program and have a value for each way, and features are dense.
+func (p *Problem) For(m gnn.Config) (*Problem, error) {
+	sums := m.Sums()
+	if (sums == nil || p.Values != nil) && !(m.ReadsRows() && p.Features.Sparse()) {
+		return p, nil
+	}
+	if err := p.SuitsWeights(m); err != nil {
+		return nil, err
+	}
+	if p.Shards != nil {
+		return nil, fmt.Errorf("%s sums over several graphs or weights of edges, or features as they are: of a data set in shards it cannot", m.Name())
+	}
+	q := *p
+	if m.ReadsRows() && p.Features.Sparse() {
+		q.Features = p.Features.dense(p.Vertices())
+	}
+	if sums == nil || p.Values != nil {
+		return &q, nil
+	}
+	made := madeOf(p.Loops.Of(p.Graph), m.Program().Graphs)
+	of := func(s gnn.Sum) weighed {
+		return made[slices.IndexFunc(m.Program().Graphs, func(g model.Graph) bool { return g.Name == s.Graph })]
+	}
+	q.Loops, q.Graph = graph.LoopsKept, of(sums[0]).unweighted()
+	for _, s := range sums[1:] {
+		q.Graph = graph.Union(q.Graph, of(s).unweighted())
+	}
+	for _, s := range sums {
+		values, err := of(s).values(s, q.Graph)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", m.Name(), err)
+		}
+		q.Values = append(q.Values, values)
+	}
+	if q.GraphKey != "" {
+		q.GraphKey += " " + m.Identity()
+	}
+	return &q, nil
+}
+
+// dense returns features of so many vertices, stored dense.
+func (f *Features) dense(vertices int) Features {
+	out := Features{Cols: f.Cols, Dense: make([]float32, vertices*f.Cols)}
+	graph.EachBlock(vertices, gatherRows, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			f.Fill(out.Dense[v*f.Cols:][:f.Cols], graph.NodeID(v))
+		}
+	})
+	return out
+}
+
+// weighed is a graph of a program: one structure with the weights of edges, and with their numbers.
+type weighed struct{ weight, count *graph.CSR }
+
+func (w weighed) unweighted() *graph.CSR {
+	g := *w.count
+	g.Weights = nil
+	return &g
+}
+
+// madeOf returns the graphs that a program makes of one.
+func madeOf(g *graph.CSR, graphs []model.Graph) (made []weighed) {
+	with := func(weights []float32) *graph.CSR {
+		c := *g
+		c.Weights = weights
+		return &c
+	}
+	ones := make([]float32, len(g.Indices))
+	for e := range ones {
+		ones[e] = 1
+	}
+	first := weighed{with(g.Weights), with(ones)}
+	if g.Weights == nil {
+		first.weight = first.count
+	}
+	for _, how := range graphs {
+		w := first
+		if how.Of != "" {
+			w = made[slices.IndexFunc(graphs, func(g model.Graph) bool { return g.Name == how.Of })]
+		}
+		made = append(made, weighed{changed(w.weight, how, float32(how.Weight)), changed(w.count, how, 1)})
+	}
+	return made
+}
+
+// changed returns what a program makes of a graph with weights, loops that it adds weighing so much.
+func changed(g *graph.CSR, how model.Graph, loop float32) *graph.CSR {
+	switch how.Do {
+	case model.Reverse:
+		return g.Transpose()
+	case model.NoLoops:
+		return g.WithoutLoops()
+	case model.FullLoops, model.Loops:
+		out := g.WithLoops()
+		if out == g {
+			c := *g
+			out, c.Weights = &c, slices.Clone(g.Weights)
+		}
+		for v := range out.Rows() {
+			k, _ := slices.BinarySearch(out.Row(v), graph.NodeID(v))
+			x := &out.Weights[out.Indptr[v]+int64(k)]
+			switch _, had := slices.BinarySearch(g.Row(v), graph.NodeID(v)); {
+			case !had:
+				*x = loop
+			case how.Do == model.Loops:
+				*x += loop
+			}
+		}
+		return out
+	}
+	return g
+}
+
+// values returns what edges of a graph weigh in a sum over neighbours in w, 0 where w has them not.
+func (w weighed) values(s gnn.Sum, all *graph.CSR) ([]float32, error) {
+	n := all.Rows()
+	into, from, count := make([]float64, n), make([]float64, n), make([]float64, n)
+	for v := range n {
+		for e := w.weight.Indptr[v]; e < w.weight.Indptr[v+1]; e++ {
+			into[v] += float64(w.weight.Weights[e])
+			from[w.weight.Indices[e]] += float64(w.weight.Weights[e])
+			count[v] += float64(w.count.Weights[e])
+		}
+	}
+	if s.What == model.GCNNorm {
+		from = into
+	}
+	out := make([]float32, len(all.Indices))
+	for v := range n {
+		e, row := all.Indptr[v], all.Row(v)
+		for k, u := range w.weight.Row(v) {
+			at := w.weight.Indptr[v] + int64(k)
+			x := float64(w.weight.Weights[at])
+			switch s.What {
+			case "":
+				x = float64(w.count.Weights[at])
+			case model.Sym, model.GCNNorm:
+				if into[v] < 0 || from[u] < 0 {
+					return nil, fmt.Errorf("divides by the root of the sums of weights of vertices, one of which is below 0 at vertex %d or %d", v, u)
+				}
+				if x /= math.Sqrt(into[v] * from[u]); into[v] == 0 || from[u] == 0 {
+					x = 0
+				}
+			}
+			if s.Mean {
+				x /= max(1, count[v])
+			}
+			i, _ := slices.BinarySearch(row, u)
+			out[e+int64(i)] = float32(x)
+		}
+	}
+	return out, nil
+}
