@@ -41,11 +41,7 @@ func epochs(b *testing.B, tr *Trainer, n int) phases {
 	var u gpu.Usage
 	var check time.Duration
 	for range n {
-		e := EpochStats{Epoch: tr.state.Epochs}
-		if err := tr.trainEpoch(&e); err != nil {
-			b.Fatal(err)
-		}
-		tr.state.Epochs++
+		e := nextEpoch(b, tr)
 		all, u, check = append(all, e.Train), u.Add(e.Usage), check+e.CheckCache
 	}
 	slices.Sort(all)
@@ -75,10 +71,7 @@ func BenchmarkOverlap(b *testing.B) {
 			free := set(0, false)
 			epochs(b, free, 3)
 			compute := epochs(b, free, 9).epoch
-			var e EpochStats
-			if err := free.trainEpoch(&e); err != nil {
-				b.Fatal(err)
-			}
+			e := nextEpoch(b, free)
 			rate := float64(e.Usage.Peer) / 2 / compute.Seconds()
 			free.Close()
 			off, on := set(rate, false), set(rate, true)

@@ -53,11 +53,7 @@ func BenchmarkEpoch(b *testing.B) {
 				var u gpu.Usage
 				var e EpochStats
 				for b.Loop() {
-					e = EpochStats{Epoch: tr.state.Epochs}
-					if err := tr.trainEpoch(&e); err != nil {
-						b.Fatal(err)
-					}
-					tr.state.Epochs++
+					e = nextEpoch(b, tr)
 					u = u.Add(e.Usage)
 				}
 				for _, ph := range []gpu.Phase{gpu.PhaseAggregation, gpu.PhaseMM, gpu.PhaseOther} {
@@ -111,11 +107,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 	for b.Loop() {
 		for i := range runs {
 			r := &runs[i]
-			r.last = EpochStats{Epoch: r.tr.state.Epochs}
-			if err := r.tr.trainEpoch(&r.last); err != nil {
-				b.Fatal(err)
-			}
-			r.tr.state.Epochs++
+			r.last = nextEpoch(b, r.tr)
 			r.ms = append(r.ms, r.last.Train.Seconds()*1e3)
 		}
 	}

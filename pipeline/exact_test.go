@@ -13,7 +13,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/synth"
-	"capgnn/hostmem"
 	"capgnn/internal/learn"
 )
 
@@ -100,15 +99,6 @@ func newTrainer(t testing.TB, p *learn.Problem, m gnn.Config, devices []gpu.Devi
 	return tr
 }
 
-// uploadTo writes host values to a device vector; the queue is synchronised.
-func (w *worker) uploadTo(v gpu.Vec, host []float32) error {
-	if v.Len == 0 {
-		return nil
-	}
-	w.compute.Upload(v.Buf, 4*gpu.Bytes(v.Off), hostmem.Bytes(host))
-	return w.compute.Sync()
-}
-
 // trace is what two runs are compared by: gradients at given weights, and the free-running loss.
 type trace struct {
 	grads []*gnn.Weights // at the weights of epochs 0, 5 and 20
@@ -137,18 +127,11 @@ func traceOf(t *testing.T, tr *Trainer, at [][]float32) (trace, [][]float32) {
 		if e == 20 {
 			break
 		}
-		s := EpochStats{Epoch: e}
-		if err := tr.trainEpoch(&s); err != nil {
-			t.Fatal(err)
-		}
-		tr.state.Epochs++
-		out.loss = append(out.loss, s.Loss)
+		out.loss = append(out.loss, nextEpoch(t, tr).Loss)
 	}
 	for i, e := range traceEpochs {
 		for _, w := range tr.workers {
-			if err := w.uploadTo(w.params.Flat, at[i]); err != nil {
-				t.Fatal(err)
-			}
+			setWeights(t, w, 0, at[i])
 		}
 		tr.state.Epochs = e
 		g, _ := gradients(t, tr)

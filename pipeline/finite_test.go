@@ -67,9 +67,7 @@ func (t *Trainer) gradientAt(tb testing.TB, w *gnn.Weights) *gnn.Weights {
 func (t *Trainer) lossAt(tb testing.TB, weights *gnn.Weights) (*gnn.Weights, float64) {
 	tb.Helper()
 	for _, w := range t.workers {
-		if err := w.uploadTo(w.params.Flat, weights.Flat); err != nil {
-			tb.Fatal(err)
-		}
+		setWeights(tb, w, 0, weights.Flat)
 	}
 	return gradients(tb, t)
 }

@@ -14,7 +14,6 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
-	"capgnn/internal/meet"
 )
 
 // cpus opens n one-thread CPU devices whose fresh memory is NaN: a row that is read without having been written or copied
@@ -140,34 +139,6 @@ func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device) {
 	for _, w := range c.Adam5 {
 		near(t, w.Name+" after five steps", r.Weights.Tensor(w.Name).Data, w.Data)
 	}
-}
-
-// gradients runs one training pass without updating the weights and returns the summed gradients and the loss.
-func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
-	t.Helper()
-	epoch := tr.state.Epochs
-	scale := 1 / tr.terms
-	err := tr.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.runTrain(epoch, scale, nil) }); err != nil {
-			return err
-		}
-		return w.sync()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loss := 0.0
-	reduceWhole(tr)
-	for _, w := range tr.workers {
-		loss += w.lossValue()
-	}
-	flat, err := tr.workers[0].download(tr.workers[0].grads.Flat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := tr.weights.Clone()
-	copy(g.Flat, flat)
-	return g, loss
 }
 
 // logitsOf returns the logits of the last evaluation by original vertex id, if there was no epoch since.

@@ -78,11 +78,7 @@ func TestIsolatedGradients(t *testing.T) {
 				tr := newTrainer(t, p, m, cpus(t, c), part, func(o *Options) { isolated(Isolated{})(o); o.Init, o.Epochs = init, c })
 				for epoch := range tr.o.Epochs {
 					compareIsolated(t, tr, p, m, part, epoch)
-					e := EpochStats{Epoch: epoch}
-					if err := tr.trainEpoch(&e); err != nil {
-						t.Fatal(err)
-					}
-					if tr.state.Epochs++; e.Halo.Lookups != 0 || e.Halo.Bytes.Total() != 0 {
+					if e := nextEpoch(t, tr); e.Halo.Lookups != 0 || e.Halo.Bytes.Total() != 0 {
 						t.Errorf("epoch %d reads %d halo rows", epoch, e.Halo.Lookups)
 					}
 				}

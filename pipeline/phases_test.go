@@ -10,7 +10,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
-	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 )
@@ -112,10 +111,7 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 			}
 		}
 		for i, w := range tr.workers {
-			w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(w.params.Flat.Off), hostmem.Bytes(before.Flat)) // steps are too long to go on from
-			if err := w.sync(); err != nil {
-				t.Fatal(err)
-			}
+			setWeights(t, w, 0, before.Flat) // steps are too long to go on from
 			loss += share * w.lossValue()
 			if w.hold.idle != (s.turn.Part(phase, i) < 0) {
 				t.Errorf("epoch %d, phase %d: worker %d is idle: %t", epoch, phase, i, w.hold.idle)

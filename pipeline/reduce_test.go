@@ -81,15 +81,7 @@ func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
 func epochWhole(t testing.TB, tr *Trainer, steps *reduce.Reduction, epoch int) time.Duration {
 	t.Helper()
 	tr.hub.Epoch = epoch
-	err := tr.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.runTrain(epoch, 1/tr.terms, nil) }); err != nil {
-			return err
-		}
-		return w.sync()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	backward(t, tr, epoch, 1/tr.terms, nil, nil)
 	start := tr.now()
 	updateWhole(tr, steps)
 	for _, w := range tr.workers {
@@ -108,12 +100,8 @@ func shaAfter(t *testing.T, tr *Trainer, epochs int, epoch func(int)) string {
 	}
 	var want string
 	for _, w := range tr.workers {
-		flat, err := w.download(w.params.Flat)
-		if err != nil {
-			t.Fatal(err)
-		}
 		weights := tr.weights.Clone()
-		copy(weights.Flat, flat)
+		copy(weights.Flat, partWeights(t, w))
 		sha := weights.SHA256()
 		if want == "" {
 			want = sha
@@ -201,24 +189,13 @@ func halved(layers [][]gnn.Range) [][]gnn.Range {
 func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	t.Helper()
 	tr.hub.Epoch = epoch
-	err := tr.each(func(w *worker) error {
-		err := meet.Guard(func() {
-			w.runTrain(epoch, 1/tr.terms, func(layer int) {
-				if w.index == late {
-					time.Sleep(2 * time.Millisecond)
-				}
-				tr.reduce.Done(w.index, layer)
-			})
-			tr.reduce.Finish(w.index)
-		})
-		if err != nil {
-			return err
+	done := func(w *worker, layer int) {
+		if w.index == late {
+			time.Sleep(2 * time.Millisecond)
 		}
-		return w.sync()
-	})
-	if err != nil {
-		t.Fatal(err)
+		tr.reduce.Done(w.index, layer)
 	}
+	backward(t, tr, epoch, 1/tr.terms, done, func(w *worker) { tr.reduce.Finish(w.index) })
 }
 
 // When a layer is said to be done, its gradients are what they are after the whole pass, and the others are not yet all there. Its weights
@@ -232,33 +209,20 @@ func TestLayersDone(t *testing.T) {
 				tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), nil)
 				layers := tr.weights.Layers()
 				seen := make([][][]float32, 2)
-				err := tr.each(func(w *worker) error {
-					err := meet.Guard(func() {
-						w.runTrain(0, 1/tr.terms, func(layer int) {
-							if want := len(layers) - 1 - len(seen[w.index]); layer != want {
-								t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
-							}
-							all := make([]float32, w.grads.Flat.Len)
-							w.compute.Download(hostmem.Bytes(all), w.grads.Flat.Buf, 0)
-							seen[w.index] = append(seen[w.index], all)
-							for _, g := range layers[layer] {
-								w.compute.Fill(row(w.params.Flat.Slice(g.Lo, g.Hi)), float32(math.NaN()))
-							}
-						})
-					})
-					if err != nil {
-						return err
+				done := func(w *worker, layer int) {
+					if want := len(layers) - 1 - len(seen[w.index]); layer != want {
+						t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
 					}
-					return w.sync()
-				})
-				if err != nil {
-					t.Fatal(err)
+					all := make([]float32, w.grads.Flat.Len)
+					w.compute.Download(hostmem.Bytes(all), w.grads.Flat.Buf, 0)
+					seen[w.index] = append(seen[w.index], all)
+					for _, g := range layers[layer] {
+						w.compute.Fill(row(w.params.Flat.Slice(g.Lo, g.Hi)), float32(math.NaN()))
+					}
 				}
+				backward(t, tr, 0, 1/tr.terms, done, nil)
 				for i, w := range tr.workers {
-					final, err := w.download(w.grads.Flat)
-					if err != nil {
-						t.Fatal(err)
-					}
+					final := partGradient(t, w)
 					if len(seen[i]) != len(layers) || slices.Equal(seen[i][0], final) {
 						t.Fatalf("%s, %s: %d layers done of %d, or all with the first", kind, name, len(seen[i]), len(layers))
 					}
@@ -297,11 +261,8 @@ func TestReductionOverlaps(t *testing.T) {
 			behind := epochWhole(t, whole, steps, 1)
 			want := whole.now() - from
 			var e EpochStats
-			for epoch := range 2 {
-				e = EpochStats{Epoch: epoch}
-				if err := beside.trainEpoch(&e); err != nil {
-					t.Fatal(err)
-				}
+			for range 2 {
+				e = nextEpoch(t, beside)
 			}
 			t.Logf("%s, peer %t: epoch %v, of it the update %v; with whole sums %v, %v", kind, peer, e.Train, e.Reduce, want, behind)
 			// All but the first layer's gradients can be on their way to part 0 beside the backward pass: half of that must be.

@@ -14,7 +14,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
-	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/long"
 	"capgnn/internal/meet"
@@ -346,7 +345,7 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 	}
 	off := tr.weights.Tensor(name).Off
 	for _, w := range tr.workers[part:] {
-		w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(off), hostmem.Bytes(poison))
+		setWeights(t, w, off, poison)
 	}
 	_, err := tr.Run(context.Background())
 	var d *Diverged

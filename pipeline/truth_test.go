@@ -86,12 +86,7 @@ func epochSeconds(tb testing.TB, tr *Trainer, warmup, n int) []float64 {
 	tb.Helper()
 	var s []float64
 	for range warmup + n {
-		e := EpochStats{Epoch: tr.state.Epochs}
-		if err := tr.trainEpoch(&e); err != nil {
-			tb.Fatal(err)
-		}
-		tr.state.Epochs++
-		s = append(s, e.Train.Seconds())
+		s = append(s, nextEpoch(tb, tr).Train.Seconds())
 	}
 	s = s[warmup:]
 	slices.Sort(s)

@@ -90,11 +90,7 @@ func TestWeightedPartsAgree(t *testing.T) {
 				}
 			})
 			for e := range 4 {
-				s := EpochStats{Epoch: e}
-				if err := tr.trainEpoch(&s); err != nil {
-					t.Fatal(err)
-				}
-				tr.state.Epochs++
+				s := nextEpoch(t, tr)
 				if !(math.Abs(s.Loss-loss) <= 1e-5) {
 					t.Errorf("%s, %s: loss of epoch %d is %v, want %v", kind, name, e, s.Loss, loss)
 				}

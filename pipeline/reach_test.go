@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/meet"
+)
+
+// What tests of several files reach of a trainer, beside what it exports.
+
+// partGradient returns the gradient that a part's device holds.
+func partGradient(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.grads.Flat) }
+
+// partWeights returns the weights that a part's device holds.
+func partWeights(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.params.Flat) }
+
+func downloaded(t testing.TB, w *worker, v gpu.Vec) []float32 {
+	t.Helper()
+	flat, err := w.download(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flat
+}
+
+// setWeights gives a part's device weights, from one on.
+func setWeights(t testing.TB, w *worker, from int, flat []float32) {
+	t.Helper()
+	w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(w.params.Flat.Off+from), hostmem.Bytes(flat))
+	if err := w.sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backward runs a forward and a backward pass on all parts. done is gnn.Pass.Backward's; finish, if any, is called behind it.
+func backward(t testing.TB, tr *Trainer, epoch int, scale float64, done func(w *worker, layer int), finish func(w *worker)) {
+	t.Helper()
+	err := tr.each(func(w *worker) error {
+		err := meet.Guard(func() {
+			w.runTrain(epoch, scale, func(layer int) {
+				if done != nil {
+					done(w, layer)
+				}
+			})
+			if finish != nil {
+				finish(w)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nextEpoch trains the epoch behind those done, and returns what is counted of it.
+func nextEpoch(t testing.TB, tr *Trainer) EpochStats {
+	t.Helper()
+	e := EpochStats{Epoch: tr.state.Epochs}
+	if err := tr.trainEpoch(&e); err != nil {
+		t.Fatal(err)
+	}
+	tr.state.Epochs++
+	return e
+}
+
+// gradients runs one training pass without updating the weights and returns the summed gradients and the loss.
+func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
+	t.Helper()
+	backward(t, tr, tr.state.Epochs, 1/tr.terms, nil, nil)
+	loss := 0.0
+	reduceWhole(tr)
+	for _, w := range tr.workers {
+		loss += w.lossValue()
+	}
+	g := tr.weights.Clone()
+	copy(g.Flat, partGradient(t, tr.workers[0]))
+	return g, loss
+}
