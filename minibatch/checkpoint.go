@@ -28,7 +28,7 @@ func (t saver) checkpoint() error {
 		return t.giveMoments()
 	}
 	w := t.workers[0]
-	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat).Section(t.finite)}
+	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.Params.Flat).Section(t.finite)}
 	moments := t.moments()
 	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
 		switch size := t.momentBytes(k); {
@@ -112,7 +112,7 @@ func (t saver) ownCaches() []snapshot {
 		}
 		x := w.fetcher.snapshots.before((t.state.Epochs*t.roots.steps + t.state.Batch) * w.fetcher.turns)
 		if x == nil {
-			x = t.state.cache(w.index)
+			x = t.state.cache(w.Index)
 		}
 		if x == nil {
 			return nil
@@ -204,7 +204,7 @@ func (t saver) take(c *checkpoint.File, f *found) error {
 	piece := make([]byte, checkpoint.Piece)
 	var all []section.Place
 	for _, w := range t.workers {
-		all = append(all, w.vector(w.params.Flat).Place())
+		all = append(all, w.vector(w.Params.Flat).Place())
 	}
 	share := func(of checkpoint.Section, size int64) checkpoint.Section {
 		return t.talk().Share(t.hub.Context(), tagSection, of, size)
@@ -278,5 +278,5 @@ func (t saver) moments() (all [3]section.Scattered) {
 
 // vector returns a vector of the device as what a checkpoint reads and writes.
 func (w *worker) vector(v gpu.Vec) section.Vector {
-	return section.Vector{Queue: w.compute, Settle: w.waits.Settle, Vec: v}
+	return section.Vector{Queue: w.Compute, Settle: w.Waits.Settle, Vec: v}
 }

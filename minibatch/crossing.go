@@ -23,7 +23,7 @@ type crossing struct {
 // newCrossing returns the crossing of a part.
 func (t *rows) newCrossing(net machines.Machine, w *worker) *crossing {
 	n, parts := net.Ranks(), t.roots.parts
-	return &crossing{net: net, part: w.index, rankOf: t.rankOf, ask: firstRowArea + uint32(w.index), hear: firstRowArea + uint32(parts+w.index), most: t.answerBytes(w.index),
+	return &crossing{net: net, part: w.Index, rankOf: t.rankOf, ask: firstRowArea + uint32(w.Index), hear: firstRowArea + uint32(parts+w.Index), most: t.answerBytes(w.Index),
 		size: w.stage.rowSize, last: make([]gpu.Event, n), asked: make([]gpu.Bytes, n), answer: make([]gpu.Bytes, n)}
 }
 

@@ -42,7 +42,7 @@ func (f *fitter) Better(m, best learn.Metrics) bool { return m.Better(best, f.t.
 // KeepBest implements fit.Trainer.
 func (f *fitter) KeepBest(epoch int) (err error) {
 	s, o := &f.t.state, &f.t.o
-	if s.best, err = f.t.hostWeights(); err != nil || o.OnBest == nil || !o.leads() {
+	if s.best, err = f.t.crew.Weights(f.t.weights); err != nil || o.OnBest == nil || !o.leads() {
 		return err
 	}
 	return o.OnBest(epoch, s.best)
@@ -79,5 +79,5 @@ func (f *fitter) SaveNow(slow bool) (bool, error) {
 
 // grown says that a buffer had to become larger.
 func (t *Trainer) grown(w *worker, what string, was, is gpu.Bytes) {
-	t.o.Log.Warn("a buffer has grown: this step is larger than those by which memory was planned", "part", w.index, "what", what, "bytes", int64(is), "before", int64(was))
+	t.o.Log.Warn("a buffer has grown: this step is larger than those by which memory was planned", "part", w.Index, "what", what, "bytes", int64(is), "before", int64(was))
 }

@@ -16,6 +16,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
@@ -152,7 +153,7 @@ func (f *fitter) named(epoch int, err error) error {
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
 	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, consensus: t.consensus, first: epoch * t.roots.steps, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
-	if clockOf(t.o.Devices) == nil {
+	if trainer.ClockOf(t.o.Devices) == nil {
 		s.until = time.Now().Add(t.looks)
 	}
 	if t.hub.Epoch = epoch; t.o.several() {
@@ -166,13 +167,13 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	}
 	m := meter{t}
 	before := m.usages()
-	start, cpu := m.now(), hostmem.ProcessorTime()
+	start, cpu := trainer.Now(t.o.Devices), hostmem.ProcessorTime()
 	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
 		return err
 	}
 	own := m.count(before, s.next-from)
 	t.covered(own, from)
-	own[0].Train, own[0].CPU = m.now()-start, hostmem.ProcessorTime()-cpu
+	own[0].Train, own[0].CPU = trainer.Now(t.o.Devices)-start, hostmem.ProcessorTime()-cpu
 	norm, norms := t.reduce.TakeNorms()
 	own[0].Norm, own[0].Norms, own[0].Pairs = learn.Number(norm), norms, t.received()
 	if s.next == t.roots.steps && t.o.Meter != nil {
@@ -257,7 +258,7 @@ func (t *Trainer) finish(r *Result) error {
 		r.Merged = &kept
 	}
 	var err error
-	if r.Weights, err = t.hostWeights(); err != nil {
+	if r.Weights, err = t.crew.Weights(t.weights); err != nil {
 		return err
 	}
 	r.BestWeights, r.WeightsSHA = s.best, r.Weights.SHA256()
@@ -271,22 +272,11 @@ func (t *Trainer) finish(r *Result) error {
 	type peak struct{ Device, Host gpu.Bytes }
 	var own []peak
 	for _, w := range t.workers {
-		own = append(own, peak{w.dev.Memory().HighWater, gpu.Bytes(host)})
+		own = append(own, peak{w.Device.Memory().HighWater, gpu.Bytes(host)})
 	}
 	all, err := together.Gather(t.hub.Context(), t.talk(), tagResult, own)
 	for _, p := range all {
 		r.PeakDevice, r.PeakHost = append(r.PeakDevice, p.Device), max(r.PeakHost, p.Host)
 	}
 	return err
-}
-
-// hostWeights downloads the weights, which are those of any part.
-func (t *Trainer) hostWeights() (*gnn.Weights, error) {
-	flat, err := t.workers[0].download(t.workers[0].params.Flat)
-	if err != nil {
-		return nil, err
-	}
-	w := t.weights.Clone()
-	copy(w.Flat, flat)
-	return w, nil
 }

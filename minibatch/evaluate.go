@@ -37,7 +37,7 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 
 // evaluate scores each split by exact logits, or estimates, and returns the loss of validation. It ends with ctx, within a chunk.
 func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
-	w, err := t.hostWeights()
+	w, err := t.crew.Weights(t.weights)
 	if err != nil {
 		return learn.Metrics{}, err
 	}
@@ -45,7 +45,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 		return learn.Metrics{}, ctx.Err()
 	}
 	for _, w := range t.workers {
-		if w.dev.Info().Kind == gpu.CPU {
+		if w.Device.Info().Kind == gpu.CPU {
 			w.give()
 		}
 	}

@@ -21,10 +21,11 @@ import (
 	"capgnn/minibatch/sample"
 )
 
-// ours counts goroutines of this package that train or sample.
+// ours counts goroutines that train or sample.
 func ours() int {
 	buf := make([]byte, 1<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by capgnn/minibatch.")
+	all := string(buf[:runtime.Stack(buf, true)])
+	return strings.Count(all, "created by capgnn/minibatch.") + strings.Count(all, "created by capgnn/internal/trainer.(*Crew).Each")
 }
 
 // none waits until no goroutine of this package is left.

@@ -67,18 +67,19 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	}
 	g := &w.stage
 	near := &neighbours{g: g, devices: t.o.Devices}
-	_, clocked := w.dev.(gpu.Clocked)
-	if r, ok := w.dev.(gpu.Resident); ok {
-		if w.rows = r.NewResidentQueue("rows"); !clocked {
+	_, clocked := w.Device.(gpu.Clocked)
+	if r, ok := w.Device.(gpu.Resident); ok {
+		w.rows = r.NewResidentQueue("rows")
+		if w.Has(w.rows); !clocked {
 			near.queue = w.rows
 		}
 	}
-	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.index], row: t.design.row,
+	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.Index], row: t.design.row,
 		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != "" && t.o.Sampling.Fetch.Kind != rowcache.Demand}
 	if near.queue != nil {
 		f.linked = make([]bool, len(t.o.Devices))
 		for part, dev := range t.o.Devices {
-			f.linked[part] = dev != nil && dev != w.dev
+			f.linked[part] = dev != nil && dev != w.Device
 		}
 	}
 	if g.apart {
@@ -94,7 +95,7 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 				x.units = s.units[k : k+1]
 			}
 			var err error
-			if x.area, err = f.arena.Alloc(int64(t.design.areas[w.index]), "rows of other parts"); err != nil {
+			if x.area, err = f.arena.Alloc(int64(t.design.areas[w.Index]), "rows of other parts"); err != nil {
 				return f, err
 			}
 		}
@@ -136,7 +137,7 @@ func (t *Trainer) fetch(from int, first bool) error {
 			return nil
 		}
 		if first {
-			refilled[t.at(w)], err = f.begin(t, from*f.turns, t.state.cache(w.index))
+			refilled[t.at(w)], err = f.begin(t, from*f.turns, t.state.cache(w.Index))
 		} else {
 			f.see(t, from*f.turns)
 		}

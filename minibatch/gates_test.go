@@ -67,7 +67,7 @@ func weightsAt(t *testing.T, p *learn.Problem, o Options, step int) *gnn.Weights
 		}
 		step -= n
 	}
-	w, err := tr.hostWeights()
+	w, err := tr.crew.Weights(tr.weights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func gradientAt(t *testing.T, p *learn.Problem, o Options, w *gnn.Weights, step,
 	if err := tr.run(t.Context(), step/tr.roots.steps, tr.state.Batch+1); err != nil {
 		t.Fatal(err)
 	}
-	g, err := tr.hostWeights()
+	g, err := tr.crew.Weights(tr.weights)
 	if err != nil {
 		t.Fatal(err)
 	}

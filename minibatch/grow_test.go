@@ -81,12 +81,12 @@ func withHubs(t *testing.T, g *graph.CSR, each int) *graph.CSR {
 func enlarge(t *testing.T, tr *Trainer) {
 	t.Helper()
 	for _, w := range tr.workers {
-		e := tr.design.extents[w.index]
+		e := tr.design.extents[w.Index]
 		e.ids, e.features = tr.p.Vertices(), int(tr.p.FeatureEntries())
 		for h := range e.hops {
 			e.hops[h].rows, e.hops[h].cols = e.ids, e.ids
 		}
-		if err := w.pass.Grow(w.dev, e.layers(tr.design.blockUses)); err != nil {
+		if err := w.pass.Grow(w.Device, e.layers(tr.design.blockUses)); err != nil {
 			t.Fatal(err)
 		}
 		d := sampledUnit{}

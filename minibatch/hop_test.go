@@ -164,7 +164,7 @@ func TestCarriedSumsAreThoseOfOnePlace(t *testing.T) {
 			}
 			var got [4][]float32
 			for s, w := range tr.workers {
-				if got[s], err = w.download(w.grads.Flat); err != nil {
+				if got[s], err = w.Download(w.Grads.Flat); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -217,14 +217,14 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 			}
 			err := meet.Guard(func() {
 				n, _ := w.fetch(&d)
-				w.compute.Wait(w.prefetch.Record())
+				w.Compute.Wait(w.prefetch.Record())
 				tr.gradient(w, n, learn.Compared{Scale: tr.scale(step/tr.roots.steps, step%tr.roots.steps), Sum: w.sums.Slice(0, 1), Host: w.lossHost[:8]}, func(int) {})
-				n.read = w.compute.Record()
+				n.read = w.Compute.Record()
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := w.download(w.grads.Flat)
+			g, err := w.Download(w.Grads.Flat)
 			if err != nil {
 				t.Fatal(err)
 			}

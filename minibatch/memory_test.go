@@ -115,15 +115,15 @@ func TestBuffersGrow(t *testing.T) {
 		grown := map[string]bool{}
 		for _, w := range tr.workers {
 			tiny := extent{roots: 1, ids: 1, features: 1, hops: []hopExtent{{rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}}}
-			w.ws.Free()
-			w.ws = gnn.NewWorkspace(gpu.Info{})
-			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.blockUses), tr.design.input(), w.params, w.grads, w.ws)
-			if err := w.ws.Alloc(w.dev); err != nil {
+			w.Workspace.Free()
+			w.Workspace = gnn.NewWorkspace(gpu.Info{})
+			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.blockUses), tr.design.input(), w.Params, w.Grads, w.Workspace)
+			if err := w.Workspace.Alloc(w.Device); err != nil {
 				t.Fatal(err)
 			}
 			for i := range w.inputs {
 				w.inputs[i].buf.Free()
-				if w.inputs[i].buf, err = w.dev.Alloc(64, "input"); err != nil {
+				if w.inputs[i].buf, err = w.Device.Alloc(64, "input"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -131,7 +131,7 @@ func TestBuffersGrow(t *testing.T) {
 				s.units[0].close()
 				s.units[0].mem = nil
 			}
-			if w.index == 0 {
+			if w.Index == 0 {
 				w.stage.grown = func(what string, was, is gpu.Bytes) { grown[what] = is > was }
 			}
 		}

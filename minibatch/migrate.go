@@ -42,17 +42,17 @@ func (t placer) newMigrator(w *worker) *migrator {
 		return nil
 	}
 	n := len(t.weights.Flat)
-	c := &migrator{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
+	c := &migrator{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.Queue("carry"), taken: make(chan gpu.Event, 1)}
 	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
 	c.taken <- nil
 	for range t.roots.units {
 		c.ready = append(c.ready, make(chan gpu.Event, 1)) // a step has one for each, and no part is a step ahead of the others
 	}
 	for _, other := range t.workers {
-		c.all[other.index] = other
+		c.all[other.Index] = other
 	}
 	for _, other := range c.all {
-		if other == nil || !other.reach[w.index] {
+		if other == nil || !other.reach[w.Index] {
 			c.stage = make([]byte, 4*n)
 		}
 	}
@@ -94,8 +94,8 @@ func (c *migrator) open(t *Trainer) {
 		if other != nil {
 			continue
 		}
-		area := t.carryArea(part, c.w.index)
-		x := &way{in: link.NewInbox(area, c.w.locking(t.o.Lock)(make([]byte, area.Bytes))), to: t.carryArea(c.w.index, part)}
+		area := t.carryArea(part, c.w.Index)
+		x := &way{in: link.NewInbox(area, c.w.Locking(t.o.Lock)(make([]byte, area.Bytes))), to: t.carryArea(c.w.Index, part)}
 		x.in.Open(t.rows.net, nil)
 		c.ways[part] = x
 	}
@@ -121,7 +121,7 @@ func (c *migrator) model() modelName { return modelName{c.part(-c.steps[c.at])} 
 // part returns the part some places behind.
 func (c *migrator) part(places int) int {
 	n := len(c.all)
-	return ((c.w.index+places)%n + n) % n
+	return ((c.w.Index+places)%n + n) % n
 }
 
 // before and behind return the parts at which the model was in the time step before, and which has the part's own one in the next.
@@ -138,15 +138,15 @@ func (c *migrator) bring() {
 		return
 	}
 	from, w := c.all[c.before()], c.w
-	c.came = meet.Receive(c.hub, c.ready[c.steps[c.at]], w.index, from.index, "gradients of "+c.model().String())
-	if from.dev == w.dev {
+	c.came = meet.Receive(c.hub, c.ready[c.steps[c.at]], w.Index, from.Index, "gradients of "+c.model().String())
+	if from.Device == w.Device {
 		return
 	}
 	if c.added != nil {
 		c.queue.Wait(c.added)
 	}
-	w.waits.For(c.queue, c.came, from.index, c.model(), "gradients")
-	if w.reach[from.index] {
+	w.Waits.For(c.queue, c.came, from.Index, c.model(), "gradients")
+	if w.reach[from.Index] {
 		c.queue.(gpu.PeerCopier).CopyFrom(flat(c.in), flat(from.migrator.out))
 	} else {
 		c.queue.Upload(c.in.Buf, 0, from.migrator.stage)
@@ -156,7 +156,7 @@ func (c *migrator) bring() {
 
 // bringFar is bring from a part of another rank.
 func (c *migrator) bringFar(from int, x *way) {
-	by := link.Reader{Part: c.w.index, Owner: from, What: "gradients of " + c.model().String()}
+	by := link.Reader{Part: c.w.Index, Owner: from, What: "gradients of " + c.model().String()}
 	x.in.Await(by, x.came, len(x.in.Mem), c.queue)
 	if c.added != nil {
 		c.queue.Wait(c.added)
@@ -169,10 +169,10 @@ func (c *migrator) bringFar(from int, x *way) {
 // give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
 func (c *migrator) give() {
 	w := c.w
-	q, own := w.compute, flat(w.grads.Flat)
+	q, own := w.Compute, flat(w.Grads.Flat)
 	if c.at > 0 {
-		if from := c.all[c.before()]; from != nil && from.dev == w.dev {
-			w.waits.For(q, c.came, from.index, c.model(), "gradients")
+		if from := c.all[c.before()]; from != nil && from.Device == w.Device {
+			w.Waits.For(q, c.came, from.Index, c.model(), "gradients")
 			q.Axpby(own, 1, flat(from.migrator.out), 1)
 			from.migrator.taken <- q.Record()
 		} else {
@@ -194,12 +194,12 @@ func (c *migrator) give() {
 // leave enqueues the copy of the part's gradient to memory of its own, once what was there before has gone. to is the part that it is for.
 func (c *migrator) leave(to int) gpu.Event {
 	w := c.w
-	if free := meet.ReceiveRoom(c.hub, c.taken, w.index, c.last, "to take gradients"); free != nil {
-		w.waits.ForRoom(w.compute, free, c.last, c.model(), "gradients")
+	if free := meet.ReceiveRoom(c.hub, c.taken, w.Index, c.last, "to take gradients"); free != nil {
+		w.Waits.ForRoom(w.Compute, free, c.last, c.model(), "gradients")
 	}
-	w.compute.Copy(flat(c.out), flat(w.grads.Flat))
+	w.Compute.Copy(flat(c.out), flat(w.Grads.Flat))
 	c.last = to
-	return w.compute.Record()
+	return w.Compute.Record()
 }
 
 // sendFar enqueues the way of the part's gradient to a part of another rank.
@@ -213,12 +213,12 @@ func (c *migrator) sendFar(to int, x *way) {
 // send enqueues the way of the part's gradient to memory from where another part fetches it.
 func (c *migrator) send(to *worker) {
 	w := c.w
-	there := c.leave(to.index)
-	if !to.reach[w.index] {
+	there := c.leave(to.Index)
+	if !to.reach[w.Index] {
 		c.queue.Wait(there)
 		c.queue.Download(c.stage, c.out.Buf, 0)
 		there = c.queue.Record()
 	}
-	w.waits.Owe(there)
+	w.Waits.Owe(there)
 	to.migrator.ready[c.steps[c.at+1]] <- there
 }

@@ -16,7 +16,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		"none": nil,
 		"samples keyed by part": func(tr *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			rules := tr.design.rules
-			rules.Seed += uint64(w.index)
+			rules.Seed += uint64(w.Index)
 			return fill(sample.New(sample.Topology{Graph: tr.p.Graph, Loops: tr.p.Loops}, rules), d, step)
 		},
 		"a neighbouring row is read": func(_ *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {

@@ -8,6 +8,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -51,7 +52,7 @@ func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.D
 	}
 	for epoch := range o.Epochs {
 		tr.state.Batch, tr.state.Partial = 0, partial{}
-		start := meter{tr}.now()
+		start := trainer.Now(tr.o.Devices)
 		if oneByOne {
 			for batch := range tr.roots.steps {
 				allow(1)
@@ -65,7 +66,7 @@ func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.D
 				b.Fatal(err)
 			}
 		}
-		step, c = (meter{tr}.now()-start)/time.Duration(tr.roots.steps), tr.state.Partial.Counts
+		step, c = (trainer.Now(tr.o.Devices)-start)/time.Duration(tr.roots.steps), tr.state.Partial.Counts
 	}
 	return step, c
 }

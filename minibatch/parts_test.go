@@ -36,7 +36,7 @@ func stepped(t *testing.T, tr *Trainer, step int, from *gnn.Weights) *gnn.Weight
 	if err := tr.run(t.Context(), tr.state.Epochs, tr.state.Batch+1); err != nil {
 		t.Fatal(err)
 	}
-	w, err := tr.hostWeights()
+	w, err := tr.crew.Weights(tr.weights)
 	if err != nil {
 		t.Fatal(err)
 	}

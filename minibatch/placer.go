@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/layered"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/reduce"
 )
 
@@ -21,15 +22,15 @@ func (t placer) place(ctx context.Context) error {
 		if dev == nil {
 			continue
 		}
-		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		w := &worker{Worker: trainer.NewWorker(t.hub, i, dev)}
 		if r, ok := dev.(gpu.Resident); ok { // where blocks and rows lie with it
-			w.prefetch = r.NewResidentQueue("prefetch")
+			w.prefetch = w.Has(r.NewResidentQueue("prefetch"))
 		} else {
-			w.prefetch = dev.NewQueue("prefetch")
+			w.prefetch = w.Queue("prefetch")
 		}
-		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
+		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.reach = t.reach(w)
-		t.workers = append(t.workers, w)
+		t.workers, t.crew.Workers = append(t.workers, w), append(t.crew.Workers, &w.Worker)
 	}
 	division := t.o.division(t.weights)
 	for _, w := range t.workers {
@@ -40,11 +41,11 @@ func (t placer) place(ctx context.Context) error {
 	own := t.own()
 	var parts []reduce.Part
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: w.reach[own.Lo:own.Hi], Owner: w.owner})
+		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat, Gradients: w.Grads.Flat, Reach: w.reach[own.Lo:own.Hi], Owner: w.Owner})
 	}
 	t.reduce = reduce.New(t.hub, parts, division)
 	for i, w := range t.workers {
-		lock := w.locking(t.o.Lock)
+		lock := w.Locking(t.o.Lock)
 		w.lossHost = lock(w.lossHost)
 		t.reduce.Lock(i, lock)
 		if w.migrator != nil {
@@ -52,7 +53,7 @@ func (t placer) place(ctx context.Context) error {
 		}
 	}
 	for _, w := range t.workers {
-		if err := w.sync(); err != nil {
+		if err := w.Sync(); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func (t placer) reach(w *worker) []bool {
 	out := make([]bool, len(t.o.Devices))
 	for i, other := range t.o.Devices {
 		p, ok := w.prefetch.(gpu.PeerCopier)
-		out[i] = other == w.dev || ok && other != nil && p.CanCopyFrom(other)
+		out[i] = other == w.Device || ok && other != nil && p.CanCopyFrom(other)
 	}
 	return out
 }
@@ -72,30 +73,30 @@ func (t placer) reach(w *worker) []bool {
 // build puts one part on its device.
 func (t placer) build(w *worker, division *reduce.Division) error {
 	d, o := &t.design, &t.o
-	w.stage = d.stageOf(t.p, o, w.index)
+	w.stage = d.stageOf(t.p, o, w.Index)
 	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
-	e := d.extents[w.index]
+	e := d.extents[w.Index]
 	var l layout
 	w.stage.lay(&l, &e)
-	inputs, slots := d.ring(o, w.index)
+	inputs, slots := d.ring(o, w.Index)
 	w.inputs = slices.Repeat([]input{{size: l.size}}, inputs)
 	n := len(t.weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	w.migrator = t.newMigrator(w)
-	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, t.at(w))
+	w.Owner = division.NewOwner(w.alloc, w.Compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
 	w.sums = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
-	w.loss = d.task.On(w.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, o.lossRows(t.roots.total))
+	w.loss = d.task.On(w.alloc, w.Compute, func() gpu.Queue { return w.Queue("loss") }, o.lossRows(t.roots.total))
 	if w.failed != nil {
 		return w.failed
 	}
 	w.lossHost = make([]byte, 8*stretch)
 	w.upload(params, t.weights.Flat)
-	w.params, w.grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
-	w.ws = gnn.NewWorkspace(gpu.Info{})
-	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.blockUses), d.input(), w.params, w.grads, w.ws)
-	if w.dev.Info().Kind != gpu.CPU { // rows that are kept have what is left
+	w.Params, w.Grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
+	w.Workspace = gnn.NewWorkspace(gpu.Info{})
+	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.blockUses), d.input(), w.Params, w.Grads, w.Workspace)
+	if w.Device.Info().Kind != gpu.CPU { // rows that are kept have what is left
 		if err := w.take(); err != nil {
 			return err
 		}
@@ -103,10 +104,10 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	if err := t.keep(w); err != nil {
 		return err
 	}
-	w.feed = newFeed(w.index, slots, t.roots.units, w.stage.fill)
+	w.feed = newFeed(w.Index, slots, t.roots.units, w.stage.fill)
 	for _, s := range w.feed.slots {
 		for u := range s.units {
-			e := d.units[w.index][u].ample(t.p.Vertices(), len(s.units) > 1)
+			e := d.units[w.Index][u].ample(t.p.Vertices(), len(s.units) > 1)
 			w.stage.lay(&l, &e)
 			if err := w.stage.room(&s.units[u], &l); err != nil {
 				return err
@@ -167,8 +168,8 @@ func (t placer) evaluator(ctx context.Context) error {
 		return err
 	}
 	for _, w := range t.workers {
-		if r := w.stage.resident; r != nil && r.rows >= t.p.Vertices()-remoteOf(&t.o, w.index) {
-			t.exact.Keep(w.index, r.kept(&w.stage))
+		if r := w.stage.resident; r != nil && r.rows >= t.p.Vertices()-remoteOf(&t.o, w.Index) {
+			t.exact.Keep(w.Index, r.kept(&w.stage))
 		}
 	}
 	return nil
@@ -197,10 +198,10 @@ func (t placer) keep(w *worker) error {
 	if r == nil {
 		return nil
 	}
-	bufs, err := r.alloc(w.dev, w.stage.tables)
+	bufs, err := r.alloc(w.Device, w.stage.tables)
 	if oom := new(gpu.OutOfMemory); errors.As(err, &oom) {
-		t.o.Log.Warn("the device has less memory than it should have: rows stay in host memory", "part", w.index, "wanted", int64(oom.Need), "left", int64(oom.Have))
-		w.stage.resident, t.design.residents[w.index] = nil, nil
+		t.o.Log.Warn("the device has less memory than it should have: rows stay in host memory", "part", w.Index, "wanted", int64(oom.Need), "left", int64(oom.Have))
+		w.stage.resident, t.design.residents[w.Index] = nil, nil
 		return nil
 	}
 	w.bufs = append(w.bufs, bufs...)

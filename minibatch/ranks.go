@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/link"
 )
 
@@ -80,7 +81,7 @@ func (o *Options) checkRanks() (errs []error) {
 	if !o.several() {
 		return errs
 	}
-	if _, simulated := machineOf(o.Ranks); !simulated && clockOf(o.ownDevices()) != nil {
+	if _, simulated := machineOf(o.Ranks); !simulated && trainer.ClockOf(o.ownDevices()) != nil {
 		errs = append(errs, fmt.Errorf("simulated devices have one clock, in one process: over several ranks use real ones"))
 	}
 	return errs
@@ -90,7 +91,7 @@ func (o *Options) checkRanks() (errs []error) {
 func (t *Trainer) own() graph.Range { return t.o.own() }
 
 // at returns the place of a worker among those of this process.
-func (t *Trainer) at(w *worker) int { return w.index - t.own().Lo }
+func (t *Trainer) at(w *worker) int { return w.Index - t.own().Lo }
 
 // talk is this process's side of what ranks say to each other.
 func (t *Trainer) talk() together.Talk {
@@ -141,7 +142,7 @@ func (t placer) join() error {
 	}
 	var compute []gpu.Queue
 	for _, w := range t.workers {
-		compute = append(compute, w.compute)
+		compute = append(compute, w.Compute)
 	}
 	t.waiting = t.hub.Watch(own.Lo, compute)
 	go func() { // ends with the run
@@ -151,7 +152,7 @@ func (t placer) join() error {
 		case <-t.hub.Context().Done():
 		}
 	}()
-	t.reduce.Join(t.rows.net, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
+	t.reduce.Join(t.rows.net, gradientArea, weightArea, t.workers[0].Locking(t.o.Lock))
 	t.consensus.open()
 	t.counter = together.NewCounter(t.o.Ranks)
 	for _, w := range t.workers {

@@ -206,7 +206,7 @@ func (w *worker) load() error {
 				}
 				w.prefetch.Upload(to.Buf, 4*gpu.Bytes(lo*t.cols), hostmem.Bytes(made))
 			}
-			if err := w.waits.Settle(w.prefetch); err != nil {
+			if err := w.Waits.Settle(w.prefetch); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -50,16 +51,16 @@ func (u *unruly) ask(requests []request) []gpu.Event {
 // fed returns the parts of a run up to their feeds: nothing is computed.
 func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 	t.Helper()
-	tr := &Trainer{p: p, o: o, roots: newRoots(p, &o), design: d, hub: meet.NewHub(t.Context(), time.Minute), cancel: func(error) {}}
+	tr := &Trainer{p: p, o: o, roots: newRoots(p, &o), design: d, hub: meet.NewHub(t.Context(), time.Minute)}
 	tr.state.Merging = tr.roots.merging
 	for i, dev := range o.Devices {
-		w := &worker{index: i, dev: dev, stage: d.stageOf(p, &o, i)}
+		w := &worker{Worker: trainer.Worker{Index: i, Device: dev, Waits: meet.Waits{Hub: tr.hub}}, stage: d.stageOf(p, &o, i)}
 		w.stage.roots, w.stage.grown = tr.roots, func(string, gpu.Bytes, gpu.Bytes) {}
 		w.feed = newFeed(i, o.Sampling.Prefetch+1, 1, w.stage.fill)
 		if err := (placer{tr}).fetcher(w); err != nil {
 			t.Fatal(err)
 		}
-		tr.workers = append(tr.workers, w)
+		tr.workers, tr.crew.Workers = append(tr.workers, w), append(tr.crew.Workers, &w.Worker)
 	}
 	return tr
 }
@@ -103,7 +104,7 @@ func TestAnswersInAnyOrder(t *testing.T) {
 					rows := d.layout.tables[0].on(d.mem.Bytes())
 					for i, v := range d.ids() {
 						if want := p.Features.Dense[int(v)*m.In:][:m.In]; !slices.Equal(rows[i*m.In:][:m.In], want) {
-							t.Errorf("schedule %d, %+v: part %d, step %d: other row of vertex %d", k, o.Sampling, w.index, step, v)
+							t.Errorf("schedule %d, %+v: part %d, step %d: other row of vertex %d", k, o.Sampling, w.Index, step, v)
 						}
 					}
 					ruin(d.mem.Bytes())

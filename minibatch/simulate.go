@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
+	"capgnn/internal/trainer"
 )
 
 // Simulation is the forecast of the first epochs of a run.
@@ -42,7 +43,7 @@ func (x *MachinePair) Bytes() gpu.Bytes { return x.Rows + x.Requests + x.Gradien
 // parts; without machines there is one. A part that does not fit its device is a *gpu.OutOfMemory. With Hop and
 // MeasureMerge all time steps stay.
 func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over *machines.Cluster) (*Simulation, error) {
-	clock := clockOf(o.Devices)
+	clock := trainer.ClockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
 	}

@@ -79,7 +79,7 @@ func (s *stretch) follow(batch int) bool {
 func (t *Trainer) runPart(w *worker, s *stretch) error {
 	w.counts, w.linked = Counts{}, 0
 	done := s.from
-	w.compute.Fill(gpu.Matrix{Buf: w.sums.Buf, Rows: 1, Cols: 2 * w.sums.Len, LD: 2 * w.sums.Len}, 0) // steps without roots leave it so
+	w.Compute.Fill(gpu.Matrix{Buf: w.sums.Buf, Rows: 1, Cols: 2 * w.sums.Len, LD: 2 * w.sums.Len}, 0) // steps without roots leave it so
 	clear(w.lossHost)
 	err := meet.Guard(func() {
 		for b := s.from; s.enter(b); b++ {
@@ -94,9 +94,9 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 		return err
 	}
 	if n := w.counts.Steps * t.roots.units; n > 0 {
-		w.loss.Fetch(w.compute, w.lossHost[:8*n], w.sums)
+		w.loss.Fetch(w.Compute, w.lossHost[:8*n], w.sums)
 	}
-	if err := w.sync(); err != nil {
+	if err := w.Sync(); err != nil {
 		return err
 	}
 	for ; done < s.next; done++ {
@@ -133,10 +133,10 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 		if last {
 			slot.release(sent)
 		}
-		w.compute.Wait(sent)
+		w.Compute.Wait(sent)
 		at := (batch-s.from)*t.roots.units + u
 		t.compute(w, n, learn.Compared{Scale: s.scale(batch), Sum: w.sums.Slice(at, at+1), Host: w.lossHost[8*at:][:8]}, last)
-		n.read = w.compute.Record()
+		n.read = w.Compute.Record()
 	}
 	return awaited
 }
@@ -172,12 +172,12 @@ func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 	n = &w.inputs[w.turn%len(w.inputs)]
 	w.turn++
 	if n.read != nil {
-		stop(w.waits.Await(n.read))
-		stop(w.compute.Fault())
+		stop(w.Waits.Await(n.read))
+		stop(w.Compute.Fault())
 		awaited = true
 		w.prefetch.Wait(n.read) // it has fired; a device's clock is to know
 	}
-	stop(w.waits.Settle()) // forgets what is over
+	stop(w.Waits.Settle()) // forgets what is over
 	stop(w.widen(n, d))
 	n.upload(w.prefetch, &w.stage, d)
 	n.bind(&w.stage, d)
@@ -210,8 +210,8 @@ func (t *Trainer) eachLayer(f func(layer int)) {
 
 // gradient enqueues forward and backward pass of a unit.
 func (t *Trainer) gradient(w *worker, n *input, x learn.Compared, done func(layer int)) {
-	q := w.compute
-	q.Fill(flat(w.grads.Flat), 0)
+	q := w.Compute
+	q.Fill(flat(w.Grads.Flat), 0)
 	if n.roots == 0 { // nothing to add
 		t.eachLayer(done)
 		return
@@ -232,11 +232,11 @@ func (t *Trainer) bind(w *worker, n *input) error {
 	if !errors.As(err, &exceeds) {
 		return err
 	}
-	if err := w.waits.Settle(w.compute); err != nil {
+	if err := w.Waits.Settle(w.Compute); err != nil {
 		return err
 	}
 	t.grown(w, exceeds.Slab, exceeds.Have, exceeds.Need)
-	if err := w.pass.Grow(w.dev, n.layers); err != nil {
+	if err := w.pass.Grow(w.Device, n.layers); err != nil {
 		return err
 	}
 	return w.pass.Bind(n.layers, n.in)
@@ -251,8 +251,8 @@ func (w *worker) widen(n *input, d *sampledUnit) error {
 	n.buf.Free()
 	n.buf = nil
 	var err error
-	if n.buf, err = w.dev.Alloc(need+need/slack, "input"); err != nil {
-		n.buf, err = w.dev.Alloc(need, "input")
+	if n.buf, err = w.Device.Alloc(need+need/slack, "input"); err != nil {
+		n.buf, err = w.Device.Alloc(need, "input")
 	}
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 	"capgnn/reduce"
 )
 
@@ -31,8 +32,8 @@ type Trainer struct {
 	design  design
 	weights *gnn.Weights // layout, and the first weights
 	workers []*worker
+	crew    trainer.Crew // the same
 	hub     *meet.Hub
-	cancel  context.CancelCauseFunc
 	reduce  *reduce.Reduction
 	weighs  float64 // what all roots of an epoch weigh in the loss
 	exact   *layered.Evaluator
@@ -42,7 +43,6 @@ type Trainer struct {
 	fed     int           // samplers end before this step
 	// switching is what bringing pairs to isolated parts took since the last stretch.
 	switching time.Duration
-	stuck     bool // a device does not answer
 	saves     bool // the run writes checkpoints
 	// simulated says that the steps of the run are all that is of interest: nothing is computed.
 	simulated bool
@@ -98,8 +98,7 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 		return nil, err
 	}
 	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
-	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
+	t.hub = meet.NewHub(context.WithoutCancel(ctx), o.WaitDeadline)
 	if p.Shards != nil {
 		p.Shards.OnFault(t.hub.Fail)
 	}
@@ -182,41 +181,15 @@ func (t *Trainer) horizon(step int) int {
 	return t.o.Epochs * t.roots.steps
 }
 
-// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who does not come back some time after it is left
-// behind, with its memory.
+// each runs f for every worker, side by side.
 func (t *Trainer) each(f func(w *worker) error) error {
-	type outcome struct {
-		w   *worker
-		err error
-	}
-	outcomes := make(chan outcome, len(t.workers))
-	for _, w := range t.workers {
-		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
-		go func() { outcomes <- outcome{w, w.cause(f(w))} }()
-	}
-	errs := make([]error, len(t.workers))
-	var patience <-chan time.Time
-	for range t.workers {
-		select {
-		case o := <-outcomes:
-			if errs[t.at(o.w)] = o.err; o.err != nil {
-				t.cancel(fmt.Errorf("part %d stopped: %w", o.w.index, o.err))
-				if patience == nil {
-					patience = time.After(2 * t.hub.Grace())
-				}
-			}
-		case <-patience:
-			t.stuck = true
-			return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
-		}
-	}
-	return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
+	return t.crew.Each(func(i int) error { return f(t.workers[i]) })
 }
 
 // Close ends the samplers, waits for all queues and releases all memory. Devices stay open. Memory that a device
 // which does not answer, or another rank of an unfinished run, may still write to is not released.
 func (t *Trainer) Close() error {
-	t.cancel(errors.New("closed"))
+	t.hub.Fail(errors.New("closed"))
 	for _, w := range t.workers {
 		if w.fetcher != nil && w.fetcher.lookahead != nil {
 			w.fetcher.lookahead.close()
@@ -230,13 +203,13 @@ func (t *Trainer) Close() error {
 		t.rows.close()
 	}
 	for _, w := range t.workers {
-		if !t.stuck && !w.close(!t.o.several() || t.over) {
-			t.stuck = true
+		if !t.crew.Stuck && !w.close(!t.o.several() || t.over) {
+			t.crew.Stuck = true
 		}
 	}
 	t.workers = nil
 	err := t.roots.isolation.close()
-	if t.exact != nil && !t.stuck {
+	if t.exact != nil && !t.crew.Stuck {
 		err = errors.Join(err, t.exact.Close())
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/trainer"
 )
 
 // meter measures what the parts of a run do.
@@ -15,9 +16,11 @@ type usages struct {
 }
 
 func (t meter) usages() (u usages) {
+	u.all = trainer.Usages(t.crew.Workers, (*trainer.Worker).Usage)
+	u.gradients = trainer.Usages(t.crew.Workers, (*trainer.Worker).Reduction)
 	for _, w := range t.workers {
-		u.all, u.gradients, u.carried = append(u.all, w.usage()), append(u.gradients, w.reduction()), append(u.carried, w.carried())
-		u.compute, u.prefetch = append(u.compute, w.compute.Usage()), append(u.prefetch, w.prefetch.Usage())
+		u.carried = append(u.carried, w.carried())
+		u.compute, u.prefetch = append(u.compute, w.Compute.Usage()), append(u.prefetch, w.prefetch.Usage())
 		var rows gpu.Usage
 		if w.rows != nil {
 			rows = w.rows.Usage()
@@ -109,27 +112,4 @@ func (t *Totals) add(e *EpochStats) {
 	if s := e.Isolated; s != nil {
 		t.Switches, t.SwitchTime, t.Covered = t.Switches+s.Switches, t.SwitchTime+s.Switch, t.Covered+s.Coverage.Ratio
 	}
-}
-
-// started is where the host's time is counted from.
-var started = time.Now()
-
-// now returns the time that epochs are measured in: that of the devices' clock if they share one, else the host's.
-func (t meter) now() time.Duration {
-	if clock := clockOf(t.o.Devices); clock != nil {
-		return clock.Now()
-	}
-	return time.Since(started)
-}
-
-// clockOf returns the clock that all devices share; nil: there is none.
-func clockOf(devices []gpu.Device) (clock gpu.Clock) {
-	for i, d := range devices {
-		c, ok := d.(gpu.Clocked)
-		if !ok || i > 0 && c.Clock() != clock {
-			return nil
-		}
-		clock = c.Clock()
-	}
-	return clock
 }

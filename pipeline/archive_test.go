@@ -66,7 +66,7 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	}
 	epoch := a.tr.hub.Epoch
 	blur(&a.tr.o, halo.ID{Layer: layer, Dir: dir}, rows, host, a.sent(halo.ID{Layer: layer, Dir: dir}, rows.Rows), epoch)
-	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), host)
+	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.Index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
@@ -83,8 +83,8 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if row < 0 {
 			continue
 		}
-		if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
-			epoch = schedule.Version(int(table.Readers[a.w.index].Class[k]), now)
+		if table != nil && table.Readers[a.w.Index].Class[k] >= 0 {
+			epoch = schedule.Version(int(table.Readers[a.w.Index].Class[k]), now)
 		}
 		from := a.past.get(a.key(id, epoch, in.owner))
 		first := in.source * size
@@ -117,7 +117,7 @@ func (a archive) incoming(id halo.ID) []incoming {
 	}
 	for j, p := range a.tr.layout.kept.Parts {
 		rows := a.tr.workers[j].trainHalo.(archive).rowsRead(id.Layer)
-		lo, hi := p.In.Owners.Of(a.w.index)
+		lo, hi := p.In.Owners.Of(a.w.Index)
 		for h := lo; h < hi; h++ {
 			out = append(out, incoming{j, rows[h]})
 		}
@@ -132,7 +132,7 @@ func (a archive) returns(id halo.ID) bool {
 
 // rowsRead returns, by halo index, the row of the forward halo matrix of a layer.
 func (a archive) rowsRead(layer int) []int {
-	out := make([]int, len(a.tr.layout.kept.Parts[a.w.index].In.IDs))
+	out := make([]int, len(a.tr.layout.kept.Parts[a.w.Index].In.IDs))
 	k := slices.IndexFunc(a.at, func(p halo.Placement) bool { return p.ID == halo.ID{Layer: layer, Dir: gnn.Forward} })
 	for h := range out {
 		if out[h] = h; a.at[k].Row != nil {
@@ -150,7 +150,7 @@ func (a archive) sent(id halo.ID, rows int) []graph.NodeID {
 	out := make([]graph.NodeID, rows)
 	for h, row := range a.rowsRead(id.Layer) {
 		if row >= 0 {
-			out[row] = a.tr.layout.kept.Parts[a.w.index].In.IDs[h]
+			out[row] = a.tr.layout.kept.Parts[a.w.Index].In.IDs[h]
 		}
 	}
 	return out

@@ -211,8 +211,8 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 	if b.ld.err != nil {
 		return
 	}
-	gnn.AggregateInput(b.compute, eval0.Forward, in.X.Dense, halo, in.AX)
-	if b.ld.err = b.compute.Sync(); b.ld.err != nil {
+	gnn.AggregateInput(b.Compute, eval0.Forward, in.X.Dense, halo, in.AX)
+	if b.ld.err = b.Compute.Sync(); b.ld.err != nil {
 		return
 	}
 	b.ld.free(halo.Buf)

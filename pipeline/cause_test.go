@@ -20,11 +20,11 @@ func TestLostQueueBeforeItsEcho(t *testing.T) {
 	tr := newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 2), nil)
 	missed := &hostmem.VersionFault{Block: "class 1 of part 1", Want: 4}
 	err := tr.each(func(w *worker) error {
-		if w.index == 0 {
+		if w.Index == 0 {
 			return missed
 		}
 		<-tr.hub.Context().Done()
-		w.ep.Out.Download(make([]byte, 4), w.params.Flat.Buf, 0)
+		w.ep.Out.Download(make([]byte, 4), w.Params.Flat.Buf, 0)
 		_ = w.ep.Out.Sync()
 		return &meet.Echo{Err: missed}
 	})

@@ -21,7 +21,7 @@ type saver struct{ *Trainer }
 // checkpoint writes the run's state.
 func (t saver) checkpoint() error {
 	for _, w := range t.workers { // rows may be under way to the next epoch
-		if err := w.sync(); err != nil {
+		if err := w.Sync(); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (t saver) checkpoint() error {
 // file returns the run's state as a file, whose sections are read where they lie.
 func (t saver) file() (c *checkpoint.File, err error) {
 	w := t.workers[0]
-	c = &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat).Section(t.finiteWeights)}
+	c = &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.Params.Flat).Section(t.finiteWeights)}
 	moments := t.moments()
 	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
 		switch size := t.momentBytes(k); {
@@ -135,7 +135,7 @@ func (t saver) restore() error {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	by := halo.Resuming{Each: func(f func(part int) error) error { return t.each(func(w *worker) error { return f(w.index) }) }}
+	by := halo.Resuming{Each: func(f func(part int) error) error { return t.each(func(w *worker) error { return f(w.Index) }) }}
 	if t.joined && t.Ages() {
 		if err := t.resumeTogether(c, &by); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (t saver) newest() (*checkpoint.File, error) {
 func (t saver) takeWeights(c *checkpoint.File, best bool, piece []byte) error {
 	var all []section.Place
 	for _, w := range t.workers {
-		all = append(all, w.vector(w.params.Flat).Place())
+		all = append(all, w.vector(w.Params.Flat).Place())
 	}
 	size := 4 * int64(len(t.weights.Flat))
 	err := section.Upload(t.share(c.Weights, size), piece, all...)
@@ -188,5 +188,5 @@ func (t saver) moments() (all [3]section.Scattered) {
 
 // vector returns a device vector as what a checkpoint reads and writes.
 func (w *worker) vector(v gpu.Vec) section.Vector {
-	return section.Vector{Queue: w.compute, Settle: w.waits.Settle, Vec: v}
+	return section.Vector{Queue: w.Compute, Settle: w.Waits.Settle, Vec: v}
 }

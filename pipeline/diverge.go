@@ -58,7 +58,7 @@ type divergence struct {
 
 // divergence looks for it in the outputs of the last epoch, of which there are those of hidden layers.
 func (w *worker) divergence(layers int) (divergence, error) {
-	d := divergence{Layer: layers, Device: w.dev.Info().Name}
+	d := divergence{Layer: layers, Device: w.Device.Info().Name}
 	for l, m := range w.train.Outputs() {
 		finite, err := w.finite(m)
 		if err != nil {
@@ -79,8 +79,8 @@ func (w *worker) finite(m gpu.Matrix) (bool, error) {
 	host := make([]float32, min(step, m.Rows)*m.LD)
 	for lo := 0; lo < m.Rows; lo += step {
 		part := m.RowRange(lo, min(m.Rows, lo+step))
-		w.compute.Download(hostmem.Bytes(host[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
-		if err := w.compute.Sync(); err != nil {
+		w.Compute.Download(hostmem.Bytes(host[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
+		if err := w.Compute.Sync(); err != nil {
 			return false, err
 		}
 		if !section.Finite(gpu.Compact(host, part)) {

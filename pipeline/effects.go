@@ -5,7 +5,7 @@ package pipeline
 // KeepBest implements fit.Trainer.
 func (f *fitter) KeepBest(epoch int) (err error) {
 	s, o := &f.t.state, &f.t.o
-	if s.best, err = f.t.hostWeights(); err != nil || o.OnBest == nil || !o.leads() {
+	if s.best, err = f.t.crew.Weights(f.t.weights); err != nil || o.OnBest == nil || !o.leads() {
 		return err
 	}
 	return o.OnBest(epoch, s.best)

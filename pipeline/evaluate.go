@@ -30,10 +30,10 @@ func (t *Trainer) logits(count func(at int, ids []graph.NodeID, rows []float32))
 		return t.layeredLogits(count)
 	}
 	return t.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := meet.Guard(func() { w.logits = w.eval.Forward(w.Compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
-		if err := w.sync(); err != nil {
+		if err := w.Sync(); err != nil {
 			return err
 		}
 		return w.emit(t.hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {

@@ -116,7 +116,7 @@ func traceOf(t *testing.T, tr *Trainer, at [][]float32) (trace, [][]float32) {
 		if own {
 			for _, want := range traceEpochs {
 				if e == want {
-					w, err := tr.hostWeights()
+					w, err := tr.crew.Weights(tr.weights)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -85,7 +85,7 @@ func closeAll(devices []gpu.Device) {
 // ours counts goroutines that train a part.
 func ours() int {
 	buf := make([]byte, 1<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by capgnn/pipeline.(*Trainer).each")
+	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by capgnn/internal/trainer.(*Crew).Each")
 }
 
 // disturbed is what has become of a run.

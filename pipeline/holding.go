@@ -117,7 +117,7 @@ func (h *holding) put(p *pair) error {
 	if h.ld.err != nil {
 		return h.ld.err
 	}
-	if err := h.compute.Sync(); err != nil {
+	if err := h.Compute.Sync(); err != nil {
 		return err
 	}
 	h.base = p.chunks.Base

@@ -93,7 +93,7 @@ func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, 
 	if err := tr.hold(epoch, 0); err != nil {
 		t.Fatal(err)
 	}
-	w, err := tr.hostWeights()
+	w, err := tr.crew.Weights(tr.weights)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (t *Trainer) layeredLogits(count func(at int, ids []graph.NodeID, rows []fl
 	if t.exact == nil {
 		return nil
 	}
-	w, err := t.hostWeights()
+	w, err := t.crew.Weights(t.weights)
 	if err != nil {
 		return err
 	}

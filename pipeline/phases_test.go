@@ -59,7 +59,7 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 	tr.turn(&e)
 	loss := 0.0
 	for phase := range tr.phases() {
-		before, err := tr.hostWeights()
+		before, err := tr.crew.Weights(tr.weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 		if err := tr.trainPhase(&e, phase, own); err != nil {
 			t.Fatal(err)
 		}
-		after, err := tr.hostWeights()
+		after, err := tr.crew.Weights(tr.weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,10 +147,10 @@ func TestPhasesSweep(t *testing.T) {
 					continue
 				}
 				tr := newTrainer(t, p, m, cpus(t, workers), part, edited)
-				used := tr.workers[0].dev.Memory().HighWater
+				used := tr.workers[0].Device.Memory().HighWater
 				got := run(t, tr)
 				name := fmt.Sprintf("%s, %d of %d", kind, workers, c)
-				if now := tr.workers[0].dev.Memory().HighWater; now != used {
+				if now := tr.workers[0].Device.Memory().HighWater; now != used {
 					t.Errorf("%s: %d bytes of the device, %d before the first epoch", name, now, used)
 				}
 				steps := 0

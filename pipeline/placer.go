@@ -7,7 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
@@ -20,16 +20,18 @@ func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		part := t.o.First + i
-		w := &worker{index: part, dev: dev, waits: meet.Waits{Hub: t.hub, Part: part, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		w := &worker{Worker: trainer.NewWorker(t.hub, part, dev)}
 		if !t.o.phased() {
 			w.part = t.cut.Parts[part]
 		}
-		w.ep = halo.Endpoint{Part: part, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
-		w.reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
-		w.ld = newLoader(dev, w.compute, w.ep.Local)
+		w.ep = halo.Endpoint{Part: part, Device: dev, Waits: &w.Waits, Compute: w.Compute,
+			Local: w.Queue("local"), Prefetch: w.Queue("prefetch"), Out: w.Queue("out")}
+		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
+		w.ld = newLoader(dev, w.Compute, w.ep.Local)
 		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
-		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
+		t.workers, t.crew.Workers, ends = append(t.workers, w), append(t.crew.Workers, &w.Worker), append(ends, &w.ep)
 	}
+	t.crew.Follows = readOthers
 	halo.Connect(ends, t.o.Parts, t.o.Cache.NoPeer)
 }
 
@@ -54,10 +56,10 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 		return nil
 	}
 	var p *hostmem.Pinned
-	if p, w.ld.err = hostmem.NewPinned(w.dev.Info().Name, name, int64(size), m.host); w.ld.err != nil {
+	if p, w.ld.err = hostmem.NewPinned(w.Device.Info().Name, name, int64(size), m.host); w.ld.err != nil {
 		return nil
 	}
-	w.pinned = append(w.pinned, p)
+	w.Pinned = append(w.Pinned, p)
 	return p.Bytes()
 }
 
@@ -65,7 +67,7 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo.Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
-			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
+			w.ep.Fresh = [2]gpu.Queue{w.Queue("soon"), w.Queue("soon out")}
 		}
 	}
 	var scale gnn.Scaling
@@ -101,8 +103,8 @@ func (t placer) inTurn(f func(*worker) error) func(*worker) error {
 	begin, end := map[*worker]chan struct{}{}, map[*worker]chan struct{}{}
 	last := map[gpu.Device]chan struct{}{}
 	for _, w := range t.workers {
-		begin[w], end[w] = last[w.dev], make(chan struct{})
-		last[w.dev] = end[w]
+		begin[w], end[w] = last[w.Device], make(chan struct{})
+		last[w.Device] = end[w]
 	}
 	return func(w *worker) error {
 		defer close(end[w])
@@ -133,7 +135,7 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if t.o.phased() {
 		return nil
 	}
-	train, eval := t.halo.Attach(w.index)
+	train, eval := t.halo.Attach(w.Index)
 	if w.evalHalo = eval; w.hold == nil {
 		w.trainHalo = train
 	}
@@ -143,14 +145,14 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	err := w.compute.Sync()
+	err := w.Compute.Sync()
 	w.ld.seen = nil // host arrays may go
 	return err
 }
 
 // builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
-	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale,
+	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.Index], scale: scale,
 		task: t.task, picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
@@ -180,21 +182,21 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	w.owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.compute, o.Optimizer, t.at(w))
+	w.Owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.Compute, o.Optimizer, t.at(w))
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.params, w.grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
-	w.ws = gnn.NewWorkspace(w.dev.Info())
-	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
+	w.Params, w.Grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
+	w.Workspace = gnn.NewWorkspace(w.Device.Info())
+	w.train = gnn.NewPass(model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
 	if eval != nil {
-		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)
+		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.Params, nil, w.Workspace)
 	}
-	if err := w.ws.Alloc(w.dev); err != nil {
+	if err := w.Workspace.Alloc(w.Device); err != nil {
 		return err
 	}
-	w.ws.ClearGaps(w.compute)
-	return w.compute.Sync()
+	w.Workspace.ClearGaps(w.Compute)
+	return w.Compute.Sync()
 }
 
 // division returns who owns which elements of layers, of the parts of this process, which package reduce counts from 0 on.
@@ -214,8 +216,8 @@ func (t placer) division(layers [][]gnn.Range) *reduce.Division {
 func (t placer) newReduction(d *reduce.Division) *reduce.Reduction {
 	var parts []reduce.Part
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
-			Reach: w.ep.Reach[t.o.First:], Owner: w.owner})
+		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat, Gradients: w.Grads.Flat,
+			Reach: w.ep.Reach[t.o.First:], Owner: w.Owner})
 	}
 	return reduce.New(t.hub, parts, d)
 }
@@ -228,23 +230,8 @@ func (t placer) lockHost() {
 		return
 	}
 	for i, w := range t.workers {
-		lock := t.locking(w, o)
+		lock := w.Locking(o)
 		w.lossHost = lock(w.lossHost)
 		t.reduce.Lock(i, lock)
-	}
-}
-
-// locking returns what replaces memory by a worker's page-locked memory of its size, where there is a driver that gives it.
-func (t placer) locking(w *worker, o hostmem.LockOptions) func(mem []byte) []byte {
-	return func(mem []byte) []byte {
-		if len(mem) == 0 || o.Pinner == nil {
-			return mem
-		}
-		p, err := hostmem.NewPinned(w.dev.Info().Name, "loss, gradients and weights", int64(len(mem)), o)
-		if err != nil {
-			return mem
-		}
-		w.pinned = append(w.pinned, p)
-		return p.Bytes()
 	}
 }

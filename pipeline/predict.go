@@ -57,7 +57,7 @@ func (o *PredictOptions) width() int {
 
 // rows enqueues a worker's forward pass, and returns what is predicted.
 func (o *PredictOptions) rows(w *worker) gpu.Matrix {
-	out := w.eval.Forward(w.compute, w.evalHalo, 0)
+	out := w.eval.Forward(w.Compute, w.evalHalo, 0)
 	if o.Layers > 0 && o.Layers == o.Model.Layers {
 		return w.eval.LastRows()
 	}
@@ -118,7 +118,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 		if err := meet.Guard(func() { out[t.at(w)] = o.rows(w) }); err != nil {
 			return err
 		}
-		return w.sync()
+		return w.Sync()
 	})
 	if err != nil {
 		return err
@@ -187,9 +187,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
-	var runCtx context.Context
-	runCtx, t.cancel = context.WithCancelCause(ctx)
-	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
+	t.hub = meet.NewHub(ctx, o.WaitDeadline)
 	put := placer{t}
 	put.newWorkers()
 	err := put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
@@ -222,14 +220,14 @@ func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error 
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.params = gnn.Bind(t.weights, params)
-	w.ws = gnn.NewWorkspace(w.dev.Info())
-	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
-	if err := w.ws.Alloc(w.dev); err != nil {
+	w.Params = gnn.Bind(t.weights, params)
+	w.Workspace = gnn.NewWorkspace(w.Device.Info())
+	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.Params, nil, w.Workspace)
+	if err := w.Workspace.Alloc(w.Device); err != nil {
 		return err
 	}
-	w.ws.ClearGaps(w.compute)
-	return w.compute.Sync()
+	w.Workspace.ClearGaps(w.Compute)
+	return w.Compute.Sync()
 }
 
 // emit hands the rows of the worker's vertices to f, a chunk at a time, as FP32.
@@ -247,8 +245,8 @@ func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.Node
 		if halves != nil {
 			raw = hostmem.Bytes(halves[:part.Span()])
 		}
-		w.compute.Download(raw, m.Buf, gpu.Bytes(m.Type.Size())*gpu.Bytes(part.Off))
-		if err := errors.Join(w.compute.Sync(), ctx.Err()); err != nil {
+		w.Compute.Download(raw, m.Buf, gpu.Bytes(m.Type.Size())*gpu.Bytes(part.Off))
+		if err := errors.Join(w.Compute.Sync(), ctx.Err()); err != nil {
 			return err
 		}
 		for i, x := range halves {

@@ -50,8 +50,8 @@ func (t placer) aggregateKey(w *worker) string {
 	if t.o.Prepared == nil || t.layout.key == "" || t.p.FeaturesKey == "" {
 		return ""
 	}
-	info := w.dev.Info()
-	return contentkey.Of("aggregate 2", t.layout.key, t.p.FeaturesKey, t.o.Model.Identity(), t.o.Storage, w.index,
+	info := w.Device.Info()
+	return contentkey.Of("aggregate 2", t.layout.key, t.p.FeaturesKey, t.o.Model.Identity(), t.o.Storage, w.Index,
 		info.Kind, info.Model, info.Variant)
 }
 
@@ -73,7 +73,7 @@ func (b *builder) fetchAggregate(m gpu.Matrix) bool {
 		return false
 	}
 	b.ld.send(m.Buf, 0, rows)
-	b.ld.err = b.compute.Sync()
+	b.ld.err = b.Compute.Sync()
 	return true
 }
 
@@ -83,12 +83,12 @@ func (b *builder) keepAggregate(m gpu.Matrix) {
 		return
 	}
 	size := 4 * gpu.Bytes(m.Rows) * gpu.Bytes(m.Cols)
-	b.prepared.Put(b.aggregateKey, fmt.Sprintf("aggregated features of part %d", b.index), []Piece{{aggregatePiece, int64(size), func(w io.Writer) error {
+	b.prepared.Put(b.aggregateKey, fmt.Sprintf("aggregated features of part %d", b.Index), []Piece{{aggregatePiece, int64(size), func(w io.Writer) error {
 		chunk := make([]byte, min(size, uploadBytes))
 		for at := gpu.Bytes(0); at < size; at += gpu.Bytes(len(chunk)) {
 			chunk = chunk[:min(gpu.Bytes(len(chunk)), size-at)]
-			b.compute.Download(chunk, m.Buf, at)
-			if err := b.compute.Sync(); err != nil {
+			b.Compute.Download(chunk, m.Buf, at)
+			if err := b.Compute.Sync(); err != nil {
 				return err // the queue keeps it, and the next Sync ends the run with it
 			}
 			if _, err := w.Write(chunk); err != nil {

@@ -224,7 +224,7 @@ func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, device
 		if err := meet.Guard(func() { w.runTrain(0, 1/t.terms, nil) }); err != nil {
 			return err
 		}
-		return w.sync()
+		return w.Sync()
 	})
 	grad = make([]float64, len(w.Flat))
 	for _, w := range t.workers {
@@ -233,7 +233,7 @@ func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, device
 		}
 		loss += w.lossValue()
 		var part []float32
-		part, err = w.download(w.grads.Flat)
+		part, err = w.Download(w.Grads.Flat)
 		for i, x := range part {
 			grad[i] += float64(x)
 		}

@@ -138,7 +138,7 @@ func (b *operandBench) run(t *testing.T, l int, dir gnn.Direction, x ref.Matrix)
 	t.Helper()
 	out := ref.NewMatrix(x.Rows, x.Cols)
 	err := b.tr.each(func(w *worker) error {
-		g := b.layers[w.index][l]
+		g := b.layers[w.Index][l]
 		op, read, written := g.Forward, g.Src, g.Rows
 		if dir == gnn.Backward {
 			op, read, written = g.Backward, g.Rows, g.Src
@@ -150,17 +150,17 @@ func (b *operandBench) run(t *testing.T, l int, dir gnn.Direction, x ref.Matrix)
 				host[i*x.Cols+j] = float32(f)
 			}
 		}
-		w.compute.Upload(xs.Buf, 0, hostmem.Bytes(host))
+		w.Compute.Upload(xs.Buf, 0, hostmem.Bytes(host))
 		got := make([]float32, written*x.Cols)
 		err := meet.Guard(func() {
-			w.trainHalo.Begin(w.compute, l, dir, xs)
-			w.compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Inner, X: xs, RowScale: op.RowScale, ColScale: op.ColScale})
-			w.compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Halo, X: w.trainHalo.Wait(w.compute, l, dir), RowScale: op.RowScale,
+			w.trainHalo.Begin(w.Compute, l, dir, xs)
+			w.Compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Inner, X: xs, RowScale: op.RowScale, ColScale: op.ColScale})
+			w.Compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Halo, X: w.trainHalo.Wait(w.Compute, l, dir), RowScale: op.RowScale,
 				ColScale: op.HaloScale, Accumulate: true})
-			w.compute.Download(hostmem.Bytes(got), ys.Buf, 0)
+			w.Compute.Download(hostmem.Bytes(got), ys.Buf, 0)
 		})
 		if err == nil {
-			err = w.sync()
+			err = w.Sync()
 		}
 		for i, v := range w.part.Inner[:written] {
 			for j := range x.Cols {

@@ -1,12 +1,10 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -107,10 +105,10 @@ func TestRangeBuild(t *testing.T) {
 					on := build(own.Lo, n, ledgers(n))
 					up := build(own.Lo, n, cpus(t, n))
 					for part := own.Lo; part < own.Hi; part++ {
-						if w := on.worker(part); w.index != part || w.ep.Part != part || w.waits.Part != part {
-							t.Fatalf("parts %v: the worker of part %d has number %d", own, part, w.index)
+						if w := on.worker(part); w.Index != part || w.ep.Part != part || w.Waits.Part != part {
+							t.Fatalf("parts %v: the worker of part %d has number %d", own, part, w.Index)
 						}
-						takes, bytes := takenBy(on.worker(part).dev), up.worker(part).usage().H2D
+						takes, bytes := takenBy(on.worker(part).Device), up.worker(part).Usage().H2D
 						if own == ranges[0] {
 							memory[part], uploads[part] = takes, bytes
 						}
@@ -134,8 +132,7 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	if err := (planner{tr}).planRun(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	tr.cancel, tr.hub = cancel, meet.NewHub(ctx, time.Minute)
+	tr.hub = meet.NewHub(t.Context(), time.Minute)
 	put := placer{tr}
 	put.newWorkers()
 	closeAfter(t, tr)
@@ -183,30 +180,5 @@ func TestRangeOptions(t *testing.T) {
 		if _, err := New(t.Context(), p, o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}
-	}
-}
-
-// Errors speak of parts by the numbers that they have in the whole run: who waited for whom is followed by them.
-func TestRangeErrors(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	tr := &Trainer{o: Options{First: 2}, hub: meet.NewHub(ctx, time.Minute), cancel: cancel}
-	for part := 2; part < 5; part++ {
-		tr.workers = append(tr.workers, &worker{index: part})
-	}
-	own := &meet.Late{Part: 4, For: 4, What: "its own device cpu:2"}
-	err := tr.each(func(w *worker) error {
-		switch w.index {
-		case 2:
-			return &meet.Late{Part: 2, For: 4, What: "part 4: new weights"}
-		case 4:
-			return own
-		}
-		return nil
-	})
-	if err != own {
-		t.Errorf("%v, want %v", err, own)
-	}
-	if cause := context.Cause(ctx); cause == nil || !strings.HasPrefix(cause.Error(), "part 2 stopped") && !strings.HasPrefix(cause.Error(), "part 4 stopped") {
-		t.Errorf("the run ended by %v", cause)
 	}
 }

@@ -62,7 +62,7 @@ func (t placer) join() error {
 	t.joined = true
 	var compute []gpu.Queue
 	for _, w := range t.workers {
-		compute = append(compute, w.compute)
+		compute = append(compute, w.Compute)
 	}
 	t.watch = t.hub.Watch(t.o.First, compute)
 	go func() { // ends with the run
@@ -73,7 +73,7 @@ func (t placer) join() error {
 		}
 	}()
 	if t.reduce != nil {
-		t.reduce.Join(link.Over(t.o.Ranks, t.hub), gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
+		t.reduce.Join(link.Over(t.o.Ranks, t.hub), gradientArea, weightArea, t.workers[0].Locking(t.o.Cache.Lock()))
 	}
 	t.halo.Join()
 	return nil

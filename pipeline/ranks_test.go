@@ -204,13 +204,13 @@ func checkSlots(t *testing.T, c, first *jaca.Plan, own graph.Range) {
 
 // takenAlike lists what a part takes whatever the ranks: all but what it packs, where rows cross between ranks.
 func takenAlike(tr *Trainer, part int) []string {
-	return slices.DeleteFunc(takenBy(tr.worker(part).dev), func(s string) bool { return strings.HasPrefix(s, "halo send ") })
+	return slices.DeleteFunc(takenBy(tr.worker(part).Device), func(s string) bool { return strings.HasPrefix(s, "halo send ") })
 }
 
 // holds reports whether a part of the process has memory of that name.
 func holds(tr *Trainer, name string) bool {
 	return slices.ContainsFunc(tr.workers, func(w *worker) bool {
-		return slices.ContainsFunc(w.dev.(*ledger.Device).Entries(), func(e ledger.Entry) bool { return e.Name == name })
+		return slices.ContainsFunc(w.Device.(*ledger.Device).Entries(), func(e ledger.Entry) bool { return e.Name == name })
 	})
 }
 

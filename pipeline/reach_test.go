@@ -12,14 +12,14 @@ import (
 // What tests of several files reach of a trainer, beside what it exports.
 
 // partGradient returns the gradient that a part's device holds.
-func partGradient(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.grads.Flat) }
+func partGradient(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.Grads.Flat) }
 
 // partWeights returns the weights that a part's device holds.
-func partWeights(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.params.Flat) }
+func partWeights(t testing.TB, w *worker) []float32 { return downloaded(t, w, w.Params.Flat) }
 
 func downloaded(t testing.TB, w *worker, v gpu.Vec) []float32 {
 	t.Helper()
-	flat, err := w.download(v)
+	flat, err := w.Download(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func downloaded(t testing.TB, w *worker, v gpu.Vec) []float32 {
 // setWeights gives a part's device weights, from one on.
 func setWeights(t testing.TB, w *worker, from int, flat []float32) {
 	t.Helper()
-	w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(w.params.Flat.Off+from), hostmem.Bytes(flat))
-	if err := w.sync(); err != nil {
+	w.Compute.Upload(w.Params.Flat.Buf, 4*gpu.Bytes(w.Params.Flat.Off+from), hostmem.Bytes(flat))
+	if err := w.Sync(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func backward(t testing.TB, tr *Trainer, epoch int, scale float64, done func(w *
 		if err != nil {
 			return err
 		}
-		return w.sync()
+		return w.Sync()
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/reduce"
 )
 
@@ -27,12 +28,12 @@ func reduceWhole(tr *Trainer) {
 		}
 	}
 	for _, w := range tr.workers[1:] {
-		g, stage := row(w.grads.Flat), w0.ld.matrix("gradients of another part", 1, most)
+		g, stage := row(w.Grads.Flat), w0.ld.matrix("gradients of another part", 1, most)
 		for lo := 0; lo < g.Cols; lo += most {
 			hi := min(g.Cols, lo+most)
 			piece := stage.ColRange(0, hi-lo)
 			moveWhole(w0, piece, w, g.ColRange(lo, hi))
-			w0.compute.Axpby(row(w0.grads.Flat).ColRange(lo, hi), 1, piece, 1)
+			w0.Compute.Axpby(row(w0.Grads.Flat).ColRange(lo, hi), 1, piece, 1)
 		}
 	}
 }
@@ -40,8 +41,8 @@ func reduceWhole(tr *Trainer) {
 // wholeSteps is the reduction of part 0 alone, which takes the steps of whole vectors.
 func wholeSteps(tr *Trainer) *reduce.Reduction {
 	w0, d := tr.workers[0], reduce.DivideRank(tr.weights.Layers(), []int{0}, reduce.Rank{})
-	return reduce.New(tr.hub, []reduce.Part{{Compute: w0.compute, Weights: w0.params.Flat, Gradients: w0.grads.Flat, Reach: []bool{true},
-		Owner: d.NewOwner(w0.ld.alloc, w0.compute, tr.o.Optimizer, 0)}}, d)
+	return reduce.New(tr.hub, []reduce.Part{{Compute: w0.Compute, Weights: w0.Params.Flat, Gradients: w0.Grads.Flat, Reach: []bool{true},
+		Owner: d.NewOwner(w0.ld.alloc, w0.Compute, tr.o.Optimizer, 0)}}, d)
 }
 
 // updateWhole is reduceWhole, the step, and the weights' way to all parts.
@@ -49,10 +50,10 @@ func updateWhole(tr *Trainer, steps *reduce.Reduction) {
 	reduceWhole(tr)
 	w0 := tr.workers[0]
 	steps.Finish(0)
-	updated := w0.compute.Record()
+	updated := w0.Compute.Record()
 	for _, w := range tr.workers[1:] {
-		w.compute.Wait(updated)
-		moveWhole(w, row(w.params.Flat), w0, row(w0.params.Flat))
+		w.Compute.Wait(updated)
+		moveWhole(w, row(w.Params.Flat), w0, row(w0.Params.Flat))
 	}
 }
 
@@ -63,18 +64,18 @@ func row(v gpu.Vec) gpu.Matrix {
 
 // moveWhole copies a row between devices on the reader's compute queue.
 func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
-	if to.ep.Peers[from.index] {
-		to.compute.Copy(dst, src)
+	if to.ep.Peers[from.Index] {
+		to.Compute.Copy(dst, src)
 		return
 	}
-	if to.ep.Reach[from.index] {
-		to.compute.(gpu.PeerCopier).CopyFrom(dst, src)
+	if to.ep.Reach[from.Index] {
+		to.Compute.(gpu.PeerCopier).CopyFrom(dst, src)
 		return
 	}
 	host := make([]byte, 4*src.Cols)
-	from.compute.Download(host, src.Buf, 4*gpu.Bytes(src.Off))
-	to.compute.Wait(from.compute.Record())
-	to.compute.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), host)
+	from.Compute.Download(host, src.Buf, 4*gpu.Bytes(src.Off))
+	to.Compute.Wait(from.Compute.Record())
+	to.Compute.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), host)
 }
 
 // epochWhole is trainEpoch with the update behind the backward passes of all parts. It returns what the update took.
@@ -82,14 +83,14 @@ func epochWhole(t testing.TB, tr *Trainer, steps *reduce.Reduction, epoch int) t
 	t.Helper()
 	tr.hub.Epoch = epoch
 	backward(t, tr, epoch, 1/tr.terms, nil, nil)
-	start := tr.now()
+	start := trainer.Now(tr.o.Devices)
 	updateWhole(tr, steps)
 	for _, w := range tr.workers {
-		if err := w.sync(); err != nil {
+		if err := w.Sync(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return tr.now() - start
+	return trainer.Now(tr.o.Devices) - start
 }
 
 // shaAfter returns the weights' identity after some epochs.
@@ -107,7 +108,7 @@ func shaAfter(t *testing.T, tr *Trainer, epochs int, epoch func(int)) string {
 			want = sha
 		}
 		if sha != want {
-			t.Fatalf("part %d has other weights than part 0", w.index)
+			t.Fatalf("part %d has other weights than part 0", w.Index)
 		}
 	}
 	return want
@@ -165,8 +166,8 @@ func redivide(t *testing.T, tr *Trainer, layers [][]gnn.Range) {
 	t.Helper()
 	d := placer{tr}.division(layers)
 	for _, w := range tr.workers {
-		w.owner = d.NewOwner(w.ld.alloc, w.compute, tr.o.Optimizer, w.index)
-		if err := w.compute.Sync(); err != nil || w.ld.err != nil {
+		w.Owner = d.NewOwner(w.ld.alloc, w.Compute, tr.o.Optimizer, w.Index)
+		if err := w.Compute.Sync(); err != nil || w.ld.err != nil {
 			t.Fatal(err, w.ld.err)
 		}
 	}
@@ -190,12 +191,12 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	t.Helper()
 	tr.hub.Epoch = epoch
 	done := func(w *worker, layer int) {
-		if w.index == late {
+		if w.Index == late {
 			time.Sleep(2 * time.Millisecond)
 		}
-		tr.reduce.Done(w.index, layer)
+		tr.reduce.Done(w.Index, layer)
 	}
-	backward(t, tr, epoch, 1/tr.terms, done, func(w *worker) { tr.reduce.Finish(w.index) })
+	backward(t, tr, epoch, 1/tr.terms, done, func(w *worker) { tr.reduce.Finish(w.Index) })
 }
 
 // When a layer is said to be done, its gradients are what they are after the whole pass, and the others are not yet all there. Its weights
@@ -210,14 +211,14 @@ func TestLayersDone(t *testing.T) {
 				layers := tr.weights.Layers()
 				seen := make([][][]float32, 2)
 				done := func(w *worker, layer int) {
-					if want := len(layers) - 1 - len(seen[w.index]); layer != want {
+					if want := len(layers) - 1 - len(seen[w.Index]); layer != want {
 						t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
 					}
-					all := make([]float32, w.grads.Flat.Len)
-					w.compute.Download(hostmem.Bytes(all), w.grads.Flat.Buf, 0)
-					seen[w.index] = append(seen[w.index], all)
+					all := make([]float32, w.Grads.Flat.Len)
+					w.Compute.Download(hostmem.Bytes(all), w.Grads.Flat.Buf, 0)
+					seen[w.Index] = append(seen[w.Index], all)
 					for _, g := range layers[layer] {
-						w.compute.Fill(row(w.params.Flat.Slice(g.Lo, g.Hi)), float32(math.NaN()))
+						w.Compute.Fill(row(w.Params.Flat.Slice(g.Lo, g.Hi)), float32(math.NaN()))
 					}
 				}
 				backward(t, tr, 0, 1/tr.terms, done, nil)
@@ -248,18 +249,18 @@ func TestReductionOverlaps(t *testing.T) {
 			p, m := task{share: 0.3, vertices: manyVertices}.make(t, kind)
 			m.Hidden, m.Layers = 64, 4
 			part := scatterParts(p.Vertices(), parts)
-			trainer := func() *Trainer {
+			start := func() *Trainer {
 				return newTrainer(t, p, m, simulated(t, parts, func(_ int, c *sim.Config) {
 					c.Peer, c.Rates.H2D, c.Rates.D2H = peer, rate, rate
 					c.Rates.FlopsPerSec, c.Rates.GatherPerSec = 2e11, 1e10
 				}), part, nil)
 			}
-			whole, beside := trainer(), trainer()
+			whole, beside := start(), start()
 			steps := wholeSteps(whole)
 			epochWhole(t, whole, steps, 0)
-			from := whole.now()
+			from := trainer.Now(whole.o.Devices)
 			behind := epochWhole(t, whole, steps, 1)
-			want := whole.now() - from
+			want := trainer.Now(whole.o.Devices) - from
 			var e EpochStats
 			for range 2 {
 				e = nextEpoch(t, beside)
@@ -285,12 +286,12 @@ func TestReductionDeadline(t *testing.T) {
 		err := tr.each(func(w *worker) error {
 			return meet.Guard(func() {
 				w.runTrain(7, 1, func(layer int) {
-					if w.index != silent || layer == 2 {
-						tr.reduce.Done(w.index, layer)
+					if w.Index != silent || layer == 2 {
+						tr.reduce.Done(w.Index, layer)
 					}
 				})
-				if w.index != silent {
-					tr.reduce.Finish(w.index)
+				if w.Index != silent {
+					tr.reduce.Finish(w.Index)
 				}
 			})
 		})

@@ -43,7 +43,7 @@ func TestStagedRoute(t *testing.T) {
 		}
 		var direct, staged gpu.Usage
 		trainer := newTrainer(t, p, m, cpus(t, parts), part, edit(&direct))
-		weights := gpu.Bytes(4 * trainer.workers[0].params.Flat.Len)
+		weights := gpu.Bytes(4 * trainer.workers[0].Params.Flat.Len)
 		want := run(t, trainer)
 		got := run(t, newTrainer(t, p, m, islands(t, parts), part, edit(&staged)))
 		if got.WeightsSHA != want.WeightsSHA {
@@ -118,7 +118,7 @@ func TestDeviceFault(t *testing.T) {
 	for i := range labels {
 		labels[i] = 1 << 20
 	}
-	bad.compute.Upload(bad.compared[0].Buf, 0, hostmem.Bytes(labels))
+	bad.Compute.Upload(bad.compared[0].Buf, 0, hostmem.Bytes(labels))
 	_, err := tr.Run(context.Background())
 	var fault *gpu.Fault
 	if !errors.As(err, &fault) || fault.Device != "cpu:1" || fault.Op != "SoftmaxLoss" {

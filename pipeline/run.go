@@ -14,6 +14,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
@@ -124,15 +125,15 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 
 // trainPhase runs a phase of an epoch, and adds what parts have done to their records.
 func (t *Trainer) trainPhase(e *EpochStats, phase int, own []partEpoch) error {
-	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
-	start, cpu := t.now(), hostmem.ProcessorTime()
+	before, reduced := trainer.Usages(t.crew.Workers, (*trainer.Worker).Usage), trainer.Usages(t.crew.Workers, (*trainer.Worker).Reduction)
+	start, cpu := trainer.Now(t.o.Devices), hostmem.ProcessorTime()
 	if err := t.runParts(e.Epoch, phase); err != nil {
 		return err
 	}
-	end := t.now()
+	end := trainer.Now(t.o.Devices)
 	e.Reduce, e.Train, e.CPU = e.Reduce+end-t.backwardDone(), e.Train+end-start, e.CPU+hostmem.ProcessorTime()-cpu
 	for i, w := range t.workers {
-		own[i].add(w, t.shareOf(e.Epoch, phase), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i]))
+		own[i].add(w, t.shareOf(e.Epoch, phase), w.Usage().Sub(before[i]), w.Reduction().Sub(reduced[i]))
 	}
 	return nil
 }
@@ -156,10 +157,10 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 		} else {
 			w.runTrain(epoch, scale, done)
 		}
-		w.backward = w.compute.Record()
+		w.backward = w.Compute.Record()
 		if t.joined { // Finish waits for other ranks
-			w.compute.Call("note the time", func() error {
-				w.backwardAt = hostNow()
+			w.Compute.Call("note the time", func() error {
+				w.backwardAt = trainer.HostNow()
 				return nil
 			})
 		}
@@ -168,18 +169,18 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	if err := w.waits.Await(w.backward); err != nil {
+	if err := w.Waits.Await(w.backward); err != nil {
 		return err
 	}
 	if !t.joined {
-		w.backwardAt = hostNow()
+		w.backwardAt = trainer.HostNow()
 	}
 	return w.finish()
 }
 
 // backwardDone returns when the last part had done its backward pass, in the time of now.
 func (t *Trainer) backwardDone() time.Duration {
-	last, clock := time.Duration(0), clockOf(t.o.Devices)
+	last, clock := time.Duration(0), trainer.ClockOf(t.o.Devices)
 	for _, w := range t.workers {
 		at := w.backwardAt
 		if clock != nil {
@@ -190,34 +191,13 @@ func (t *Trainer) backwardDone() time.Duration {
 	return last
 }
 
-// hostWeights downloads the weights, which are those of any part.
-func (t *Trainer) hostWeights() (*gnn.Weights, error) {
-	w0 := t.worker(t.o.First)
-	flat, err := w0.download(w0.params.Flat)
-	if err != nil {
-		return nil, err
-	}
-	w := t.weights.Clone()
-	copy(w.Flat, flat)
-	return w, nil
-}
-
-// usages returns what every worker has done so far, by one of its counts.
-func usages(workers []*worker, of func(*worker) gpu.Usage) []gpu.Usage {
-	u := make([]gpu.Usage, len(workers))
-	for i, w := range workers {
-		u[i] = of(w)
-	}
-	return u
-}
-
 // finish fills in what a result says about the whole run.
 func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
 	r.Totals, r.Caches = s.Totals, t.halo.Caches()
 	var err error
-	if r.Weights, err = t.hostWeights(); err != nil {
+	if r.Weights, err = t.crew.Weights(t.weights); err != nil {
 		return err
 	}
 	r.BestWeights, r.WeightsSHA = s.best, r.Weights.SHA256()
@@ -247,7 +227,7 @@ func (t *Trainer) peaks(r *Result) error {
 	}
 	var own []partPeak
 	for _, w := range t.workers {
-		own = append(own, partPeak{w.dev.Memory().HighWater, gpu.Bytes(host)})
+		own = append(own, partPeak{w.Device.Memory().HighWater, gpu.Bytes(host)})
 	}
 	all, err := gather(t.hub.Context(), t, tagResult, own)
 	for _, p := range all {

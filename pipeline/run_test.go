@@ -282,7 +282,7 @@ func TestDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
 	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 	err := tr.each(func(w *worker) error {
-		if w.index == 1 {
+		if w.Index == 1 {
 			return nil
 		}
 		return meet.Guard(func() { w.runTrain(0, 1, nil) })

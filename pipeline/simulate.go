@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 )
 
@@ -35,7 +36,7 @@ type Simulation struct {
 // written, evaluated or scored; a part that does not fit its device is a *gpu.OutOfMemory. Each machine has its own
 // trainer, and the options are those of all parts; over = nil: there is one machine.
 func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.Cluster) (*Simulation, error) {
-	clock := clockOf(o.Devices)
+	clock := trainer.ClockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
 	}
@@ -73,7 +74,8 @@ func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation,
 		return nil, err
 	}
 	workers := m.workers()
-	before, computed, reduced, received := usages(workers, (*worker).usage), usages(workers, (*worker).computations), usages(workers, (*worker).reduction), m.received()
+	before, computed := trainer.Usages(workers, (*trainer.Worker).Usage), trainer.Usages(workers, computations)
+	reduced, received := trainer.Usages(workers, (*trainer.Worker).Reduction), m.received()
 	if err := epochs(warm); err != nil {
 		return nil, err
 	}
@@ -91,15 +93,15 @@ func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation,
 	s.Reduce -= back
 	measured += warm
 	for i, w := range workers {
-		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
-		s.Gradients = append(s.Gradients, perEpoch(w.reduction().Sub(reduced[i]), measured))
-		c := perEpoch(w.computations().Sub(computed[i]), measured)
+		s.Parts = append(s.Parts, perEpoch(w.Usage().Sub(before[i]), measured))
+		s.Gradients = append(s.Gradients, perEpoch(w.Reduction().Sub(reduced[i]), measured))
+		c := perEpoch(computations(w).Sub(computed[i]), measured)
 		busy := -c.Time[gpu.PhaseWait]
 		for _, d := range c.Time {
 			busy += d
 		}
 		s.Busy = append(s.Busy, busy)
-		s.Peak = append(s.Peak, w.dev.Memory().HighWater)
+		s.Peak = append(s.Peak, w.Device.Memory().HighWater)
 	}
 	for k, x := range m.received() {
 		if n := x.Rows - received[k].Rows; n > 0 {
@@ -133,10 +135,10 @@ func simulatedEpochs(period int, lags bool) (warm, measured int) {
 }
 
 // marks returns events that fire when each part has computed what it has been given.
-func marks(workers []*worker) []gpu.Event {
+func marks(workers []*trainer.Worker) []gpu.Event {
 	var out []gpu.Event
 	for _, w := range workers {
-		out = append(out, w.compute.Record())
+		out = append(out, w.Compute.Record())
 	}
 	return out
 }
@@ -151,9 +153,9 @@ func latest(clock gpu.Clock, events []gpu.Event) time.Duration {
 }
 
 // computations is what the part's device has computed, transfers on queues of their own not counted.
-func (w *worker) computations() gpu.Usage {
-	u := w.compute.Usage()
-	u.Time[gpu.PhaseReduce] += w.reduction().Time[gpu.PhaseReduce]
+func computations(w *trainer.Worker) gpu.Usage {
+	u := w.Compute.Usage()
+	u.Time[gpu.PhaseReduce] += w.Reduction().Time[gpu.PhaseReduce]
 	return u
 }
 
@@ -166,29 +168,3 @@ func perEpoch(u gpu.Usage, epochs int) gpu.Usage {
 	u.H2D, u.D2H, u.Peer, u.SpMM = u.H2D/n, u.D2H/n, u.Peer/n, u.SpMM/int64(epochs)
 	return u
 }
-
-// clockOf returns the clock that all devices share, nil if there is none.
-func clockOf(devices []gpu.Device) gpu.Clock {
-	var clock gpu.Clock
-	for i, d := range devices {
-		c, ok := d.(gpu.Clocked)
-		if !ok || i > 0 && c.Clock() != clock {
-			return nil
-		}
-		clock = c.Clock()
-	}
-	return clock
-}
-
-// started is where the host's time is counted from.
-var started = time.Now()
-
-// now returns the time that epochs are measured in: that of the devices' clock if they share one, else the host's.
-func (t *Trainer) now() time.Duration {
-	if c := clockOf(t.o.Devices); c != nil {
-		return c.Now()
-	}
-	return hostNow()
-}
-
-func hostNow() time.Duration { return time.Since(started) }

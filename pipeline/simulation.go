@@ -6,6 +6,7 @@ import (
 
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 	"capgnn/pipeline/link"
 )
@@ -59,9 +60,9 @@ func (m *simulation) each(f func(t *Trainer) error) error {
 }
 
 // workers are those of all parts.
-func (m *simulation) workers() (all []*worker) {
+func (m *simulation) workers() (all []*trainer.Worker) {
 	for _, t := range m.trainers {
-		all = append(all, t.workers...)
+		all = append(all, t.crew.Workers...)
 	}
 	return all
 }

@@ -18,6 +18,7 @@ import (
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
@@ -32,14 +33,13 @@ type Trainer struct {
 	plan     gnn.Plan
 	weights  *gnn.Weights // layout, and the last weights on the host
 	workers  []*worker    // of the parts of this process, in part order
+	crew     trainer.Crew // the same
 	hub      *meet.Hub
 	reduce   *reduce.Reduction // nil: nothing is trained
-	cancel   context.CancelCauseFunc
-	terms    float64 // of the loss
+	terms    float64           // of the loss
 	state    state
 	layout   *Layout
 	halo     *halo.Plan // what parts exchange
-	stuck    bool       // a device does not answer
 	replaced bool       // newExact made it
 	saves    bool       // the run writes checkpoints
 	joined   bool       // other ranks may send rows, gradients and weights
@@ -89,9 +89,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if err := plan.planRun(); err != nil {
 		return nil, err
 	}
-	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t.cancel = cancel
-	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
+	t.hub = meet.NewHub(context.WithoutCancel(ctx), o.WaitDeadline)
 	put.newWorkers()
 	if err := plan.settleAging(); err != nil {
 		t.Close()
@@ -200,37 +198,11 @@ func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 func (t *Trainer) worker(part int) *worker { return t.workers[part-t.o.First] }
 
 // at returns the place of a worker among those of this process.
-func (t *Trainer) at(w *worker) int { return w.index - t.o.First }
+func (t *Trainer) at(w *worker) int { return w.Index - t.o.First }
 
-// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who
-// does not come back some time after it is left behind, with its memory.
+// each runs f for every worker, side by side.
 func (t *Trainer) each(f func(w *worker) error) error {
-	type outcome struct {
-		w   *worker
-		err error
-	}
-	outcomes := make(chan outcome, len(t.workers))
-	for _, w := range t.workers {
-		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
-		go func() { outcomes <- outcome{w, w.cause(f(w))} }()
-	}
-	errs := make([]error, len(t.workers))
-	var patience <-chan time.Time
-	for range t.workers {
-		select {
-		case o := <-outcomes:
-			if errs[t.at(o.w)] = o.err; o.err != nil {
-				t.cancel(fmt.Errorf("part %d stopped: %w", o.w.index, o.err))
-				if patience == nil {
-					patience = time.After(2 * t.hub.Grace())
-				}
-			}
-		case <-patience:
-			t.stuck = true
-			return meet.RootCause(errs, t.o.First, readOthers)
-		}
-	}
-	return meet.RootCause(errs, t.o.First, readOthers)
+	return t.crew.Each(func(i int) error { return f(t.workers[i]) })
 }
 
 // readOthers reports whether an error says that rows of another part were not there: that part's own error counts before it.
@@ -242,21 +214,21 @@ func readOthers(err error) bool {
 // Close waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to
 // is not released, nor, where a run of several ranks is not over, host memory that the others may write to.
 func (t *Trainer) Close() error {
-	t.cancel(errors.New("closed"))
+	t.hub.Fail(errors.New("closed"))
 	for _, w := range t.workers {
 		var echo *meet.Echo
-		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
+		if t.crew.Stuck = t.crew.Stuck || errors.As(w.Sync(), &echo); t.crew.Stuck { // another fault has been reported already
 			t.isolation.wait()
 			t.workers, t.halo = nil, new(halo.Plan)
 			return nil
 		}
 	}
 	for _, w := range t.workers {
-		if w.ws != nil {
-			w.ws.Free()
+		if w.Workspace != nil {
+			w.Workspace.Free()
 		}
 		w.ld.close()
-		for _, p := range w.pinned {
+		for _, p := range w.Pinned {
 			if !t.joined || t.over {
 				p.Close()
 			}

@@ -236,7 +236,7 @@ func BenchmarkTruth(b *testing.B) {
 					measured := epochSeconds(b, tr, 2, epochs)[epochs/2]
 					var before []gpu.Usage
 					for _, w := range tr.workers {
-						before = append(before, w.usage())
+						before = append(before, w.Usage())
 					}
 					epochSeconds(b, tr, 0, 1)
 					b.ReportMetric(1e3*measured, "measured-ms")
@@ -246,7 +246,7 @@ func BenchmarkTruth(b *testing.B) {
 							b.Fatal(err)
 						}
 						for i, w := range tr.workers {
-							b.Logf("part %d: the last epoch took %v, %spredicted %v", i, w.usage().Sub(before[i]).Time, kind, s.Parts[i].Time)
+							b.Logf("part %d: the last epoch took %v, %spredicted %v", i, w.Usage().Sub(before[i]).Time, kind, s.Parts[i].Time)
 						}
 						b.ReportMetric(1e3*s.Epoch.Seconds(), kind+"predicted-ms")
 						b.ReportMetric(100*(s.Epoch.Seconds()/measured-1), kind+"error-%")

@@ -7,6 +7,7 @@ import (
 	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/trainer"
 )
 
 // SuperEpoch describes the chunks that isolated parts trained on in an epoch.
@@ -79,15 +80,15 @@ func (t *Trainer) hold(epoch, phase int) error {
 	at := chunks.Moment{Shift: s.turn.Schedule.At(epoch).Shift, Phase: phase}
 	replicates := t.plan.Input == gnn.Replicated
 	if at != s.held {
-		start, before := t.now(), usages(t.workers, (*worker).usage)
+		start, before := trainer.Now(t.o.Devices), trainer.Usages(t.crew.Workers, (*trainer.Worker).Usage)
 		pairs := s.take(at, t.o.own(), replicates)
 		if err := t.each(func(w *worker) error { return w.hold.put(pairs[t.at(w)]) }); err != nil {
 			return err
 		}
 		s.held = at
 		for i, w := range t.workers {
-			w.hold.record.Switch += t.now() - start
-			w.hold.record.Bytes += w.usage().Sub(before[i]).H2D
+			w.hold.record.Switch += trainer.Now(t.o.Devices) - start
+			w.hold.record.Bytes += w.Usage().Sub(before[i]).H2D
 		}
 	}
 	if next, ok := s.turn.Behind(epoch, phase); ok && s.ahead == nil {
@@ -99,7 +100,7 @@ func (t *Trainer) hold(epoch, phase int) error {
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
 func (t placer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
-	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, task: t.task, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}, base: -1}
+	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, task: t.task, most: s.capacityOf(w.Index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {
@@ -122,7 +123,7 @@ func (t placer) buildIsolated(b *builder) error {
 	if err := t.buildPasses(w, h.planned(), eval, in, evalIn); err != nil {
 		return err
 	}
-	return h.put(s.pairOf(w.index, chunks.First.Shift, t.plan.Input == gnn.Replicated))
+	return h.put(s.pairOf(w.Index, chunks.First.Shift, t.plan.Input == gnn.Replicated))
 }
 
 // wholePart puts on a device what a part's evaluation reads of the whole graph; nil: evaluation goes layer by layer.

@@ -72,10 +72,7 @@ type Loss struct {
 	// Enqueue makes the gradient and the sum, which is in Compared.Host by the time that Fetch and Await say.
 	Enqueue func(q gpu.Queue, x Compared)
 	// onHost makes the sum on a queue of its own; nil: the device makes it.
-	onHost interface {
-		Await(q gpu.Queue)
-		Queue() gpu.Queue
-	}
+	onHost interface{ Await(q gpu.Queue) }
 }
 
 // Compared is what a Loss compares.
@@ -99,14 +96,6 @@ func (l *Loss) Await(q gpu.Queue) {
 	if l.onHost != nil {
 		l.onHost.Await(q)
 	}
-}
-
-// Queues returns that on which the host makes sums, if it makes them.
-func (l *Loss) Queues() []gpu.Queue {
-	if l.onHost == nil {
-		return nil
-	}
-	return []gpu.Queue{l.onHost.Queue()}
 }
 
 // ints views a target as integers.

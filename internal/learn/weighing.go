@@ -144,6 +144,3 @@ func (w *weighing) Await(q gpu.Queue) {
 		q.Wait(w.made)
 	}
 }
-
-// Queue returns that on which losses are made.
-func (w *weighing) Queue() gpu.Queue { return w.beside }

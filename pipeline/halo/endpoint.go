@@ -60,15 +60,6 @@ func Connect(ends []*Endpoint, parts int, noPeer bool) {
 	}
 }
 
-// Queues are those that only exchanges use.
-func (e *Endpoint) Queues() []gpu.Queue {
-	all := []gpu.Queue{e.Local, e.Prefetch, e.Out}
-	if e.Fresh[0] != nil {
-		all = append(all, e.Fresh[:]...)
-	}
-	return all
-}
-
 // TakeStats returns what the part's exchanges have counted in training since the last call, and the time in which they looked schedules and
 // versions up.
 func (e *Endpoint) TakeStats() (jaca.Stats, time.Duration) {

@@ -142,7 +142,7 @@ func (x *team) place(t *testing.T, config Config) {
 	x.closed = func() {
 		x.cancel(errors.New("closed"))
 		for _, e := range x.ends {
-			e.Waits.Settle(append(e.Queues(), e.Compute)...)
+			e.Waits.Settle(queuesOf(e)...)
 		}
 		for i, m := range x.memory {
 			for _, b := range m.bufs {
@@ -213,7 +213,7 @@ func (x *team) part(i, epoch int) error {
 		train.EndEpoch(e.Compute)
 	})
 	if err == nil && (wrong != nil || !train.Lags()) {
-		err = e.Waits.Settle(append([]gpu.Queue{e.Compute}, e.Queues()...)...)
+		err = e.Waits.Settle(queuesOf(e)...)
 	}
 	if err == nil {
 		err = wrong
@@ -346,4 +346,13 @@ func TestRowsAreThoseOfTheSchedule(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
+}
+
+// queuesOf are all that exchanges of a part use.
+func queuesOf(e *Endpoint) []gpu.Queue {
+	all := []gpu.Queue{e.Compute, e.Local, e.Prefetch, e.Out}
+	if e.Fresh[0] != nil {
+		all = append(all, e.Fresh[:]...)
+	}
+	return all
 }
