@@ -243,6 +243,20 @@ class FitTest(unittest.TestCase):
         with torch.no_grad():
             np.testing.assert_allclose(run.predict(), module(given.x, given.edge_index), rtol=0, atol=TOLERANCE)
 
+    def test_a_module_does_not_do_what_its_run_did(self):
+        from tests import modules
+
+        run = capgnn.fit(modules.Propagated(), self.data(), epochs=0, standardize="rows", devices="cpu:threads=1",
+                         run_dir=os.path.join(self.folder, "run"))
+        with self.assertWarnsRegex(UserWarning, "the run read its data with --standardize rows, and the module does not"):
+            run.model()
+
+    def test_a_program_without_operations_is_refused(self):
+        from tests import modules
+
+        with self.assertRaisesRegex(capgnn.ProgramError, r'^model: node "max_in\d+": max_in is not trained.*\(exit code 2\)$'):
+            capgnn.fit(modules.TRACED["GraphSAGE max"](), self.data(), devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
+
     def test_flags_that_fit_has_not(self):
         from tests import modules
 
