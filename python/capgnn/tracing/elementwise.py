@@ -161,14 +161,9 @@ def log1p(t: Tracer, out: Tensor, x: Tensor) -> Node:
     return t.function("log", t.add([t.node(x), t.number(1)], [1, 1]))
 
 
-@calls("clamp", "clip")
+@calls("clamp", "clip", "clamp_min")
 def clamp(t: Tracer, out: Tensor, x: Tensor, min: Any = None, max: Any = None) -> Node:
     return t.clamp(t.node(x), min, max)
-
-
-@calls("clamp_min")
-def clamp_min(t: Tracer, out: Tensor, x: Tensor, min: Any) -> Node:
-    return clamp(t, out, x, min)
 
 
 @calls("dropout")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partialmethod
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -46,31 +47,22 @@ class Helpers:
         return value
 
     def with_loops(
-        self, do: str, edge_index: Tensor, weight: Optional[Tensor], fill: Any = None
+        self, do: str, edge_index: Tensor, edge_attr: Any = None, fill_value: Any = None, num_nodes: Any = None
     ) -> Tuple[Tensor, Optional[Tensor]]:
         t, graph = self.t, self.graph(edge_index)
-        if weight is None:
+        if edge_attr is None:
             of = t.graphs[graph]
             if (do, of.get("do")) == ("loops", "no_loops"):  # as GATConv does
                 graph, do = of["of"], "full_loops"
             return t.edge_index(graph, do), None
-        if not isinstance(fill, (int, float, type(None))):
+        if not isinstance(fill_value, (int, float, type(None))):
             refuse("weights of loops that are no number are no operation of capgnn: use fill_value=1.0")
-        made = t.edge_index(graph, do, 1 if fill is None else fill)
-        return made, followed(self.t, weight, self.graph(made))
+        made = t.edge_index(graph, do, 1 if fill_value is None else fill_value)
+        return made, followed(self.t, edge_attr, self.graph(made))
 
-    def add_self_loops(
-        self, edge_index: Tensor, edge_attr: Any = None, fill_value: Any = None, num_nodes: Any = None
-    ) -> Any:
-        return self.with_loops("loops", edge_index, edge_attr, fill_value)
-
-    def add_remaining_self_loops(
-        self, edge_index: Tensor, edge_attr: Any = None, fill_value: Any = None, num_nodes: Any = None
-    ) -> Any:
-        return self.with_loops("full_loops", edge_index, edge_attr, fill_value)
-
-    def remove_self_loops(self, edge_index: Tensor, edge_attr: Any = None) -> Any:
-        return self.with_loops("no_loops", edge_index, edge_attr)
+    add_self_loops = partialmethod(with_loops, "loops")
+    add_remaining_self_loops = partialmethod(with_loops, "full_loops")
+    remove_self_loops = partialmethod(with_loops, "no_loops")
 
     def gcn_norm(
         self, edge_index: Tensor, edge_weight: Any = None, num_nodes: Any = None, improved: bool = False,
@@ -89,10 +81,7 @@ class Helpers:
         t.weighted.add(node is not None and t.number_of(node) is None)
         return edge_index, t.number_of_each("gcn_norm", "E:" + graph, graph)
 
-    def get_laplacian(
-        self, edge_index: Tensor, edge_weight: Any = None, normalization: Any = None, dtype: Any = None,
-        num_nodes: Any = None
-    ) -> Any:
+    def get_laplacian(self, *_: Any, **__: Any) -> Any:
         refuse("get_laplacian is an operation of capgnn in ChebConv alone")
 
     def degree(self, index: Tensor, num_nodes: Any = None, dtype: Any = None) -> Tensor:

@@ -35,11 +35,8 @@ def cat(t: Tracer, out: Tensor, tensors: Sequence[Tensor], dim: int = 0, **_: An
 
 @calls("stack")
 def stack(t: Tracer, out: Tensor, tensors: Sequence[Tensor], dim: int = 0) -> Node:
-    return cat(t, out, [t.made(x.unsqueeze(dim).shape, inserted(t, x, dim)) for x in tensors], dim)
-
-
-def inserted(t: Tracer, x: Tensor, dim: int) -> Node:
-    return reshape(t, x.unsqueeze(dim), x)
+    pairs = [(x, x.unsqueeze(dim)) for x in tensors]
+    return cat(t, out, [t.made(wide.shape, reshape(t, wide, x)) for x, wide in pairs], dim)
 
 
 @calls("view", "reshape", "flatten", "unsqueeze", "squeeze", "unflatten", "ravel", "view_as", "reshape_as")
