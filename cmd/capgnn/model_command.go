@@ -42,7 +42,7 @@ func modelCommand() *cli.Command {
 				Action:      onePositional("MODEL", modelShowAction),
 			},
 			{
-				Name: "check", Usage: "check a model's file: say what the model takes, and prove it as train does", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
+				Name: "check", Usage: "check a model's file, and say what the model takes and whether it can be trained", UsageText: "capgnn model check net.json --vertices 169343 --edges 2315598", ArgsUsage: "FILE",
 				Flags: []cli.Flag{
 					&cli.Int64Flag{Name: "vertices", Usage: "number `N` of vertices of a graph on which it is to be trained", DefaultText: " "},
 					&cli.Int64Flag{Name: "edges", Usage: "number `N` of directed edges of that graph", DefaultText: " "},
