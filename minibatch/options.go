@@ -139,19 +139,14 @@ func (o *Options) lossRows(total int) int { return min(total, o.Sampling.BatchSi
 
 // Validate reports all problems of o and p at once.
 func (o *Options) Validate(p *learn.Problem) error {
-	task, err := learn.Of(o.Task, p)
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), err}
-	if err == nil {
-		errs = append(errs, task.Check(o.Model))
-	}
-	errs = append(errs, o.checkSampling()...)
+	_, err := p.Check(o.Task, o.Model, o.Storage)
+	errs := append([]error{err, o.Optimizer.Fits(o.Model)}, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
-	errs = append(errs, o.checkModel(p)...)
+	errs = append(errs, o.checkEvaluation(p))
 	errs = append(errs, o.checkIsolated(p)...)
 	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Attends()) {
 		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))
 	}
-	errs = append(errs, p.SuitsWeights(o.Model))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
 	}
@@ -218,23 +213,16 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	return errs
 }
 
-// checkModel compares the model with the data that it reads.
-func (o *Options) checkModel(p *learn.Problem) (errs []error) {
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if o.Model.In != p.Features.Cols {
-		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
-	}
+// checkEvaluation says what is wrong with what an evaluation samples.
+func (o *Options) checkEvaluation(p *learn.Problem) error {
 	switch last := o.Model.Layers - 1; {
 	case o.EvalFanout == nil:
 	case len(o.EvalFanout) != o.Model.Layers || slices.Min(o.EvalFanout) < 1:
-		bad("fan-outs %v of evaluation: want %d, each at least 1", o.EvalFanout, o.Model.Layers)
+		return fmt.Errorf("fan-outs %v of evaluation: want %d, each at least 1", o.EvalFanout, o.Model.Layers)
 	case o.EvalFanout[last] != sample.All && o.readsSums(p):
-		bad("--fanout eval: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
+		return errors.New("--fanout eval: evaluation reads all neighbours at the last hop, whose features are summed once: write all for it")
 	}
-	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
-		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
-	}
-	return errs
+	return nil
 }
 
 // readsSums reports whether evaluation reads ÂX. It does where that can be made, whatever training samples.

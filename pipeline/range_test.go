@@ -128,7 +128,11 @@ func TestRangeBuild(t *testing.T) {
 // builtOnly returns a trainer whose parts are on their devices, without exchanges.
 func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	t.Helper()
-	tr := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model)}
+	task, err := learn.Of(o.Task, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &Trainer{p: p, o: o, task: task, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model)}
 	if err := (planner{tr}).planRun(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"capgnn/gnn"
-	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
@@ -138,21 +137,15 @@ func (t *Trainer) begin() error {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
-	task, err := learn.Of(o.Task, p)
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Fits(o.Model), err}
-	errs = append(errs, o.checkParts(p)...)
+	task, err := p.Check(o.Task, o.Model, o.Storage)
+	errs := append([]error{err, o.Optimizer.Fits(o.Model)}, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
-	errs = append(errs, o.checkModel(p)...)
-	errs = append(errs, p.SuitsWeights(o.Model))
-	if err == nil {
-		errs = append(errs, task.Check(o.Model))
-		if !task.Even() && o.phased() {
-			errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
-		}
+	if err == nil && !task.Even() && o.phased() {
+		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}
 	if errors.Join(errs...) == nil && task.Terms(p.TrainingVertices(), p.Training()) == 0 {
 		errs = append(errs, errors.New("class weights: no training vertex has one above 0"))
@@ -178,18 +171,6 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	}
 	if len(o.Dropped) > 0 && len(o.Dropped) != o.Parts {
 		bad("dropped replicas of %d parts for %d", len(o.Dropped), o.Parts)
-	}
-	return errs
-}
-
-// checkModel compares the model with the data that it reads.
-func (o *Options) checkModel(p *learn.Problem) (errs []error) {
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if o.Model.In != p.Features.Cols {
-		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
-	}
-	if o.Storage != gpu.FP32 && !o.Model.StoresBF16() {
-		bad("storage %v: %s stores fp32 only", o.Storage, o.Model.Name())
 	}
 	return errs
 }

@@ -7,19 +7,21 @@ import (
 	"capgnn/gnn"
 )
 
-// A run keeps scores by class for at most MaxClasses classes, and counts vertices by pairs of classes for at most maxConfused (64 Ki pairs). Confusion has the
-// MaxConfusion largest classes.
+// A run keeps scores by class for at most MaxClasses classes, and counts vertices by pairs of classes for at most
+// maxConfused (64 Ki pairs). Confusion has the MaxConfusion largest classes.
 const (
 	MaxClasses   = 1000
 	maxConfused  = 256
 	MaxConfusion = 20
 )
 
-// ByClass says how the vertices of the test split were predicted, class by class. Of multi-label problems a class is a label.
+// ByClass says how the vertices of the test split were predicted, class by class. Of multi-label problems a class is a
+// label.
 type ByClass struct {
 	Counts []gnn.F1Counts // of every class
-	// Largest are the classes of Confusion, ascending: all, or those of which most test vertices are. Confusion[i][k] is how many vertices of class Largest[i] were
-	// predicted to be of class Largest[k]. nil: multi-label, or too many classes.
+	// Largest are the classes of Confusion, ascending: all, or those of which most test vertices are. Confusion[i][k]
+	// is how many vertices of class Largest[i] were predicted to be of class Largest[k]. nil: multi-label, or too many
+	// classes.
 	Largest   []int   `json:",omitempty"`
 	Confusion [][]int `json:",omitempty"`
 }
@@ -30,14 +32,17 @@ type ClassScore struct {
 	Support   int      // vertices of the class
 	Precision *float64 // of the vertices predicted to be of the class, the share that are; nil: none was predicted
 	Recall    *float64 // of the vertices of the class, the share predicted to be; nil: the class has none
-	F1        *float64 // harmonic mean of both, 0 if no vertex of the class was predicted to be; nil: none is of the class or was predicted to be
+	// F1 is the harmonic mean of both, 0 if no vertex of the class was predicted to be; nil: none is of the class or
+	// was predicted to be.
+	F1 *float64
 }
 
 // Scores returns those of every class.
 func (b *ByClass) Scores() []ClassScore {
 	out := make([]ClassScore, len(b.Counts))
 	for c, n := range b.Counts {
-		s := ClassScore{Class: c, Support: n.TP + n.FN, Precision: ratio(n.TP, n.TP+n.FP), Recall: ratio(n.TP, n.TP+n.FN)}
+		s := ClassScore{Class: c, Support: n.TP + n.FN}
+		s.Precision, s.Recall = ratio(n.TP, n.TP+n.FP), ratio(n.TP, n.TP+n.FN)
 		if n != (gnn.F1Counts{}) {
 			f1 := n.Score()
 			s.F1 = &f1
@@ -131,7 +136,8 @@ func largestClasses(counts []gnn.F1Counts) []int {
 	for c := range list {
 		list[c] = c
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(counts[b].TP+counts[b].FN, counts[a].TP+counts[a].FN) })
+	size := func(c int) int { return counts[c].TP + counts[c].FN }
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
 	list = list[:min(len(list), MaxConfusion)]
 	slices.Sort(list)
 	return list

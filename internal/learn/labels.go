@@ -10,8 +10,8 @@ import (
 	"capgnn/graph"
 )
 
-// Labels is the Kind of tasks that classify vertices: one label each or several, as the Problem has them. The loss of one
-// label is weighted and smoothed as torch.nn.CrossEntropyLoss(weight, label_smoothing) is (docs/mathematics.md,
+// Labels is the Kind of tasks that classify vertices: one label each or several, as the Problem has them. The loss of
+// one label is weighted and smoothed as torch.nn.CrossEntropyLoss(weight, label_smoothing) is (docs/mathematics.md,
 // docs/adr/0050). With the weights w, the smoothing s, C classes and p = softmax(logits) that of a vertex of class y is
 //
 //	l = −(1 − s)·w[y]·log p[y] − s/C·Σ_c w[c]·log p[c]
@@ -53,10 +53,10 @@ type labels struct {
 
 // Check implements Task.
 func (l *labels) Check(m gnn.Config) error {
-	if m.Out != l.p.Classes || m.Multi != (l.p.Targets != nil) {
-		return fmt.Errorf("the model has %d outputs (multi-label: %t), the data %d classes", m.Out, m.Multi, l.p.Classes)
+	if m.Out == l.p.Classes && m.Multi == (l.p.Targets != nil) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the model has %d outputs (multi-label: %t), the data %d classes", m.Out, m.Multi, l.p.Classes)
 }
 
 // Metric implements Task.
@@ -104,8 +104,8 @@ func (l *labels) metrics(sum [len(splitNames)]Tally, pairs []int, score func(Tal
 		value := score(n)
 		return &value
 	}
-	return Metrics{Train: of(sum[0]), Val: of(sum[validation]), Test: of(sum[test]), ValLoss: sum[validation].FiniteLoss(),
-		ByClass: l.p.byClass(sum[test], pairs)}
+	return Metrics{Train: of(sum[0]), Val: of(sum[validation]), Test: of(sum[test]),
+		ValLoss: sum[validation].FiniteLoss(), ByClass: l.p.byClass(sum[test], pairs)}
 }
 
 // macroF1 returns the mean F1 of the classes that a vertex has or was given, multi-label of all, in their order; nil:

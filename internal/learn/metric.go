@@ -16,8 +16,8 @@ const (
 	MicroF1  Metric = "micro-f1" // multi-label
 	// MacroF1 is the mean over the classes that some vertex has or was predicted to have; multi-label: over all.
 	MacroF1 Metric = "macro-f1"
-	// ROCAUC is of the positive one of two classes, by the difference of their logits; multi-label: mean over the labels
-	// that some vertices have and others do not.
+	// ROCAUC is of the positive one of two classes, by the difference of their logits; multi-label: mean over the
+	// labels that some vertices have and others do not.
 	ROCAUC           Metric = "roc-auc"
 	AveragePrecision Metric = "average-precision" // as ROCAUC
 )
@@ -44,8 +44,8 @@ var splitNames = [...]string{"train", "val", "test"}
 
 func (p *Problem) splits() [len(splitNames)][]bool { return [...][]bool{p.Train, p.Val, p.Test} }
 
-// Gaps says how many classes each split lacks, or has at every vertex where the metric needs both; "": none. Splits without vertices do not count. Nothing is said
-// of a problem in shards, as no process has all of its labels.
+// Gaps says how many classes each split lacks, or has at every vertex where the metric needs both; "": none. Splits
+// without vertices do not count. Nothing is said of a problem in shards, as no process has all of its labels.
 func (m Metric) Gaps(p *Problem) string {
 	if p.Shards != nil || m != MacroF1 && !m.ranks() {
 		return ""
@@ -66,7 +66,8 @@ func (m Metric) Gaps(p *Problem) string {
 	return strings.Join(list, ", ")
 }
 
-// Scores reports whether the vertices of a split have a score; a problem in shards is said to have one, as no process has all of its labels.
+// Scores reports whether the vertices of a split have a score; a problem in shards is said to have one, as no process
+// has all of its labels.
 func (m Metric) Scores(p *Problem, mask []bool) bool {
 	if p.Shards != nil {
 		return true
@@ -78,12 +79,14 @@ func (m Metric) Scores(p *Problem, mask []bool) bool {
 	return slices.ContainsFunc(has, func(n int) bool { return n > 0 && n < members })
 }
 
-// ClassSizes returns how many vertices each class (label) has in every split, and in none of them; vertices without a label count nowhere. nil: no process has all labels.
+// ClassSizes returns how many vertices each class (label) has in every split, and in none of them; vertices without a
+// label count nowhere. nil: no process has all labels.
 func (p *Problem) ClassSizes() map[string][]int {
 	if p.Shards != nil {
 		return nil
 	}
-	out, none := map[string][]int{}, make([]bool, max(len(p.Labels), len(p.Targets)/max(p.Classes, 1))) // the graph may have been given back
+	// The graph may have been given back.
+	out, none := map[string][]int{}, make([]bool, max(len(p.Labels), len(p.Targets)/max(p.Classes, 1)))
 	for v := range none {
 		none[v] = true
 	}

@@ -138,8 +138,8 @@ func (m Metric) ofOneLabel(p *Problem) (Metric, error) {
 	return m, nil
 }
 
-// emptyClasses says that all but two classes have no vertex, as of labels that count from 1; "": others have some, or it
-// is not known.
+// emptyClasses says that all but two classes have no vertex, as of labels that count from 1; "": others have some, or
+// it is not known.
 func (p *Problem) emptyClasses() string {
 	used := map[int32]bool{}
 	for _, y := range p.Labels {

@@ -6,7 +6,8 @@ import (
 	"capgnn/gnn"
 )
 
-// Metrics are scores in [0, 1], and the loss of validation without dropout; nil = the split is empty, or its loss is not finite.
+// Metrics are scores in [0, 1], and the loss of validation without dropout; nil = the split is empty, or its loss is
+// not finite.
 type Metrics struct {
 	Train, Val, Test *float64
 	ValLoss          *float64 `json:",omitempty"`
@@ -14,8 +15,9 @@ type Metrics struct {
 	Estimated        bool     `json:",omitempty"` // of logits that read a sample of neighbours
 }
 
-// Better reports whether weights with metrics m take the place of the best ones so far: their score of validation is higher or, byLoss, their loss of validation is less. A
-// loss that is not finite is never less. Without validation the newest weights are the best.
+// Better reports whether weights with metrics m take the place of the best ones so far: their score of validation is
+// higher or, byLoss, their loss of validation is less. A loss that is not finite is never less. Without validation the
+// newest weights are the best.
 func (m Metrics) Better(best Metrics, byLoss bool) bool {
 	if byLoss {
 		return best.ValLoss == nil || m.ValLoss != nil && *m.ValLoss < *best.ValLoss
@@ -46,7 +48,8 @@ type Tally struct {
 
 // Add returns the evidence of both.
 func (a Tally) Add(b Tally) Tally {
-	return Tally{a.Correct + b.Correct, a.Total + b.Total, a.F1.Add(b.F1), a.Members + b.Members, a.Loss + b.Loss, a.Terms + b.Terms, addClasses(a.Classes, b.Classes)}
+	return Tally{a.Correct + b.Correct, a.Total + b.Total, a.F1.Add(b.F1), a.Members + b.Members, a.Loss + b.Loss,
+		a.Terms + b.Terms, addClasses(a.Classes, b.Classes)}
 }
 
 // addClasses adds counts by class, where there are some.
@@ -80,8 +83,8 @@ const validation, test = 1, 2
 type Evidence struct {
 	Splits [len(splitNames)]Tally
 	Ranked [len(splitNames)][]gnn.Ranked `json:"-"` // by label, of a Task that Ranks
-	// Confused counts the test split in place of its Tally, as gnn.Confuse does; nil: it has no vertex here, or problems
-	// of its kind have a Tally.
+	// Confused counts the test split in place of its Tally, as gnn.Confuse does; nil: it has no vertex here, or
+	// problems of its kind have a Tally.
 	Confused []int `json:",omitempty"`
 }
 

@@ -1,6 +1,8 @@
 package learn
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 
 	"capgnn/gnn"
@@ -19,15 +21,16 @@ type Task interface {
 	Terms(n int, ids iter.Seq[graph.NodeID]) float64
 	// Targets are arrays that the loss reads on a device. all: it counts every row.
 	Targets(all bool) []Targets
-	// On puts the loss on a device, for at most so many rows. alloc returns nil, and reports that itself, where there is
-	// no memory left, or is only to be counted: then the loss is good for nothing. beside makes a queue.
+	// On puts the loss on a device, for at most so many rows. alloc returns nil, and reports that itself, where there
+	// is no memory left, or is only to be counted: then the loss is good for nothing. beside makes a queue.
 	On(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, beside func() gpu.Queue, rows int) Loss
 
 	// Metric is what the splits are scored by.
 	Metric() Metric
 	// Count adds the logits of some vertices. Parts count those of theirs, a chunk at a time.
 	Count(e *Evidence, ids []graph.NodeID, logits []float32)
-	// Counted returns the scores of all vertices and the loss of validation, of what parts have counted, in their order.
+	// Counted returns the scores of all vertices and the loss of validation, of what parts have counted, in their
+	// order.
 	Counted(all []Evidence) Metrics
 	// Ranks reports whether scores of all vertices are looked at together: those of splits are then what Rank returns.
 	Ranks() bool
@@ -49,11 +52,28 @@ func Of(k Kind, p *Problem) (Task, error) {
 	return k.Of(p)
 }
 
+// Check reports all that is wrong with training a model for a task of the problem, with rows stored so. It returns the
+// task.
+func (p *Problem) Check(k Kind, m gnn.Config, storage gpu.DType) (Task, error) {
+	task, err := Of(k, p)
+	if err == nil {
+		err = task.Check(m)
+	}
+	errs := []error{p.Validate(), m.Validate(), err, p.SuitsWeights(m)}
+	if m.In != p.Features.Cols {
+		errs = append(errs, fmt.Errorf("the model reads %d features, the data has %d", m.In, p.Features.Cols))
+	}
+	if storage != gpu.FP32 && !m.StoresBF16() {
+		errs = append(errs, fmt.Errorf("storage %v: %s stores fp32 only", storage, m.Name()))
+	}
+	return task, errors.Join(errs...)
+}
+
 // Targets are an array of a Task. Whoever places it on a device knows neither its type nor what it says.
 type Targets struct {
 	Name string
-	// Size returns its bytes for so many rows of the loss. A list whose length follows from what was drawn is as long as
-	// the longest, and says itself where it ends.
+	// Size returns its bytes for so many rows of the loss. A list whose length follows from what was drawn is as long
+	// as the longest, and says itself where it ends.
 	Size func(rows int) int
 	// Fill writes it for these vertices, whose rows are the first ones that the last layer makes. The loss counts those
 	// rows that counts says; nil: all.

@@ -14,8 +14,8 @@ import (
 //	∂l/∂z[j] = r[y]·(g[j] + t[y][j]),  r[y] = (1 − s)·w[y] + s/C·Σ_c w[c],  t[y][j] = s/C·(Σ_c w[c]·[j = y] − w[j]) / r[y]
 //
 // A product with a matrix of one entry per row adds the rows of t, a gather takes r. The loss itself needs logarithms,
-// which no operation gives by row: the logits go to the host, where Labels.sum makes it beside the backward pass. A class
-// of its own, the last one, stands for rows that do not count.
+// which no operation gives by row: the logits go to the host, where Labels.sum makes it beside the backward pass. A
+// class of its own, the last one, stands for rows that do not count.
 type weighing struct {
 	l             Labels
 	classes, rows int
@@ -92,9 +92,9 @@ func (w *weighing) tables() {
 	}
 }
 
-// Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale to
-// into, 8 bytes of host memory, by the time that Await has delayed a queue to. kinds are labels with the last class in
-// place of −1. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
+// Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale
+// to into, 8 bytes of host memory, by the time that Await has delayed a queue to. kinds are labels with the last class
+// in place of −1. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
 func (w *weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte) {
 	z, n := a.Logits, a.Logits.Rows
 	w.fetch(q, a, into)
@@ -105,8 +105,8 @@ func (w *weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte
 		return
 	}
 	if w.shift.Buf != nil {
-		pick := gpu.CSR{Rows: n, Cols: w.classes + 1, Begin: w.ends.Slice(0, n), End: w.ends.Slice(1, n+1), Entries: int64(n)}
-		pick.Indices = kinds
+		pick := gpu.CSR{Rows: n, Cols: w.classes + 1, Begin: w.ends.Slice(0, n), End: w.ends.Slice(1, n+1)}
+		pick.Indices, pick.Entries = kinds, int64(n)
 		q.SpMM(z, pick, w.shift, 1)
 	}
 	q.Axpby(w.now, float32(a.Scale), w.factor, 0)
