@@ -104,9 +104,9 @@ func TestPlanSampledMachines(t *testing.T) {
 			t.Errorf("machines are advised over a line of %s: %+v", net, p)
 		}
 	}
-	for _, net := range []string{"1Mbit/s", ""} {
-		text := s.must(append([]string{"plan", "--quiet"}, sampledArgs("--devices", "sim:rtx3090", "--machines", "1,1,net="+net)...)...)
-		if says := map[string]string{"": "see if they pay\n", "1Mbit/s": "stay on one\n"}[net]; !strings.HasSuffix(text, says) || !strings.Contains(text, "0 to 1, the first epoch") {
+	for _, net := range []string{",net=1Mbit/s", ""} {
+		text := s.must(append([]string{"plan", "--quiet"}, sampledArgs("--devices", "sim:rtx3090", "--machines", "1,1"+net)...)...)
+		if says := map[string]string{"": "see if they pay\n", ",net=1Mbit/s": "stay on one\n"}[net]; !strings.HasSuffix(text, says) || !strings.Contains(text, "0 to 1, the first epoch") {
 			t.Errorf("the answer:\n%s", text)
 		}
 		for line := range strings.SplitSeq(text, "\n") {

@@ -50,35 +50,36 @@ func TestNoRunThere(t *testing.T) {
 // Settings of the cut that somebody has changed in config.yaml do not keep the recorded parts.
 func TestEditedCut(t *testing.T) {
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
-	parts := func(more ...string) []string {
-		return small(append([]string{"--epochs", "2", "--devices", "cpu:threads=1,cpu:threads=1"}, more...)...)
-	}
-	s.train(parts("--run-dir", "run")...)
-	text, err := os.ReadFile(s.path("run/config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for was, is := range map[string]string{"prune: 0,": "prune: 0.5,", "partitioner: multilevel,": "partitioner: random,", "\nseed: 1\n": "\nseed: 7\n"} {
-		edited := strings.Replace(string(text), was, is, 1)
-		if edited == string(text) {
-			t.Fatalf("no %q in\n%s", was, text)
-		}
-		if strings.Contains(is, "seed") { // which draws the split, too
-			edited = regexp.MustCompile("data-sha256: .*").ReplaceAllString(edited, `data-sha256: ""`)
-		}
-		s.put("run/config.yaml", []byte(edited))
-		s.fails(term.ExitUsage, []string{"--resume run: somebody has changed settings of the cut in run/config.yaml"}, "train", "--quiet", "--resume", "run")
-		_, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json")
-		if code != 0 || !strings.Contains(notes, "the graph is cut anew") || strings.Contains(notes, "as recorded") {
-			t.Errorf("%s: exit code %d, %s", is, code, notes)
-		}
-		if err := os.RemoveAll(s.path("again")); err != nil {
+	run := []string{"train", "--dataset", "generated", "--hidden", "8", "--layers", "2", "--epochs", "1", "--quiet", "--devices", "cpu:threads=1,cpu:threads=1"}
+	for _, more := range []string{"", "--partitioner random", "--prune 0.3"} {
+		s.must(append(append(run, "--run-dir", "run"), strings.Fields(more)...)...)
+		text, err := os.ReadFile(s.path("run/config.yaml"))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	s.put("run/config.yaml", text)
-	if _, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json"); code != 0 || !strings.Contains(notes, "as recorded") {
-		t.Errorf("not changed: exit code %d, %s", code, notes)
+		for _, change := range [][2]string{{"", ""}, {"prune: 0,", "prune: 0.5,"}, {"prune: 0.3,", "prune: 0,"}, {"partitioner: multilevel,", "partitioner: random,"}, {"\nseed: 1\n", "\nseed: 7\n"}} {
+			edited := strings.Replace(string(text), change[0], change[1], 1)
+			changed := edited != string(text)
+			if !changed && change[0] != "" {
+				continue
+			}
+			if strings.Contains(change[1], "seed") { // which draws the data, too
+				edited = regexp.MustCompile("data-sha256: .*").ReplaceAllString(edited, `data-sha256: ""`)
+			}
+			s.put("run/config.yaml", []byte(edited))
+			_, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json")
+			if code != 0 || strings.Contains(notes, "the graph is cut anew") != changed || strings.Contains(notes, "as recorded") == changed {
+				t.Errorf("%s, %q: exit code %d, %s", more, change[1], code, notes)
+			}
+			if err := os.RemoveAll(s.path("again")); err != nil {
+				t.Fatal(err)
+			}
+			if changed {
+				s.fails(term.ExitUsage, []string{"checkpoint holds a run of other data or options"}, "train", "--quiet", "--resume", "run", "--epochs", "2")
+			}
+		}
+		if err := os.RemoveAll(s.path("run")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

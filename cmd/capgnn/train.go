@@ -164,10 +164,6 @@ func readSettings(c *cli.Context, t *training.Run, note func(format string, a ..
 			return nil, err
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
-		if t.Config.CutEdited() {
-			note("note: --config %s: settings of the cut are not those of its parts: the graph is cut anew", path)
-			t.Config.ForgetCut()
-		}
 	}
 	if c.IsSet("epochs") {
 		t.Config.BegunEpochs = 0 // this run begins with all of them
@@ -202,9 +198,6 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 	if err := d.ReadConfig(&t.Config); err != nil {
 		return err
-	}
-	if t.Config.CutEdited() {
-		return term.Usagef("--resume %s: somebody has changed settings of the cut in %s: put them back, or start a new run with --config", d, d.Config())
 	}
 	if name := c.String("dataset"); c.IsSet("dataset") && (shards.Is(name) || shards.Is(t.Config.DatasetPath)) { // the same data, which are compared
 		t.Config.Dataset, t.Config.DatasetPath = name, ""

@@ -107,7 +107,6 @@ type Config struct {
 	CacheLinks  Text[[]Link]        // of each device: transfer rates that slots were decided by; "" = decide; config file only
 	Merged      Text[*int]          // time steps of HopGNN that the run that wrote the file dropped for good; nil: its epochs decide; config file only
 	PlanKey     string              // of the plan of the run that wrote the file; config file only
-	PlanOptions string              // hash of what says how the graph was cut, of the run that wrote the file; config file only
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence

@@ -21,7 +21,7 @@ func unusual() Config {
 		WeightDecay: WeightDecay{5e-4, []gnn.NamedDecay{{Of: "lins", Decay: 0}, {Of: "convs.0", Decay: 1.0 / 3}}}, AMSGrad: true, LabelSmoothing: 0.125, ClipNorm: 2, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Positive: "fraud", Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", MaxPrune: 0.25, Prune: 0.5, PruneScore: "influence",
-		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", PlanOptions: "def", TF32: true,
+		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Cache: "paper", CacheTopK: 9,
 		Pipeline: "off", Peer: "off",
 		AllowOverlap: true, DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",

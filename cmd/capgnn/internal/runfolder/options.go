@@ -270,7 +270,7 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 	switch {
 	case !o.Says(c):
 		return nil, false
-	case o.Name == merged, o.Name == NetOption, o.Name == planOptions: // is in checkpoints; are in the plan's key
+	case o.Name == merged, o.Name == NetOption: // is in checkpoints; is in the plan's key
 		return nil, false
 	case o.Name == gpuCache && c.Sampled(): // changes no bit there
 		return nil, false

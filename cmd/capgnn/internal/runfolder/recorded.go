@@ -1,11 +1,8 @@
 package runfolder
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,40 +11,6 @@ import (
 
 // LinksEqual says that all links are as fast.
 const LinksEqual = "equal"
-
-// planOptions is the option that says whether settings of the cut are those that the recorded parts were made with.
-const planOptions = "plan-options"
-
-// cutSum is the hash of what says how the graph is cut.
-func (c *Config) cutSum() string {
-	h := sha256.New()
-	for _, o := range Options {
-		if o.Says(c) && (slices.Contains(PartitionOptions, o.Name) || o.Name == "plan" || o.Name == isolated || o.Name == batchSize) {
-			fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(c))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// RecordCut keeps with what settings the parts of the run were made.
-func (c *Config) RecordCut() {
-	if c.PlanOptions = ""; c.PlanKey != "" {
-		c.PlanOptions = c.cutSum()
-	}
-}
-
-// CutEdited reports whether somebody has changed settings of the cut in a config file that names parts.
-func (c *Config) CutEdited() bool {
-	return c.PlanKey != "" && c.PlanOptions != "" && c.PlanOptions != c.cutSum()
-}
-
-// ForgetCut drops the parts that a config file records, and what follows from them.
-func (c *Config) ForgetCut() {
-	c.PlanKey, c.Targets, c.CacheLayers = "", "", layersOpen
-	c.Set("cache-slots", "")
-	c.Set("cache-links", "")
-	c.Set(merged, "")
-}
 
 // Link is how much longer a byte takes to a device and from it than on the fastest link of all.
 type Link struct{ To, From float64 }

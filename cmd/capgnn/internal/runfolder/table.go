@@ -277,7 +277,6 @@ var table = []Option{
 	{Name: "cache-links", FileOnly: true, field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }},
 	{Name: merged, FileOnly: true, Sampled: true, field: func(c *Config) any { return readBy(&c.Merged, parseMerged) }},
 	{Name: "plan-key", FileOnly: true, field: func(c *Config) any { return &c.PlanKey }},
-	{Name: planOptions, FileOnly: true, field: func(c *Config) any { return &c.PlanOptions }},
 	{Name: "targets", FileOnly: true, field: func(c *Config) any { return &c.Targets }},
 	{Name: "checkpoint-every", Group: GroupTraining, field: func(c *Config) any { return &c.CheckpointEvery },
 		usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = " +

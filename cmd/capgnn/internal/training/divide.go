@@ -175,8 +175,25 @@ func (t *Run) recorded() bool {
 		t.Console.Note("note: the plan that the config file names is not there any more: a new one is made")
 	} else if len(t.Plan.Parts) != t.Parts { // a prediction on other devices
 		t.Plan = nil
+	} else if name := t.editedCut(); name != "" {
+		t.Console.Note("note: the parts that the config file names were made with another --%s: the graph is cut anew", name)
+		t.Plan = nil
 	}
 	return t.Plan != nil
+}
+
+// editedCut names a setting of the config file by which the recorded plan cannot have been made; "": there is none.
+func (t *Run) editedCut() string {
+	prunes := t.Config.Prune > 0
+	switch {
+	case string(t.Plan.Method) != t.Config.Partitioner:
+		return "partitioner"
+	case t.Plan.Costs == nil && t.Plan.Seed != t.Config.Seed: // parts for unequal devices are cut again by further seeds
+		return "seed"
+	case t.Plan.Dropped != nil && !prunes && t.Config.MaxPrune == 0, t.Plan.Dropped == nil && prunes && t.Plan.EdgeCut > 0:
+		return "prune"
+	}
+	return ""
 }
 
 // knownDevices returns what is known of the devices, nil where all count as equal and nothing must be known.

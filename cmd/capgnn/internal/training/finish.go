@@ -102,7 +102,6 @@ func (t *Run) writeFiles() error {
 
 // writeConfig writes what repeats the run.
 func (t *Run) writeConfig() error {
-	t.Config.RecordCut()
 	data, err := runfolder.FormatConfig(&t.Config)
 	if err != nil {
 		return err
