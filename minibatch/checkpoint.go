@@ -6,48 +6,29 @@ import (
 	"fmt"
 	"io"
 
-	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/together"
-	"capgnn/reduce"
+	"capgnn/internal/trainer"
 )
 
 // saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Samples are functions of the step, so nothing is kept of those that were
 // drawn ahead.
 type saver struct{ *Trainer }
 
+// core is what writes and reads weights and moments.
+func (t saver) core() *trainer.Saver {
+	o := &t.o
+	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: t.talk(), Found: tagFound,
+		Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep, Log: o.Log, Finite: t.finite}
+}
+
 // checkpoint writes the run's state. Of several ranks all call it, and rank 0 writes.
-func (t saver) checkpoint() error {
-	caches, err := t.caches()
-	if err != nil {
+func (t saver) checkpoint() (err error) {
+	state, c := t.state, &checkpoint.File{Epoch: t.state.Epochs, Sections: map[string]checkpoint.Section{}}
+	if state.Caches, err = t.caches(); err != nil {
 		return err
-	}
-	if !t.o.leads() {
-		return t.giveMoments()
-	}
-	w := t.workers[0]
-	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.Params.Flat).Section(t.finite)}
-	moments := t.moments()
-	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
-		switch size := t.momentBytes(k); {
-		case size == 0:
-		case t.o.several(): // they lie in the last one
-			*into = t.talk().Section(t.hub.Context(), tagSection, t.o.Ranks.Ranks()-1, size)
-		default:
-			*into = moments[k].Section(t.finite)
-		}
-	}
-	if t.state.best != nil {
-		c.BestWeights = section.Floats(t.state.best.Flat)
-		if c.Best, err = json.Marshal(t.state.Best); err != nil {
-			return err
-		}
-	}
-	state := t.state
-	if state.Caches = caches; state.Caches != nil {
-		c.Sections = map[string]checkpoint.Section{}
 	}
 	for part, x := range state.Caches {
 		c.Sections[cacheSection(part)] = bytes.NewReader(x.state)
@@ -55,26 +36,11 @@ func (t saver) checkpoint() error {
 	if c.State, err = json.Marshal(state); err != nil {
 		return err
 	}
-	return checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+	return t.core().Save(c, state.best, state.Best, nil)
 }
 
 // cacheSection is the name of what a part's cache remembers.
 func cacheSection(part int) string { return fmt.Sprintf("rowcache/%d", part) }
-
-// giveMoments gives rank 0 what the optimiser remembers, which lies in the last rank.
-func (t saver) giveMoments() error {
-	piece := make([]byte, checkpoint.Piece)
-	for k, m := range t.moments() {
-		var own checkpoint.Section
-		if len(m) > 0 {
-			own = m.Section(t.finite)
-		}
-		if err := t.talk().Give(t.hub.Context(), tagSection, own, t.momentBytes(k), piece); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // kept is what a part's cache remembers, as ranks tell each other.
 type kept struct {
@@ -140,23 +106,16 @@ func (t saver) finite(part []byte) error {
 
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
 func (t saver) restore() error {
-	c := &checkpoint.File{Epoch: -1}
-	if t.o.leads() {
-		sizes := checkpoint.Sizes{Weights: 4 * int64(len(t.weights.Flat)), M: t.momentBytes(0), V: t.momentBytes(1), VMax: t.momentBytes(2)}
-		file, err := checkpoint.Newest(t.o.CheckpointDir, t.o.Identity, sizes, t.o.Log)
-		if err != nil {
-			return err
-		}
-		if file != nil {
-			c = file
-			defer c.Close()
-		}
-	}
-	f, err := together.First(t.hub.Context(), t.talk(), tagFound, found{c.Epoch, c.Step, c.State, checkpoint.Size(c.BestWeights) > 0})
+	core := t.core()
+	c, f, err := core.Newest()
+	defer c.Close()
 	if err != nil || f.Epoch < 0 {
 		return err
 	}
-	if err := t.take(c, &f); err != nil {
+	if err = t.take(c, &f); err == nil {
+		t.state.best, err = core.Load(c, &f, make([]byte, checkpoint.Piece))
+	}
+	if err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs, "step", t.state.Batch)
@@ -177,15 +136,8 @@ func (s *state) check(steps, parts int) error {
 	return nil
 }
 
-// found is what a checkpoint says beside its sections. Epoch −1: there is none.
-type found struct {
-	Epoch, Step int
-	State       []byte
-	Best        bool // there are weights at the best evaluation
-}
-
-// take goes on from a file, which rank 0 has.
-func (t saver) take(c *checkpoint.File, f *found) error {
+// take takes the state over from a file, which rank 0 has.
+func (t saver) take(c *checkpoint.File, f *trainer.Found) error {
 	if err := json.Unmarshal(f.State, &t.state); err != nil {
 		return err
 	}
@@ -197,34 +149,7 @@ func (t saver) take(c *checkpoint.File, f *found) error {
 		return fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)
 	}
 	t.roots.merge(s.Merging)
-	if err := t.takeCaches(c); err != nil {
-		return err
-	}
-	t.reduce.Resume(f.Step)
-	piece := make([]byte, checkpoint.Piece)
-	var all []section.Place
-	for _, w := range t.workers {
-		all = append(all, w.vector(w.Params.Flat).Place())
-	}
-	share := func(of checkpoint.Section, size int64) checkpoint.Section {
-		return t.talk().Share(t.hub.Context(), tagSection, of, size)
-	}
-	size := 4 * int64(len(t.weights.Flat))
-	if err := section.Upload(share(c.Weights, size), piece, all...); err != nil {
-		return err
-	}
-	moments := t.moments()
-	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
-		if err := moments[k].Load(share(from, t.momentBytes(k)), piece); err != nil {
-			return err
-		}
-	}
-	if !f.Best {
-		return nil
-	}
-	s.best = t.weights.Clone()
-	_, err := io.ReadFull(share(c.BestWeights, size), hostmem.Bytes(s.best.Flat))
-	return err
+	return t.takeCaches(c)
 }
 
 // takeCaches reads what row caches remember.
@@ -256,27 +181,4 @@ func readAll(s checkpoint.Section) ([]byte, error) {
 		return nil, nil
 	}
 	return io.ReadAll(s)
-}
-
-// momentBytes is the size of the k-th of moments.
-func (t saver) momentBytes(k int) int64 {
-	if k >= reduce.Kept(t.o.Optimizer) {
-		return 0
-	}
-	return 4 * int64(len(t.weights.Flat))
-}
-
-// moments returns what the optimiser remembers: first, second and largest second moments.
-func (t saver) moments() (all [3]section.Scattered) {
-	for _, m := range t.reduce.Moments() {
-		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
-			all[k] = append(all[k], t.workers[m.Part].vector(v))
-		}
-	}
-	return all
-}
-
-// vector returns a vector of the device as what a checkpoint reads and writes.
-func (w *worker) vector(v gpu.Vec) section.Vector {
-	return section.Vector{Queue: w.Compute, Settle: w.Waits.Settle, Vec: v}
 }

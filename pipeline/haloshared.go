@@ -11,27 +11,21 @@ import (
 	"strings"
 
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
 )
 
 // Each rank has the halo rows of its parts, and its global cache. Sections of all of them are written by rank 0 and read there, in the order of their names: so
 // each piece passes by calls that all ranks make.
 
-// heldSection is a section of a checkpoint that a rank other than 0 has.
-type heldSection struct {
-	Name  string
-	Bytes int64
-	Rank  int
-}
-
 // holdings returns the sections of halo rows that ranks other than 0 have, by name, at every rank. c has those of this one.
-func (t saver) holdings(c *checkpoint.File) (all []heldSection, err error) {
+func (t saver) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
 	if !t.joined || !t.Ages() {
 		return nil, nil
 	}
-	var own []heldSection
+	var own []trainer.Held
 	for name, s := range c.Sections {
-		own = append(own, heldSection{name, checkpoint.Size(s), t.o.Ranks.Rank()})
+		own = append(own, trainer.Held{Name: name, Bytes: checkpoint.Size(s), Rank: t.o.Ranks.Rank()})
 	}
 	raw, err := json.Marshal(own)
 	if err != nil {
@@ -42,7 +36,7 @@ func (t saver) holdings(c *checkpoint.File) (all []heldSection, err error) {
 		return nil, err
 	}
 	for rank, b := range from {
-		var some []heldSection
+		var some []trainer.Held
 		if err := json.Unmarshal(b, &some); err != nil {
 			return nil, err
 		}
@@ -50,22 +44,13 @@ func (t saver) holdings(c *checkpoint.File) (all []heldSection, err error) {
 			all = append(all, some...)
 		}
 	}
-	slices.SortFunc(all, func(a, b heldSection) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b trainer.Held) int { return cmp.Compare(a.Name, b.Name) })
 	return fromRank0(t.hub.Context(), t.Trainer, tagHalo, all)
-}
-
-// addOthers adds the sections of other ranks to a checkpoint of rank 0.
-func (t saver) addOthers(c *checkpoint.File) error {
-	others, err := t.holdings(c)
-	for _, h := range others {
-		c.Sections[h.Name] = t.section(h.Rank, h.Bytes)
-	}
-	return err
 }
 
 // heldRows is what rank 0 says of the halo rows of a checkpoint.
 type heldRows struct {
-	Sections []heldSection
+	Sections []trainer.Held
 	States   map[string][]byte // content of those that say what ranks hold
 }
 
@@ -76,14 +61,14 @@ func (s sized) Size() int64              { return int64(s) }
 func (s sized) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // resumeTogether lets all ranks see the halo rows of a checkpoint that rank 0 has.
-func (t saver) resumeTogether(c *checkpoint.File, by *halo.Resuming) error {
+func (t saver) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.Resuming) error {
 	var held heldRows
 	if t.o.leads() {
 		held.States = map[string][]byte{}
 		for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
 			s := c.Sections[name]
 			if !strings.HasPrefix(name, halo.StateSection) {
-				held.Sections = append(held.Sections, heldSection{Name: name, Bytes: checkpoint.Size(s)})
+				held.Sections = append(held.Sections, trainer.Held{Name: name, Bytes: checkpoint.Size(s)})
 				continue
 			}
 			raw, err := io.ReadAll(s)
@@ -108,7 +93,7 @@ func (t saver) resumeTogether(c *checkpoint.File, by *halo.Resuming) error {
 	by.Agree = t.agreeHalo
 	by.Read = func(sinks map[string]func(checkpoint.Section) error) error {
 		for _, h := range held.Sections {
-			s := t.share(file[h.Name], h.Bytes)
+			s := core.Share(file[h.Name], h.Bytes)
 			take := sinks[h.Name]
 			if take == nil {
 				take = func(s checkpoint.Section) error {

@@ -7,7 +7,6 @@ import (
 
 	"capgnn/cluster"
 	"capgnn/gpu"
-	"capgnn/internal/checkpoint"
 	"capgnn/internal/together"
 	"capgnn/pipeline/link"
 )
@@ -111,21 +110,4 @@ func fromRank0[T any](ctx context.Context, t *Trainer, tag uint32, own T) (T, er
 		return own, nil
 	}
 	return together.First(ctx, t.talk(), tag, own)
-}
-
-// section returns one of another rank, as rank 0 reads it; give is what the others do meanwhile.
-func (t *Trainer) section(rank int, size int64) checkpoint.Section {
-	return t.talk().Section(t.hub.Context(), tagSection, rank, size)
-}
-
-func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
-	return t.talk().Give(t.hub.Context(), tagSection, own, size, piece)
-}
-
-// share returns a section of rank 0's as every rank reads it; size is what the others know of it. In one process it is the section.
-func (t *Trainer) share(own checkpoint.Section, size int64) checkpoint.Section {
-	if !t.joined {
-		return own
-	}
-	return t.talk().Share(t.hub.Context(), tagSection, own, size)
 }

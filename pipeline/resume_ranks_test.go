@@ -254,14 +254,14 @@ func TestSectionsOfRanks(t *testing.T) {
 				}
 				return bytes.NewReader(raw[:size])
 			}
-			got, err := io.ReadAll(tr.share(section(tr.o.leads()), int64(size)))
+			got, err := io.ReadAll(tr.talk().Share(t.Context(), tagSection, section(tr.o.leads()), int64(size)))
 			if err != nil || !bytes.Equal(got, raw[:size]) {
 				return fmt.Errorf("%d bytes from rank 0, %v", len(got), err)
 			}
 			if !tr.o.leads() {
-				return tr.give(section(true), int64(size), make([]byte, checkpoint.Piece))
+				return tr.talk().Give(t.Context(), tagSection, section(true), int64(size), make([]byte, checkpoint.Piece))
 			}
-			got, err = io.ReadAll(tr.section(tr.o.Ranks.Ranks()-1, int64(size)))
+			got, err = io.ReadAll(tr.talk().Section(t.Context(), tagSection, tr.o.Ranks.Ranks()-1, int64(size)))
 			if err != nil || !bytes.Equal(got, raw[:size]) {
 				return fmt.Errorf("%d bytes from the last rank, %v", len(got), err)
 			}

@@ -16,6 +16,9 @@ type Crew struct {
 	Stuck   bool             // a device does not answer
 }
 
+// Hub is what they share.
+func (c *Crew) Hub() *meet.Hub { return c.Workers[0].Waits.Hub }
+
 // Each runs f for the place of every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits;
 // who does not come back some time after it is left behind, with its memory.
 func (c *Crew) Each(f func(i int) error) error {
@@ -23,7 +26,7 @@ func (c *Crew) Each(f func(i int) error) error {
 		i   int
 		err error
 	}
-	hub, outcomes := c.Workers[0].Waits.Hub, make(chan outcome, len(c.Workers))
+	hub, outcomes := c.Hub(), make(chan outcome, len(c.Workers))
 	for i, w := range c.Workers {
 		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
 		go func() { outcomes <- outcome{i, w.Cause(f(i))} }()

@@ -1,6 +1,7 @@
 // Package trainer is what all trainers have in common, whatever their parts compute.
 //
-// Its nouns: a Worker is one part of a run on its device, with queues, weights and gradients; a Crew are the workers of a process.
+// Its nouns: a Worker is one part of a run on its device, with queues, weights and gradients; a Crew are the workers of a process; a Saver
+// writes their weights and moments to checkpoints, and goes on from these.
 //
 // # Contract
 //
