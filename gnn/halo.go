@@ -28,7 +28,8 @@ type Halo interface {
 }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
-// Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any;
+// Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any, or the
+// one of the kind of sum (Config.Sums): then it has the values of all entries kind after kind;
 // an empty scale is 1.
 type Operand struct {
 	Inner, Halo                   gpu.CSR
