@@ -442,6 +442,9 @@ func (f *fusion) join(n *node, i int, w string) {
 		if t.x != nil {
 			part.layer = t.x.layer
 		}
+		if n.before != nil { // which it adds to
+			part.layer = max(part.layer, n.before.layer)
+		}
 		if k == 0 {
 			part.bias, n.bias = n.bias, ""
 		}

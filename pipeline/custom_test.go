@@ -14,7 +14,7 @@ import (
 )
 
 // Programs drawn from blocks that models are made of have the loss and the gradients of their definition in float64,
-// on one part and on three, of dense features and of sparse ones, or are refused.
+// on one part, two, three and five, of dense features and of sparse ones, or are refused.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -57,7 +57,7 @@ func TestPrograms(t *testing.T) {
 		}
 		ref := newRefModel(p, m, nil, nil)
 		wantLoss, want := ref.gradient(newRefWeights(weights), 0)
-		for _, parts := range []int{1, 3} {
+		for _, parts := range []int{1, 2, 3, 5} {
 			got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
 			bad := !(math.Abs(loss-wantLoss) <= 1e-5*max(1, wantLoss))
 			for _, x := range got.Tensors {
