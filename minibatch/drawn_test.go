@@ -108,7 +108,10 @@ func TestPlanBoundsDrawnRuns(t *testing.T) {
 // step is that of one part, which shares no work, but where parts draw layers of their own.
 func TestDrawnRuns(t *testing.T) {
 	runs := 60
-	if testing.Short() || !long.Wanted() {
+	switch {
+	case testing.Short(): // under the race detector
+		runs = 8
+	case !long.Wanted():
 		runs = 20
 	}
 	for k := range runs {
