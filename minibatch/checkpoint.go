@@ -13,15 +13,16 @@ import (
 	"capgnn/internal/trainer"
 )
 
-// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Samples are functions of the step, so nothing is kept of those that were
-// drawn ahead.
+// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Samples are functions
+// of the step, so nothing is kept of those that were drawn ahead.
 type saver struct{ *Trainer }
 
 // core is what writes and reads weights and moments.
 func (t saver) core() *trainer.Saver {
 	o := &t.o
-	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: t.talk(), Found: tagFound,
-		Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep, Log: o.Log, Finite: t.finite}
+	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: t.talk(),
+		Found: tagFound, Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep,
+		Log: o.Log, Finite: t.finite}
 }
 
 // checkpoint writes the run's state. Of several ranks all call it, and rank 0 writes.
@@ -48,7 +49,8 @@ type kept struct {
 	State    []byte
 }
 
-// caches returns the newest snapshot of each part's cache that is not behind the steps done; nil: there are none. Rows are not part of it: they are fetched again.
+// caches returns the newest snapshot of each part's cache that is not behind the steps done; nil: there are none. Rows
+// are not part of it: they are fetched again.
 func (t saver) caches() ([]snapshot, error) {
 	own := make([]kept, len(t.workers))
 	for i, x := range t.ownCaches() {
@@ -108,9 +110,12 @@ func (t saver) finite(part []byte) error {
 func (t saver) restore() error {
 	core := t.core()
 	c, f, err := core.Newest()
-	defer c.Close()
-	if err != nil || f.Epoch < 0 {
+	if err != nil {
 		return err
+	}
+	defer c.Close()
+	if f.Epoch < 0 {
+		return nil
 	}
 	if err = t.take(c, &f); err == nil {
 		t.state.best, err = core.Load(c, &f, make([]byte, checkpoint.Piece))

@@ -95,8 +95,8 @@ func (w *worker) carried() (u gpu.Usage) {
 	return u
 }
 
-// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not answer may still write to is not given up, and what is
-// page-locked for gradients and weights only with all.
+// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not
+// answer may still write to is not given up, and what is page-locked for gradients and weights only with all.
 func (w *worker) close(all bool) bool {
 	if echo := new(meet.Echo); errors.As(w.Sync(), &echo) {
 		return false

@@ -21,8 +21,9 @@ func (t saver) core() *trainer.Saver {
 	if !t.joined {
 		talk.Ranks = nil
 	}
-	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: talk, Found: tagFound,
-		Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep, Log: o.Log, Finite: t.finiteWeights}
+	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: talk,
+		Found: tagFound, Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep,
+		Log: o.Log, Finite: t.finiteWeights}
 }
 
 // checkpoint writes the run's state.
@@ -57,9 +58,12 @@ func (t saver) checkpoint() error {
 func (t saver) restore() error {
 	core := t.core()
 	c, f, err := core.Newest()
-	defer c.Close()
-	if err != nil || f.Epoch < 0 {
+	if err != nil {
 		return err
+	}
+	defer c.Close()
+	if f.Epoch < 0 {
+		return nil
 	}
 	if err := json.Unmarshal(f.State, &t.state); err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
@@ -69,7 +73,9 @@ func (t saver) restore() error {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	by := halo.Resuming{Each: func(f func(part int) error) error { return t.each(func(w *worker) error { return f(w.Index) }) }}
+	by := halo.Resuming{Each: func(f func(part int) error) error {
+		return t.each(func(w *worker) error { return f(w.Index) })
+	}}
 	if t.joined && t.Ages() {
 		if err := t.resumeTogether(core, c, &by); err != nil {
 			return err

@@ -15,10 +15,11 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// Each rank has the halo rows of its parts, and its global cache. Sections of all of them are written by rank 0 and read there, in the order of their names: so
-// each piece passes by calls that all ranks make.
+// Each rank has the halo rows of its parts, and its global cache. Sections of all of them are written by rank 0 and
+// read there, in the order of their names: so each piece passes by calls that all ranks make.
 
-// holdings returns the sections of halo rows that ranks other than 0 have, by name, at every rank. c has those of this one.
+// holdings returns the sections of halo rows that ranks other than 0 have, by name, at every rank. c has those of this
+// one.
 func (t saver) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
 	if !t.joined || !t.Ages() {
 		return nil, nil

@@ -67,7 +67,8 @@ func (w *worker) runTrain(epoch int, scale float64, done func(layer int)) {
 	}
 	logits := w.train.Forward(q, w.trainHalo, epoch)
 	grad := w.train.LossGrad()
-	w.loss.Enqueue(q, learn.Compared{Logits: logits, Grad: grad, Targets: w.compared, Scale: scale, Sum: w.sum, Host: w.lossHost})
+	w.loss.Enqueue(q, learn.Compared{Logits: logits, Grad: grad, Targets: w.compared, Scale: scale,
+		Sum: w.sum, Host: w.lossHost})
 	if w.weight.Len > 0 {
 		q.ScaleRows(grad, grad, w.weight)
 	}

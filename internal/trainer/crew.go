@@ -11,16 +11,17 @@ import (
 
 // Crew are the workers of a process.
 type Crew struct {
-	Workers []*Worker        // of consecutive parts, in their order
-	Follows func(error) bool // reports whether an error follows from one of another part, which counts before it; nil: none does
-	Stuck   bool             // a device does not answer
+	Workers []*Worker // of consecutive parts, in their order
+	// Follows reports whether an error follows from one of another part, which counts before it; nil: none does.
+	Follows func(error) bool
+	Stuck   bool // a device does not answer
 }
 
 // Hub is what they share.
 func (c *Crew) Hub() *meet.Hub { return c.Workers[0].Waits.Hub }
 
-// Each runs f for the place of every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits;
-// who does not come back some time after it is left behind, with its memory.
+// Each runs f for the place of every worker, in a goroutine of its own, and waits for all. The first error stops the
+// others' waits; who does not come back some time after it is left behind, with its memory.
 func (c *Crew) Each(f func(i int) error) error {
 	type outcome struct {
 		i   int
@@ -28,7 +29,8 @@ func (c *Crew) Each(f func(i int) error) error {
 	}
 	hub, outcomes := c.Hub(), make(chan outcome, len(c.Workers))
 	for i, w := range c.Workers {
-		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
+		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not
+		// answer.
 		go func() { outcomes <- outcome{i, w.Cause(f(i))} }()
 	}
 	errs := make([]error, len(c.Workers))

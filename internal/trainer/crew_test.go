@@ -29,7 +29,8 @@ func TestErrorsOfParts(t *testing.T) {
 		t.Errorf("%v, want %v", err, own)
 	}
 	cause := context.Cause(hub.Context())
-	if cause == nil || !strings.HasPrefix(cause.Error(), "part 2 stopped") && !strings.HasPrefix(cause.Error(), "part 4 stopped") {
+	if cause == nil || !strings.HasPrefix(cause.Error(), "part 2 stopped") &&
+		!strings.HasPrefix(cause.Error(), "part 4 stopped") {
 		t.Errorf("the run ended by %v", cause)
 	}
 }

@@ -1,13 +1,14 @@
 // Package trainer is what all trainers have in common, whatever their parts compute.
 //
-// Its nouns: a Worker is one part of a run on its device, with queues, weights and gradients; a Crew are the workers of a process; a Saver
-// writes their weights and moments to checkpoints, and goes on from these.
+// Its nouns: a Worker is one part of a run on its device, with queues, weights and gradients; a Crew are the workers of
+// a process; a Saver writes their weights and moments to checkpoints, and goes on from these.
 //
 // # Contract
 //
-// A Worker belongs to one goroutine at a time. Each runs something for every worker in a goroutine of its own and waits for all: the
-// first error ends the waits of the others by way of the hub, and the error of the part that failed first comes back. Who does not come
-// back some time after that is left behind, and the crew is Stuck: what its device may still write to must not be given up.
+// A Worker belongs to one goroutine at a time. Each runs something for every worker in a goroutine of its own and waits
+// for all: the first error ends the waits of the others by way of the hub, and the error of the part that failed first
+// comes back. Who does not come back some time after that is left behind, and the crew is Stuck: what its device may
+// still write to must not be given up.
 //
 // # Usage
 //

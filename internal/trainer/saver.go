@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -14,8 +15,8 @@ import (
 	"capgnn/reduce"
 )
 
-// Saver writes checkpoints of a run, and continues from them. The devices are idle meanwhile. Of several ranks all call it, and rank 0
-// has the files.
+// Saver writes checkpoints of a run, and continues from them. The devices are idle meanwhile. Of several ranks all call
+// it, and rank 0 has the files.
 type Saver struct {
 	Crew           *Crew
 	Reduce         *reduce.Reduction
@@ -37,8 +38,8 @@ type Held struct {
 	Rank  int
 }
 
-// Save adds weights and moments to a file, and the weights of the best evaluation, of which its scores are given, and writes it. others
-// are sections of ranks other than 0, by name: each of these has its own in the file.
+// Save adds weights and moments to a file, and the weights of the best evaluation, of which its scores are given, and
+// writes it. others are sections of ranks other than 0, by name: each of these has its own in the file.
 func (s *Saver) Save(c *checkpoint.File, best *gnn.Weights, scores any, others []Held) (err error) {
 	moments := s.moments()
 	if !s.Talk.Leads() {
@@ -90,25 +91,30 @@ type Found struct {
 	Best        bool // there are weights at the best evaluation
 }
 
-// Newest returns the newest valid checkpoint, which has sections at rank 0 only, and what it says. The caller closes it.
+// Newest returns the newest valid checkpoint, which has sections at rank 0 only, and what it says. The caller closes
+// it.
 func (s *Saver) Newest() (*checkpoint.File, Found, error) {
 	c := &checkpoint.File{Epoch: -1}
 	if s.Talk.Leads() {
-		sizes := checkpoint.Sizes{Weights: 4 * int64(len(s.Weights.Flat)), M: s.bytes(0), V: s.bytes(1), VMax: s.bytes(2)}
+		sizes := checkpoint.Sizes{Weights: 4 * int64(len(s.Weights.Flat)),
+			M: s.bytes(0), V: s.bytes(1), VMax: s.bytes(2)}
 		if file, err := checkpoint.Newest(s.Dir, s.Identity, sizes, s.Log); err != nil {
-			return c, Found{}, err
+			return nil, Found{}, err
 		} else if file != nil {
 			c = file
 		}
 	}
 	own := Found{c.Epoch, c.Step, c.State, checkpoint.Size(c.BestWeights) > 0}
 	f, err := together.First(s.Crew.Hub().Context(), s.Talk, s.Found, own)
+	if err != nil {
+		return nil, f, errors.Join(err, c.Close())
+	}
 	c.Epoch = f.Epoch
-	return c, f, err
+	return c, f, nil
 }
 
-// Load puts steps, weights and moments of a checkpoint where they belong, by way of piece, and returns the best weights; nil: it has
-// none.
+// Load puts steps, weights and moments of a checkpoint where they belong, by way of piece, and returns the best
+// weights; nil: it has none.
 func (s *Saver) Load(c *checkpoint.File, f *Found, piece []byte) (best *gnn.Weights, err error) {
 	s.Reduce.Resume(f.Step)
 	var all []section.Place

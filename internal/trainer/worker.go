@@ -49,8 +49,8 @@ func (w *Worker) Queues() []gpu.Queue {
 // Sync waits for all queues of the worker.
 func (w *Worker) Sync() error { return w.Waits.Settle(w.Queues()...) }
 
-// Cause returns the fault of one of the worker's queues in place of an error that says that another part has ended the run: that part
-// may have failed for what this queue did not do.
+// Cause returns the fault of one of the worker's queues in place of an error that says that another part has ended the
+// run: that part may have failed for what this queue did not do.
 func (w *Worker) Cause(err error) error {
 	if echo := new(meet.Echo); !errors.As(err, &echo) {
 		return err
@@ -63,8 +63,8 @@ func (w *Worker) Cause(err error) error {
 	return err
 }
 
-// Usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the epoch; the others
-// wait most of the time.
+// Usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the
+// epoch; the others wait most of the time.
 func (w *Worker) Usage() gpu.Usage {
 	u := w.Compute.Usage()
 	waited := u.Time[gpu.PhaseWait]
@@ -93,8 +93,8 @@ func (w *Worker) Download(v gpu.Vec) ([]float32, error) {
 	return host, w.Waits.Settle(w.Compute)
 }
 
-// Locking returns what replaces memory that steps copy the loss, gradients and weights through by page-locked memory of its size,
-// where there is a driver that gives it: a GPU's queue is parked while it copies to other memory.
+// Locking returns what replaces memory that steps copy the loss, gradients and weights through by page-locked memory of
+// its size, where there is a driver that gives it: a GPU's queue is parked while it copies to other memory.
 func (w *Worker) Locking(o hostmem.LockOptions) func(mem []byte) []byte {
 	return func(mem []byte) []byte {
 		if len(mem) == 0 || o.Pinner == nil {
