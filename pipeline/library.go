@@ -12,6 +12,8 @@ type (
 	Problem = learn.Problem
 	// Features is the input of layer 0.
 	Features = learn.Features
+	// Labels is what Options.Task says of labels: weights of their loss, and a metric.
+	Labels = learn.Labels
 	// Metrics are scores in [0, 1].
 	Metrics = learn.Metrics
 )
