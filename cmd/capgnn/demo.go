@@ -46,8 +46,8 @@ func demoAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
-	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), RunPath: c.String("run-dir")}
-	t.Config.Devices, t.Config.Epochs = demoDevices, demoEpochs
+	t := training.New(k, c.Command.Name, runfolder.Default())
+	t.RunPath, t.Config.Devices, t.Config.Epochs = c.String("run-dir"), demoDevices, demoEpochs
 	if t.RunPath != "" {
 		if err := runfolder.Dir(t.RunPath).Free(false); err != nil {
 			return err

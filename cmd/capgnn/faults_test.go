@@ -28,18 +28,19 @@ type faultyRun struct {
 // train runs 12 epochs with a checkpoint after every third one into the folder name.
 func (f *faultyRun) train(name string) (*runfolder.Result, error) {
 	f.t.Helper()
-	t := &training.Run{Console: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, Config: runfolder.Default(), RunPath: f.path(name)}
+	t := training.New(&term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, "", runfolder.Default())
+	t.RunPath = f.path(name)
 	c := &t.Config
 	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery.Epochs = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
 	if f.edit != nil {
 		f.edit(c)
 	}
 	ctx := context.Background()
-	if err := t.LockRunDir(); err != nil {
+	if err := t.Lock(&t.Input); err != nil {
 		f.t.Fatal(err)
 	}
-	defer t.UnlockRunDir()
-	for _, step := range t.Preparations() {
+	defer t.Unlock(false)
+	for _, step := range t.Steps() {
 		if err := step(ctx); err != nil {
 			f.t.Fatal(err)
 		}

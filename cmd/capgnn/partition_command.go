@@ -11,6 +11,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/rapa"
 )
 
@@ -54,7 +55,7 @@ func partitionAction(c *cli.Context) error {
 		}
 	}
 	k.KeepStdoutFor(c.String("out"))
-	steps := []func(context.Context) error{t.LoadGraph, t.ChooseDevices, t.Divide}
+	steps := []training.Step{t.LoadGraph, t.ChooseDevices, func(ctx context.Context) error { return t.Decide(ctx, training.Divide) }}
 	switch {
 	case shards != nil:
 		if err := shards.settle(c, t); err != nil {

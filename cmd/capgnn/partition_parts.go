@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
@@ -52,13 +51,11 @@ func reportParts(ctx context.Context, t *training.Run) (*partitionReport, error)
 
 // reportDevices adds what the parts cost on their devices.
 func reportDevices(ctx context.Context, t *training.Run, r *partitionReport) error {
-	if t.Profile == nil {
-		var err error
-		if t.Profile, err = devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile); err != nil {
-			return err
-		}
+	var err error
+	if t.Profile, err = t.Measured(ctx); err != nil {
+		return err
 	}
-	lambda, err := rapa.Lambda(t.Rates(t.Profile), t.Config.Alpha)
+	lambda, err := rapa.Lambda(t.Rates(), t.Config.Alpha)
 	if err != nil {
 		return term.AsUsage(err)
 	}
@@ -70,14 +67,14 @@ func reportDevices(ctx context.Context, t *training.Run, r *partitionReport) err
 	if t.Bare {
 		return nil
 	}
-	o, err := t.Forecast(ctx, t.Profile, t.Plan.Part, t.Plan.Dropped)
+	o, err := t.Forecast(ctx, t.Plan.Part, t.Plan.Dropped)
 	if err != nil {
 		return err
 	}
 	r.Forecast = o
 	for i := range r.Parts {
 		q := &r.Parts[i]
-		budget := t.Budget(t.Profile, i)
+		budget := t.Budget(i)
 		q.EpochS, q.Bytes, q.PeakBytes, q.Budget = &o.BusyS[i], &o.PartBytes[i], &o.Peak[i], &budget
 	}
 	return nil

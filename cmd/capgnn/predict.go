@@ -102,7 +102,7 @@ func predictTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 // newPrediction checks the flags and reads the settings of the run.
 func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, error) {
 	p := &prediction.Prediction{Folder: runfolder.Dir(filepath.Clean(c.String("run"))), What: c.String("what"), Layer: -1, Out: c.String("out"), Only: c.String("only"),
-		Run: &training.Run{Console: k, Config: runfolder.Default()}}
+		Run: training.New(k, "", runfolder.Default())}
 	if c.String("run") == "" {
 		return nil, term.Usagef("predict: --run is missing: name a run folder")
 	}

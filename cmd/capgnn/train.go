@@ -95,7 +95,8 @@ func trainTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
 
 // beginTraining reads the settings of a run; m are the ranks that train it, nil: this process alone.
 func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training.Run, error) {
-	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), Ranks: m}
+	t := training.New(k, c.Command.Name, runfolder.Default())
+	t.Ranks = m
 	read := newTraining
 	if c.IsSet("resume") {
 		read = resumedTraining
@@ -110,10 +111,7 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 		}
 		t.Trace = &epoch
 	}
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	return t, t.CheckTrace()
+	return t, t.Check()
 }
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.

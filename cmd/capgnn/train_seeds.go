@@ -93,7 +93,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 		return nil, term.Usagef("--seeds with --seed: each run has a seed of its own: drop one of them")
 	}
 	s := &seedRuns{seeds: seeds, begin: func(t *training.Run) error { return newTraining(c, t) }}
-	t := &training.Run{Console: term.NewConsole(c), Command: c.Command.Name, Config: runfolder.Default()}
+	t := training.New(term.NewConsole(c), c.Command.Name, runfolder.Default())
 	if err := s.begin(t); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 	if err := regular.CheckFolder(string(d)); err != nil { // a link would lead to somebody else's run
 		return nil, term.AsUsage(err)
 	}
-	t := &training.Run{Console: k, Command: "train", Config: runfolder.Default()}
+	t := training.New(k, "train", runfolder.Default())
 	if d.HoldsRun() {
 		t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 		if err := d.ReadConfig(&t.Config); err != nil {

@@ -2,7 +2,7 @@
 // made again.
 //
 // Its nouns: a Cache, which keeps prepared pieces (pipeline.Prepared) by key, bounded by $CAPGNN_CACHE_LIMIT; Sums, the
-// SHA-256 of what is large in a data set, remembered by path, size and time of its files.
+// SHA-256 of what is large in a data set, remembered by path, size and time of its files; plans of parts (package rapa).
 //
 // # Contract
 //
@@ -10,7 +10,7 @@
 // or kept is noted and made again: no error of a cache ends a run. Files appear whole and carry checksums; what was used
 // longest ago goes first. Another build of the program takes nothing of this one.
 //
-// It imports package term, pipeline, hostmem, graph and gpu. Begin with cache.go; the format is in cachefile.go.
+// It imports package term, pipeline, rapa, hostmem, graph and gpu. Begin with cache.go; the format is in cachefile.go.
 //
 //	prepared, err := diskcache.Open(k) // nil: nothing is kept
 //	sums, degrees := prepared.Recall(path, options, started, problem)

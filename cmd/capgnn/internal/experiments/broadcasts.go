@@ -56,7 +56,7 @@ func broadcastBytes(system string, vertices, parts, epochs int, widths []int) fl
 func (b *Bench) broadcast(system, data string, g group) cell {
 	id := bench.Cell{"kind": kindBroadcast, "system": system, "dataset": data, "model": string(gnn.GCN), "devices": g.devices}
 	return cell{id, func(ctx context.Context) (*bench.Line, error) {
-		t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+		t := training.New(b.quietly(), "", runfolder.Default())
 		t.Config.Dataset, t.Config.Seed = data, b.opt.Seeds[0]
 		if err := b.load(ctx, t); err != nil {
 			return nil, err

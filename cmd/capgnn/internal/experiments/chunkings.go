@@ -31,7 +31,7 @@ func (c chunking) cell(b *Bench) cell {
 
 // countChunks cuts the graph and goes through a sweep.
 func (b *Bench) countChunks(ctx context.Context, c chunking) (*bench.Line, error) {
-	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t := training.New(b.quietly(), "", runfolder.Default())
 	t.Config.Dataset, t.Config.Seed = c.dataset, c.seed
 	if err := b.load(ctx, t); err != nil {
 		return nil, err

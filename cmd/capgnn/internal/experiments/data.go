@@ -149,7 +149,7 @@ func (b *Bench) suitWeights(ctx context.Context, cells []cell) error {
 		if _, preset, err := b.standIn(data); err != nil || preset != nil {
 			continue // of another kind of cell, or generated
 		}
-		t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+		t := training.New(b.quietly(), "", runfolder.Default())
 		t.Config.Dataset, t.Config.Seed = data, b.opt.Seeds[0]
 		if err := b.load(ctx, t); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
@@ -43,7 +44,7 @@ func planHalo(b *Bench, datasets []string) ([]cell, func() bench.Section, error)
 
 // haloLine cuts the graph and counts: halo_rows over all parts, vertices that are in several halos, and by R how many there are.
 func (b *Bench) haloLine(ctx context.Context, data string, method rapa.Method, parts, hops int, seed uint64) (*bench.Line, error) {
-	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t := training.New(b.quietly(), "", runfolder.Default())
 	t.Config.Dataset, t.Config.Seed = data, seed
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (b *Bench) haloLine(ctx context.Context, data string, method rapa.Method, p
 	if parts > g.Rows() {
 		return nil, term.Usagef("--datasets %s: %d vertices for %d parts", data, g.Rows(), parts)
 	}
-	plan, err := training.Cut(ctx, t.Console, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.Data.Sums.Graph, Trials: 1}, "")
+	plan, err := diskcache.Cut(ctx, t.Console, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.Data.Sums.Graph, Trials: 1}, "")
 	if err != nil {
 		return nil, err
 	}

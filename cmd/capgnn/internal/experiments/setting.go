@@ -74,7 +74,7 @@ func (s setting) id(kind string) bench.Cell {
 
 // prepare loads the data set and makes the parts; a part that does not fit its device is a *FitError.
 func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
-	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t := training.New(b.quietly(), "", runfolder.Default())
 	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
 	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
 	t.Config.Cache, t.Config.Pipeline = cmp.Or(string(s.Policy), string(jaca.None)), runfolder.SwitchOff
@@ -104,12 +104,10 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	if err := t.ChooseDevices(ctx); err != nil {
+		return nil, err
 	}
-	return t, nil
+	return t, t.Decide(ctx, training.Divide, training.SettleCache, training.SettleAging)
 }
 
 // begin prepares a setting for its cell. Where it does not fit the devices, there is no run, and the line says so: its Text "misfit".

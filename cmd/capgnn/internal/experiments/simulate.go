@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
@@ -31,8 +30,7 @@ func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 	if t == nil {
 		return l, err
 	}
-	profile, err := devices.Profile(ctx, t.Console, t.Specs, "")
-	if err != nil {
+	if t.Profile, err = t.Measured(ctx); err != nil {
 		return nil, err
 	}
 	var part []int32
@@ -40,7 +38,7 @@ func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 	if part = make([]int32, t.Data.Problem.Vertices()); t.Plan != nil {
 		part, dropped = t.Plan.Part, t.Plan.Dropped
 	}
-	o, err := t.Forecast(ctx, profile, part, dropped)
+	o, err := t.Forecast(ctx, part, dropped)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +50,7 @@ func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 			"mm_s": u.Time[gpu.PhaseMM].Seconds(), "reduce_s": u.Time[gpu.PhaseReduce].Seconds(), "pick_s": u.Time[gpu.PhasePick].Seconds(), "peak_bytes": float64(o.Peak[i])} {
 			l.Series[name] = append(l.Series[name], x)
 		}
-		if need, have := o.Peak[i], t.Budget(profile, i); need > have && l.Text["misfit"] == "" {
+		if need, have := o.Peak[i], t.Budget(i); need > have && l.Text["misfit"] == "" {
 			l.Text["misfit"] = "part " + strconv.Itoa(i) + " needs " + term.Size(need) + ", " + t.Specs[i%len(t.Specs)].String() + " has " + term.Size(have)
 		}
 		h2d, d2h, peer = h2d+u.H2D, d2h+u.D2H, peer+u.Peer

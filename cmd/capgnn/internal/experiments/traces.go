@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
@@ -72,7 +73,7 @@ type divided struct {
 
 // trace loads the data set, cuts it and returns the trace, with the problem and homes. Parts are balanced by training vertices, too, as those of train are.
 func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.Problem, *divided, error) {
-	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t := training.New(b.quietly(), "", runfolder.Default())
 	t.Config.Dataset, t.Config.Model, t.Config.Seed, t.Config.Layers = s.dataset, string(gnn.SAGE), s.seed, len(s.fanout)
 	if err := b.load(ctx, t); err != nil {
 		return nil, nil, nil, err
@@ -83,7 +84,7 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 	}
 	key := fmt.Sprint(s.dataset, s.method, s.parts, s.seed)
 	if b.divided == nil || b.divided.key != key {
-		plan, err := training.Cut(ctx, t.Console, p.Graph, p.Train, rapa.Options{Method: cmp.Or(s.method, rapa.Multilevel), Parts: s.parts, Seed: s.seed, Graph: t.Data.Sums.Graph, Trials: 1}, "")
+		plan, err := diskcache.Cut(ctx, t.Console, p.Graph, p.Train, rapa.Options{Method: cmp.Or(s.method, rapa.Multilevel), Parts: s.parts, Seed: s.seed, Graph: t.Data.Sums.Graph, Trials: 1}, "")
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -101,11 +101,11 @@ func trainCached(ctx context.Context, t *training.Run, devices []gpu.Device, l *
 	}
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, term.AsUsage(t.Explain(err))
+		return nil, term.AsUsage(training.Explain(err))
 	}
 	result, err := trainer.Run(ctx)
 	if err := errors.Join(err, trainer.Close()); err != nil {
-		return nil, t.Explain(err)
+		return nil, training.Explain(err)
 	}
 	if result.Stopped == training.StoppedBySignal {
 		return nil, context.Canceled

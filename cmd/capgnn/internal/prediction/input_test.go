@@ -90,7 +90,7 @@ func TestFits(t *testing.T) {
 			p.Folder, d.Labels, d.Targets = runfolder.Dir(t.TempDir()), nil, []uint8{0, 1, 1}
 		}, "", true},
 	} {
-		p := &Prediction{Run: &training.Run{Config: runfolder.Default()}, Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{In: 2, Out: 3}}
+		p := &Prediction{Run: training.New(nil, "", runfolder.Default()), Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{In: 2, Out: 3}}
 		d := good()
 		c.change(p, d)
 		err := p.fits(d)
@@ -102,7 +102,8 @@ func TestFits(t *testing.T) {
 
 // The file lies in the run's folder, and says which data set it is of where that is not the run's.
 func TestOutFile(t *testing.T) {
-	p := &Prediction{Run: &training.Run{Data: &datasets.Input{Name: "a b/c"}}, Folder: "run", What: Labels}
+	p := &Prediction{Run: training.New(nil, "", runfolder.Config{}), Folder: "run", What: Labels}
+	p.Data = &datasets.Input{Name: "a b/c"}
 	if got := p.outFile(); got != filepath.Join("run", "labels.npy") {
 		t.Errorf("own data: %s", got)
 	}
@@ -122,7 +123,7 @@ func TestUseScaling(t *testing.T) {
 		other       bool
 		want        string // what the data are standardised by; "": refused
 	}{"own": {"train", false, "train"}, "other": {"train", true, ""}, "other, none": {"none", true, "none"}, "other, auto": {"auto", true, "none"}} {
-		p := &Prediction{Run: &training.Run{Config: runfolder.Default()}, Folder: runfolder.Dir(t.TempDir()), Other: c.other}
+		p := &Prediction{Run: training.New(nil, "", runfolder.Default()), Folder: runfolder.Dir(t.TempDir()), Other: c.other}
 		p.Config.Standardize, p.Config.DatasetPath = c.standardize, t.TempDir()
 		err := p.UseScaling()
 		if c.want == "" {

@@ -44,7 +44,7 @@ func TestNamesOfClassesAndWeights(t *testing.T) {
 		"new weights":      {run, run, false, []float32{1}, "`capgnn data import --ignore-weights`", nil, ""},
 	} {
 		var notes bytes.Buffer
-		p := &Prediction{Run: &training.Run{Config: runfolder.Default(), Console: &term.Console{Err: &notes}}, Folder: runfolder.Dir(finished), What: PCA, Layer: -1, Other: true,
+		p := &Prediction{Run: training.New(&term.Console{Err: &notes}, "", runfolder.Default()), Folder: runfolder.Dir(finished), What: PCA, Layer: -1, Other: true,
 			names: runfolder.DataNames{Classes: c.run, Weighted: c.weighs}, model: gnn.Config{In: 2, Out: 3}}
 		d := &dataset.Dataset{Graph: &graph.CSR{Indptr: []int64{0, 0}, Cols: 1, Weights: c.weights}, Features: dataset.Features{Cols: 2, Dense: []float32{1, 2}},
 			Labels: []int32{0, 1, -1}, Classes: len(c.data), ClassNames: c.data}

@@ -59,7 +59,7 @@ type Prediction struct {
 
 // Predict runs the network and writes the file. Of several ranks rank 0 writes it, and has the result.
 func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
-	for _, step := range append([]func(context.Context) error{p.loadInput}, p.ForPrediction()...) {
+	for _, step := range append([]training.Step{p.loadInput}, p.ForPrediction()...) {
 		if err := p.agree(ctx, errors.Join(step(ctx), ctx.Err())); err != nil {
 			return nil, devices.CloseAfter(err, p.Devices)
 		}

@@ -2,7 +2,6 @@ package training
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
-	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
 )
@@ -27,7 +25,8 @@ func settled(t *testing.T, settings map[string]string) *Run {
 	for v := range p.Train {
 		p.Train[v] = true
 	}
-	r := &Run{Console: &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, Config: runfolder.Default(), Data: &datasets.Input{Problem: p}}
+	r := New(quiet(), "", runfolder.Default())
+	r.Data = &datasets.Input{Problem: p}
 	for name, text := range map[string]string{"dataset": "generated", "hidden": "64", "staleness": "4", "staleness.pipeline": "off"} {
 		r.Config.Set(name, text)
 	}
@@ -37,7 +36,7 @@ func settled(t *testing.T, settings map[string]string) *Run {
 	if err := r.Check(); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []func(context.Context) error{r.Load, r.ChooseDevices, r.Divide, r.SettleCache, r.SettleAging} {
+	for _, step := range []func(context.Context) error{r.Load, r.ChooseDevices, r.decided(Divide, SettleCache, SettleAging)} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -50,8 +49,8 @@ func epochWith(t *testing.T, r *Run, layers []int) float64 {
 	t.Helper()
 	with := *r
 	with.Config.Set(runfolder.StaleLayers, runfolder.FormatLayers(layers))
-	part, dropped := with.parts()
-	o, err := with.Forecast(t.Context(), with.Profile, part, dropped)
+	part, dropped := with.parts(len(r.Data.Problem.Labels))
+	o, err := with.Forecast(t.Context(), part, dropped)
 	if err != nil {
 		t.Fatal(err)
 	}

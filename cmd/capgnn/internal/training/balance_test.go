@@ -17,7 +17,7 @@ func TestPartsForEncodedRows(t *testing.T) {
 			}
 			exact, encoded := run("fp32"), run("int8")
 			took := func(parts *Run) float64 {
-				o, err := encoded.Forecast(t.Context(), encoded.Profile, parts.Plan.Part, nil)
+				o, err := encoded.Forecast(t.Context(), parts.Plan.Part, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,7 @@ import (
 
 // The table shows which share of the rows of other parts the caches of a device's parts had.
 func TestBoardOfSampledRun(t *testing.T) {
-	b := newBoard(&Run{Specs: make([]devices.Spec, 2)})
+	b := newBoard(&Forecaster{Where: Where{Specs: make([]devices.Spec, 2)}})
 	for range 2 {
 		b.addSampled(&minibatch.EpochStats{Parts: make([]gpu.Usage, 3), Work: []minibatch.Counts{
 			{Rows: minibatch.Rows{Read: 90, Local: 50, Hit: 30, Fetched: 10}}, {Rows: minibatch.Rows{Read: 7, Fetched: 7}}, {Rows: minibatch.Rows{Read: 40, Hit: 20, Fetched: 20}}}})

@@ -51,8 +51,8 @@ func TestEncodedRowsPayBelowARate(t *testing.T) {
 				var took []float64
 				for _, as := range []string{rows, "fp32"} {
 					r := linkedTo(t, device, as, share**c.PaysBelow)
-					part, dropped := r.parts()
-					o, err := r.Forecast(t.Context(), r.Profile, part, dropped)
+					part, dropped := r.parts(len(r.Data.Problem.Labels))
+					o, err := r.Forecast(t.Context(), part, dropped)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -13,15 +13,17 @@ func TestInterruptedBeforeTraining(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, tc := range []struct {
-		run  Run
-		want string
+		epochs         int
+		resume, longer bool
+		want           string
 	}{
-		{Run{Dir: "a"}, "interrupted: before the first epoch: nothing was written"},
-		{Run{Dir: "a", Resume: true}, "interrupted: before the run went on: continue with `capgnn train --resume a`"},
-		{Run{Dir: "a", Resume: true, Longer: true, Config: runfolder.Config{Epochs: 9}},
-			"interrupted: before the run went on: continue with `capgnn train --resume a --epochs 9`"},
+		{0, false, false, "interrupted: before the first epoch: nothing was written"},
+		{0, true, false, "interrupted: before the run went on: continue with `capgnn train --resume a`"},
+		{9, true, true, "interrupted: before the run went on: continue with `capgnn train --resume a --epochs 9`"},
 	} {
-		if err := tc.run.BeforeTraining(ctx.Err()); err.Error() != tc.want || term.ExitCode(err) != term.ExitInterrupted {
+		run := New(nil, "", runfolder.Config{Epochs: tc.epochs})
+		run.Dir, run.Resume, run.Longer = "a", tc.resume, tc.longer
+		if err := run.BeforeTraining(ctx.Err()); err.Error() != tc.want || term.ExitCode(err) != term.ExitInterrupted {
 			t.Errorf("got %v, want %s", err, tc.want)
 		}
 	}

@@ -1,77 +1,214 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/hostmem"
 	"capgnn/internal/room"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
-// job is a run that is placed on its devices: its trainer, and the files that grow while it trains.
+// trainer trains a run that is placed on its devices.
+type trainer interface {
+	Run(context.Context) (*pipeline.Result, error)
+	Waits() string // for what of other ranks
+	Close() error
+}
+
+// job is a trainer, and what goes on beside it.
 type job struct {
-	run     func(context.Context) (*pipeline.Result, error)
-	reached func(*pipeline.Result) string // says where an interrupted run stands
-	placed  func() error                  // gives up what is only needed until the run is placed
-	close   func() error                  // ends the trainer
-	total   int64                         // of what is counted while it trains
+	trainer
+	total   int64 // of what is counted while it trains
 	unit    string
+	reads   bool // it reads the graph and the features while it trains
 	metrics *runfolder.Metrics
 	events  *runfolder.Events
 }
 
-// files returns those that grow while the run trains.
-func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
-	lost := func(path string) error {
-		err := t.stays()
-		if err == nil {
-			t.Console.Note(runfolder.Again, path)
-		}
-		return err
+// place places the run on its devices, together with other ranks if there are some.
+func (t *Run) place(ctx context.Context) (*job, error) {
+	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
+	t.board = newBoard(&t.Forecaster)
+	j := &job{}
+	j.metrics, j.events = t.growing(&t.Forecaster)
+	init, err := t.shareInitial(whole)
+	if err == nil {
+		err = t.Ranks.Agree(whole, t.Data.Unchanged())
 	}
-	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness, Lost: lost},
-		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric()), Lost: lost}
+	if err != nil {
+		return nil, err
+	}
+	place := t.placeHeld
+	if t.Config.Sampled() {
+		place = t.placeSampled
+	}
+	if j.trainer, err = place(ctx, j, init); err != nil {
+		return nil, t.Ranks.Fail(t.BeforeTraining(term.AsUsage(t.explain(err))))
+	}
+	t.Ranks.SayWaits(j.Waits)
+	return j, nil
 }
 
-// fullBatchJob places the run on its devices, together with other ranks if there are some.
-func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
-	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
-	metrics, events := t.files()
-	opt, err := t.options(func(s pipeline.EpochStats) error {
-		if err := t.keeps(); err != nil {
+// shareInitial returns the weights to start from, which rank 0 reads and gives to all; nil: they are drawn.
+func (t *Run) shareInitial(ctx context.Context) (gnn.StateDict, error) {
+	if t.Config.Init == "" {
+		return nil, nil
+	}
+	model, err := t.network(&t.Config), error(nil)
+	w := gnn.NewWeights(model)
+	if t.Ranks.Leads() {
+		path := t.Config.Init
+		if t.Resume {
+			path = t.Dir.Initial() // in this order already
+		}
+		err = t.readInitial(path, model)
+		w = t.initial
+	}
+	if err := t.Ranks.Agree(ctx, err); err != nil {
+		return nil, err
+	}
+	mine := hostmem.Bytes(w.Flat)
+	got, err := t.Ranks.FirstBytes(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != len(mine) {
+		return nil, t.Ranks.Fail(fmt.Errorf("rank 0 sent %d bytes of weights to start from, the model has %d",
+			len(got), len(mine)))
+	}
+	copy(mine, got)
+	return w.StateDict(), nil
+}
+
+// placeHeld returns what trains parts that lie on their devices.
+func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (trainer, error) {
+	opt := t.ProblemOptions()
+	c, err := diskcache.Open(t.Console)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		opt.Prepared = c
+	}
+	opt.Init, opt.Layout, opt.Cache.Host = init, t.layout, devices.LockFor(t.ownSpecs())
+	opt.CheckpointDir, opt.CheckpointEvery = t.Dir.Checkpoints(), t.Config.CheckpointEvery.Epochs
+	opt.Resume, opt.Identity = t.Resume, t.identity(t.began(t.Resume))
+	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
+	opt.OnTrain, opt.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
+	opt.OnBest = t.keepBest(&t.Forecaster)
+	opt.OnEpoch = func(s pipeline.EpochStats) error {
+		t.heldEpoch(&s)
+		if err := t.keeps(&t.Forecaster); err != nil {
 			return err
 		}
-		return errors.Join(metrics.Append(s), events.Append(s))
-	})
-	if err == nil {
-		opt.Init, err = t.loadInitial(opt.Model)
+		return errors.Join(j.metrics.Append(s), j.events.Append(s))
 	}
-	if err := t.Ranks.Agree(whole, err); err != nil {
-		return nil, err
-	}
-	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
-		return nil, err
-	}
-	if err := t.Ranks.Agree(whole, t.Data.Unchanged()); err != nil {
-		return nil, err
-	}
+	t.here(&opt, t.Devices)
 	room.Release() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, t.Ranks.Fail(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+		return nil, err
 	}
-	metrics.Period = periods(trainer.Caches())
+	j.metrics.Period = periods(trainer.Caches())
 	t.layout.Release()
-	t.Ranks.SayWaits(trainer.Waits)
-	placed, closed := t.Data.Release, trainer.Close
-	if t.Config.Isolated.Value != nil { // pairs are made of the graph and the features
-		placed, closed = func() error { return nil }, func() error { return errors.Join(trainer.Close(), t.Data.Release()) }
+	j.total, j.unit = int64(t.Config.Epochs), "epochs"
+	j.reads = t.Config.Isolated.Value != nil // pairs are made while it trains
+	return trainer, nil
+}
+
+// placeSampled returns what trains on samples.
+func (t *Run) placeSampled(ctx context.Context, j *job, init gnn.StateDict) (trainer, error) {
+	opt := t.sampledOptions()
+	t.steps = minibatch.Steps(t.Data.Problem, opt)
+	opt.Init, opt.CheckpointDir = init, t.Dir.Checkpoints()
+	opt.Resume, opt.Identity = t.Resume, t.identity(t.began(t.Resume))
+	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, t.steps)
+	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
+	opt.OnStep = func(p minibatch.Progress) { t.step(&t.Forecaster, p) }
+	opt.OnTrain, opt.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
+	opt.OnBest = t.keepBest(&t.Forecaster)
+	opt.OnEpoch = func(s minibatch.EpochStats) error {
+		t.sampledEpoch(&t.Forecaster, &s)
+		if err := cmp.Or(t.keeps(&t.Forecaster), t.Data.Unchanged()); err != nil {
+			return err
+		}
+		if err := j.metrics.AppendSampled(s); err != nil {
+			return err
+		}
+		return j.events.AppendSampled(s)
 	}
-	return &job{run: trainer.Run, placed: placed, close: closed, total: int64(t.Config.Epochs), unit: "epochs", metrics: metrics, events: events,
-		reached: func(r *pipeline.Result) string {
-			return fmt.Sprintf("after epoch %d of %d", r.Epochs, t.Config.Epochs)
-		}}, nil
+	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, err
+	}
+	t.Console.OnStop("after this step")
+	j.total, j.unit, j.reads = int64(t.Config.Epochs)*int64(t.steps), "steps", true
+	return &sampled{trainer, t}, nil
+}
+
+// sampled is a trainer on samples, whose result has what those of both trainers have.
+type sampled struct {
+	*minibatch.Trainer
+	t *Run
+}
+
+// Run trains, and notes what the result has besides.
+func (s *sampled) Run(ctx context.Context) (*pipeline.Result, error) {
+	r, err := s.Trainer.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.t.sampled = &r.Totals
+	if r.Merged != nil {
+		s.t.Config.RecordMerged(*r.Merged)
+	}
+	return asResult(r), nil
+}
+
+// checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.
+func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
+	switch {
+	case c.Steps == 0:
+		return c.Epochs, 0
+	case c.Steps < stepsPerEpoch:
+		return 1, c.Steps
+	}
+	return c.Steps / stepsPerEpoch, 0
+}
+
+// TrainSamples trains on the run's open devices, calls each behind every epoch, and keeps nothing.
+func (t *Run) TrainSamples(ctx context.Context, each func(minibatch.EpochStats)) (*pipeline.Result, error) {
+	opt := t.sampledOptions()
+	opt.OnEpoch = func(e minibatch.EpochStats) error {
+		each(e)
+		return nil
+	}
+	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, term.AsUsage(t.explain(err))
+	}
+	r, err := trainer.Run(ctx)
+	if err := errors.Join(err, trainer.Close()); err != nil {
+		return nil, t.explain(err)
+	}
+	return asResult(r), nil
+}
+
+// asResult returns what both trainers leave behind.
+func asResult(r *minibatch.Result) *pipeline.Result {
+	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch,
+		MetricName: r.MetricName, Stopped: r.Stopped, EpochTime: r.EpochTime, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
+		Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU,
+			Switches: r.Switches, SwitchTime: r.SwitchTime, Covered: r.Covered},
+		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
 }

@@ -15,7 +15,7 @@ import (
 // Links of parts are those of their devices, on a grid; links within 5 % of each other are equal.
 func TestLinksOfParts(t *testing.T) {
 	grid := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x)/math.Log(linkStep))) }
-	run := &Run{Specs: make([]devices.Spec, 2), Parts: 3}
+	run := Forecaster{Where: Where{Specs: make([]devices.Spec, 2)}, Decisions: Decisions{Parts: 3}}
 	got := run.partLinks(beside([]link{{1, 1.02}, {2, 4}}))
 	want := jaca.Links{H2D: []float64{1, grid(2), 1}, D2H: []float64{1, grid(4), 1}}
 	for i := range 3 {
@@ -35,9 +35,9 @@ func TestLinksOfParts(t *testing.T) {
 func TestRecordedCounts(t *testing.T) {
 	for want, set := range map[string][2]string{"cache-slots: 3 numbers for the caches of 3 parts": {"cache-slots", "1,2,3"}, "cache-links: 1 links of 2 devices": {"cache-links", "1:1"},
 		"cache-links: 3 links of 2 devices": {"cache-links", "1:1,2:2,3:3"}} {
-		run := &Run{Config: runfolder.Default(), Specs: make([]devices.Spec, 2), Parts: 3}
+		run := Forecaster{Where: Where{Specs: make([]devices.Spec, 2)}, Decisions: Decisions{Config: runfolder.Default(), Parts: 3}}
 		run.Config.Set(set[0], set[1])
-		if err := run.SettleCache(t.Context()); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
+		if _, err := SettleCache(t.Context(), run); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestLinksOfDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		links, err := (&Run{Specs: specs}).links(nil)
+		links, err := (&Where{Specs: specs}).links(nil)
 		got := runfolder.FormatLinks(links)
 		if err != nil || want != "" && got != want || want == "" && !strings.HasPrefix(got, "1:1,") && !strings.HasPrefix(got, "1:1.") {
 			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
@@ -71,7 +71,7 @@ func TestLinksOfDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Equal hardware counts as equal: 0.04 and 0.02 are 0.03 both, 3 times as long is 1.05^23.
-	if got, err := (&Run{Specs: specs}).links(p); err != nil || runfolder.FormatLinks(got) != "1:1,3.072:1.98,3.072:1.98" {
+	if got, err := (&Where{Specs: specs}).links(p); err != nil || runfolder.FormatLinks(got) != "1:1,3.072:1.98,3.072:1.98" {
 		t.Errorf("by a profile: %v, %v", got, err)
 	}
 }

@@ -28,8 +28,8 @@ const (
 	cachedRows = 16 << 20
 	// orderGain is how much faster a sample must be for an order to be taken: less is noise.
 	orderGain = 1.05
-	// sampleWindows and sampleEntries say what the two orders are compared on: windows of rows, evenly spread, each of which
-	// gathers several times what a last-level cache holds.
+	// sampleWindows and sampleEntries say what the two orders are compared on: windows of rows, evenly spread, each of
+	// which gathers several times what a last-level cache holds.
 	sampleWindows = 8
 	sampleEntries = 4 << 20
 )
@@ -41,25 +41,23 @@ type arrangement struct {
 	Seconds float64 `json:"seconds"` // to find the order and to measure
 }
 
-// Arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
-// records the choice in the config.
-func (t *Run) Arrange(ctx context.Context) error {
+// Arrange decides the order of the vertices: --order, or for auto what was measured once.
+func Arrange(ctx context.Context, t Forecaster) (Decisions, error) {
 	t.Console.Enter(term.Ordering)
 	start := time.Now()
-	a := arrangement{Order: t.Config.Order}
-	var err error
+	a, err := arrangement{Order: t.Config.Order}, error(nil)
 	if a.Order == runfolder.OrderAuto {
-		if a, err = t.chooseOrder(ctx); err != nil {
-			return err
+		if a, t.rank, err = chooseOrder(ctx, &t); err != nil {
+			return t.Decisions, err
 		}
 	}
 	t.Config.Order, t.arranged = a.Order, a
 	if a.Order == runfolder.OrderNone {
-		return nil
+		return t.Decisions, nil
 	}
 	if t.rank == nil {
-		if t.rank, err = t.ranks(ctx); err != nil {
-			return err
+		if t.rank, err = ranksOf(ctx, &t); err != nil {
+			return t.Decisions, err
 		}
 		t.arranged.Seconds = max(a.Seconds, time.Since(start).Seconds())
 	}
@@ -68,51 +66,50 @@ func (t *Run) Arrange(ctx context.Context) error {
 		gain = fmt.Sprintf(", %s times as fast on a sample", number.Ratio.Text(a.Speedup))
 	}
 	t.Console.Note("order: %s%s, found in %s", a.Order, gain, term.Duration(&t.arranged.Seconds))
-	return nil
+	return t.Decisions, nil
 }
 
-// chooseOrder measures whether the community order pays, or returns what was measured before for this data set, width and
-// device.
-func (t *Run) chooseOrder(ctx context.Context) (arrangement, error) {
-	p := t.Data.Problem
-	none := arrangement{Order: runfolder.OrderNone}
-	if bytes := int64(p.Vertices()) * int64(t.Config.Hidden) * int64(t.Config.ElementType().Size()); bytes <= cachedRows {
-		return none, nil
+// chooseOrder measures whether the community order pays, or returns what was measured before for this data set, width
+// and device. It returns the order, too, where that had to be found.
+func chooseOrder(ctx context.Context, t *Forecaster) (a arrangement, rank []int32, err error) {
+	a.Order = runfolder.OrderNone
+	gathered := int64(t.Data.Problem.Vertices()) * int64(t.Config.Hidden) * int64(t.Config.ElementType().Size())
+	if gathered <= cachedRows {
+		return a, nil, nil
 	}
 	opened, err := devices.Open(t.ownSpecs()[:1])
 	if err != nil {
-		return none, err
+		return a, nil, err
 	}
-	a, err := t.measureOrder(ctx, opened[0])
-	return a, errors.Join(err, devices.CloseAll(opened))
+	a, rank, err = measureOrder(ctx, t, opened[0])
+	return a, rank, errors.Join(err, devices.CloseAll(opened))
 }
 
-func (t *Run) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, error) {
-	start := time.Now()
-	info := dev.Info()
-	key := sha256.Sum256(fmt.Appendf(nil, "order 1 %s %s %s %s %d %d %s", t.Config.DataSHA256, info.Model, info.Variant, t.Specs[0],
-		info.Threads, t.Config.Hidden, t.Config.Storage))
-	path := t.cachePath(fmt.Sprintf("order-%x.json", key[:16]))
-	var a arrangement
+func measureOrder(ctx context.Context, t *Forecaster, dev gpu.Device) (a arrangement, rank []int32, err error) {
+	start, c, info := time.Now(), &t.Config, dev.Info()
+	key := sha256.Sum256(fmt.Appendf(nil, "order 1 %s %s %s %s %d %d %s", c.DataSHA256, info.Model, info.Variant,
+		t.Specs[0], info.Threads, c.Hidden, c.Storage))
+	path := cachePath(fmt.Sprintf("order-%x.json", key[:16]))
 	if diskcache.ReadJSON(path, &a) == nil && (a.Order == runfolder.OrderNone || a.Order == runfolder.OrderCommunity) {
-		return a, nil
+		return a, nil, nil
 	}
-	rank, err := t.ranks(ctx)
-	if err != nil {
-		return a, err
+	a = arrangement{Order: runfolder.OrderNone}
+	if rank, err = ranksOf(ctx, t); err != nil {
+		return a, nil, err
 	}
 	g := t.Data.Problem.Graph
-	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.Config.Hidden, t.Config.ElementType())
-	var oom *gpu.OutOfMemory
-	if errors.As(err, &oom) { // then training will say what does not fit
-		return arrangement{Order: runfolder.OrderNone}, nil
+	samples := []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}
+	seconds, err := profiler.CompareGathers(ctx, dev, samples, c.Hidden, c.ElementType())
+	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) { // then training will say what does not fit
+		return a, nil, nil
 	}
 	if err != nil {
-		return a, err
+		return a, nil, err
 	}
-	a = arrangement{Order: runfolder.OrderNone, Speedup: seconds[0] / seconds[1]}
-	if a.Speedup >= orderGain {
-		a.Order, t.rank = runfolder.OrderCommunity, rank
+	if a.Speedup = seconds[0] / seconds[1]; a.Speedup >= orderGain {
+		a.Order = runfolder.OrderCommunity
+	} else {
+		rank = nil
 	}
 	a.Seconds = time.Since(start).Seconds()
 	if path != "" {
@@ -121,14 +118,14 @@ func (t *Run) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, er
 			t.Console.Note("the order is not cached: %v", err)
 		}
 	}
-	return a, nil
+	return a, rank, nil
 }
 
-// ranks returns the rank of every vertex in the community order, from the cache if it is there.
-func (t *Run) ranks(ctx context.Context) ([]int32, error) {
+// ranksOf returns the rank of every vertex in the community order, from the cache if it is there.
+func ranksOf(ctx context.Context, t *Forecaster) ([]int32, error) {
 	g := t.Data.Problem.Graph
 	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.Config.DataSHA256, runfolder.OrderCommunity))
-	path := t.cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
+	path := cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
 	rank, err := readRanks(path, g.Rows())
 	if err == nil {
 		return rank, nil
@@ -205,7 +202,7 @@ func place(rank []int32, v graph.NodeID) int32 {
 }
 
 // cachePath returns where a cached file lies, "" if nothing can be cached.
-func (t *Run) cachePath(name string) string {
+func cachePath(name string) string {
 	dir, err := term.CacheFolder()
 	if err != nil {
 		return ""

@@ -25,8 +25,9 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &Run{Console: &term.Console{Out: &log, Err: &log}, Data: &datasets.Input{Problem: &learn.Problem{Graph: g}}, Config: runfolder.Default()}
-	first, err := tr.ranks(context.Background())
+	tr := New(&term.Console{Out: &log, Err: &log}, "", runfolder.Default())
+	tr.Data = &datasets.Input{Problem: &learn.Problem{Graph: g}}
+	first, err := ranksOf(context.Background(), &tr.Forecaster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestRanksAreCached(t *testing.T) {
 		if err := os.WriteFile(files[0], tc.file, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		got, err := tr.ranks(context.Background())
+		got, err := ranksOf(context.Background(), &tr.Forecaster)
 		if err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, or not the order that was wanted", tc.name, err)
 		}

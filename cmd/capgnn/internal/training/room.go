@@ -2,9 +2,8 @@ package training
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -15,11 +14,13 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
 	"capgnn/internal/room"
 )
 
-// HostRoom is what a run takes of the host's memory, with its CPU devices, and what this process may have. Amounts are in bytes.
+// HostRoom is what a run takes of the host's memory, with its CPU devices, and what this process may have. Amounts are
+// in bytes.
 type HostRoom struct {
 	Need    gpu.Bytes `json:"need"`
 	Devices gpu.Bytes `json:"devices"` // of Need, what CPU devices take
@@ -39,19 +40,21 @@ func (r *HostRoom) boundHeap(host *Amount) {
 	}
 }
 
-// misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least". A little is added, so that the rounded number is enough in another process.
+// misfit is the error of a run that does not fit; Need is its bound: "up to" or "at least". A little is added, so that
+// the rounded number is enough in another process.
 func (r *HostRoom) misfit(bound, advice string) *term.FitError {
 	need := r.Need + r.Need/16 + otherThreads
-	return &term.FitError{Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s", bound, term.Size(need), term.Size(r.Devices), term.Size(r.May)),
-		Remedy: term.MoreMemory(need-r.May) + advice}
+	return &term.FitError{Remedy: term.MoreMemory(need-r.May) + advice,
+		Err: fmt.Errorf("the run needs %s %s of the host's memory, %s of it for CPU devices, and this process may have %s",
+			bound, term.Size(need), term.Size(r.Devices), term.Size(r.May))}
 }
 
 // otherThreads is what processes of one run differ in: the runtime starts more threads or fewer, each with a stack.
 const otherThreads = 16 << 20
 
-// hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil: devices are simulated,
-// or it was not asked.
-func (t *Run) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *HostRoom {
+// hostRoom compares what the process takes beside devices, and what each CPU device takes, with what it may have; nil:
+// devices are simulated, or it was not asked.
+func (t *Planner) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *HostRoom {
 	if t.Specs[0].Simulated() || t.may == 0 {
 		return nil
 	}
@@ -66,7 +69,7 @@ func (t *Run) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *HostRoo
 }
 
 // measureOwn sets what the process has now and what it may have in all: that, and its share of what is free.
-func (t *Run) measureOwn() {
+func (t *Planner) measureOwn() {
 	t.own, t.may = ownMemory(), math.MaxInt64
 	free := t.Free
 	if free == nil {
@@ -76,17 +79,14 @@ func (t *Run) measureOwn() {
 	if err != nil {
 		return
 	}
-	if t.Ranks != nil {
-		_, here := t.Ranks.Local()
-		left /= int64(here)
-	}
-	t.may = gpu.Bytes(left + hostmem.Anonymous())
+	_, here := t.Ranks.Local()
+	t.may = gpu.Bytes(left/int64(here) + hostmem.Anonymous())
 }
 
 // roughly is what the run takes of the host with CPU devices, and rather more: for a limit that is raised once, where
 // there is not even room to plan.
-func (t *Run) roughly() gpu.Bytes {
-	p, model := t.Data.Problem, t.network()
+func (t *Planner) roughly() gpu.Bytes {
+	p, model := t.Data.Problem, t.network(&t.Config)
 	rows, edges := 4*gpu.Bytes(p.Vertices()), 4*gpu.Bytes(p.Edges())
 	sum, widest := 0, model.In
 	for l := range model.Layers {
@@ -108,34 +108,6 @@ func (t *Run) roughly() gpu.Bytes {
 
 // leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
 const leastGarbage = 16 << 20
-
-// giveMore says how much more memory the devices of this process need; lacks is by device. Those of one name have what one of them lacks at most, and a little is
-// added, so that rounded numbers are enough.
-func (t *Run) giveMore(lacks []gpu.Bytes) string {
-	if len(lacks) == 1 {
-		return fmt.Sprintf("give it %s more (mem=)", term.Size(lacks[0]+lacks[0]/16))
-	}
-	var names []string
-	devices, most := map[string]int{}, map[string]gpu.Bytes{}
-	for i, s := range t.ownSpecs() {
-		name := s.String()
-		if devices[name]++; devices[name] == 1 {
-			names = append(names, name)
-		}
-		most[name] = max(most[name], lacks[i]+lacks[i]/16)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return most[name] == 0 })
-	if len(names) == len(most) {
-		return fmt.Sprintf("give each device %s more (mem=)", term.Size(slices.Max(slices.Collect(maps.Values(most)))))
-	}
-	for i, name := range names {
-		names[i] += " " + term.Size(most[name])
-		if devices[name] > 1 {
-			names[i] = "each " + names[i]
-		}
-	}
-	return fmt.Sprintf("give %s more (mem=)", strings.Join(names, " and "))
-}
 
 // larger is a device with more memory.
 type larger struct {
@@ -164,7 +136,7 @@ func (d larger) Memory() gpu.Memory {
 }
 
 // unbound is what a run on samples takes of the host where it may have all that it can use, as far as that is known.
-func (t *Run) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
+func (t *Planner) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
 	o := *t
 	o.Devices = slices.Clone(t.Devices)
 	for i, d := range o.Devices {
@@ -182,8 +154,9 @@ func (t *Run) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
 // moreTries is how often what a device lacks is doubled.
 const moreTries = 8
 
-// enough says with how much more memory for devices a run on samples fits them: evaluation takes more where there is more. lacks is by device, of this process.
-func (t *Run) enough(ctx context.Context, lacks []gpu.Bytes) string {
+// enough says with how much more memory for devices a run on samples fits them: evaluation takes more where there is
+// more. lacks is by device, of this process.
+func (t *Planner) enough(ctx context.Context, lacks []gpu.Bytes) string {
 	more := slices.Clone(lacks)
 	for range moreTries {
 		o := *t
@@ -196,7 +169,8 @@ func (t *Run) enough(ctx context.Context, lacks []gpu.Bytes) string {
 		case err != nil:
 			return t.giveMore(more)
 		case !p.Room.Fits():
-			return term.MoreMemory(p.Room.Need+p.Room.Need/16+otherThreads-p.Room.May) + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
+			host := term.MoreMemory(p.Room.Need + p.Room.Need/16 + otherThreads - p.Room.May)
+			return host + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
 		case slices.Max(p.lacks) == 0:
 			return t.giveMore(more)
 		}
@@ -207,28 +181,32 @@ func (t *Run) enough(ctx context.Context, lacks []gpu.Bytes) string {
 	return t.giveMore(more)
 }
 
-// enoughDivided says with how much more memory for each device a full-batch run fits them whose parts are made for unequal devices: where there is more, parts are
-// others. more is what is tried first.
-func (t *Run) enoughDivided(ctx context.Context, more gpu.Bytes) string {
-	for try := 0; try < moreTries && !t.trying && t.Ranks == nil && term.ExitCode(t.tryWith(ctx, more)) == term.ExitDoesNotFit; try++ {
+// enoughDivided says with how much more memory for each device a full-batch run fits them whose parts are made for
+// unequal devices: where there is more, parts are others. more is what is tried first.
+func (t *Planner) enoughDivided(ctx context.Context, more gpu.Bytes) string {
+	tries := moreTries
+	if t.trying || t.Ranks != nil {
+		tries = 0
+	}
+	for ; tries > 0 && term.ExitCode(t.tryWith(ctx, more)) == term.ExitDoesNotFit; tries-- {
 		more *= 2
 	}
 	return t.giveMore(slices.Repeat([]gpu.Bytes{more}, len(t.ownSpecs())))
 }
 
 // tryWith divides a full-batch run anew where each device has so much more memory, and returns whether it fits.
-func (t *Run) tryWith(ctx context.Context, more gpu.Bytes) error {
+func (t *Planner) tryWith(ctx context.Context, more gpu.Bytes) error {
 	specs := slices.Clone(t.Specs)
 	for i := range specs {
 		if t.Devices == nil {
-			specs[i].Memory = t.Budget(t.Profile, i) + more // part i is on device i
+			specs[i].Memory = t.Budget(i) + more // part i is on device i
 		} else {
 			specs[i].Memory = t.Devices[i].Info().Budget + more
 		}
 	}
-	o := t.on(specs, t.Profile)
+	o := Run{Planner: Planner{Forecaster: t.on(specs, t.Profile)}}
 	o.Parts, o.Config.Plan, o.Devices = t.Parts, t.Config.Plan, nil
-	for _, step := range []func(context.Context) error{o.Divide, o.SettleCache, o.SettleAging, o.Arrange, o.Open, o.preflight} {
+	for _, step := range []Step{o.decided(Divide, SettleCache, SettleAging, Arrange), o.Open, o.preflight} {
 		if err := step(ctx); err != nil {
 			return devices.CloseAfter(err, o.Devices)
 		}
@@ -239,8 +217,9 @@ func (t *Run) tryWith(ctx context.Context, more gpu.Bytes) error {
 // leastTried is the smallest width of hidden layers that is advised.
 const leastTried = 8
 
-// advice names settings with which the run fits, each tried: first what changes the run least. Without one it says so of sampled runs.
-func (t *Run) advice(ctx context.Context) string {
+// fitting names settings with which the run fits, each tried: first what changes the run least. Without one it says so
+// of sampled runs.
+func (t *Planner) fitting(ctx context.Context) string {
 	if t.Ranks != nil && !t.Config.Sampled() { // all ranks would have to try
 		return ""
 	}
@@ -270,20 +249,21 @@ func (t *Run) advice(ctx context.Context) string {
 	return ""
 }
 
-// with returns the run with one setting changed, nil where that does not go with the others, or with a flag that was given, or is as it was.
-func (t *Run) with(flag, value string) *Run {
-	o := *t
+// with returns the run with one setting changed, nil where that does not go with the others, or with a flag that was
+// given, or is as it was.
+func (t *Planner) with(flag, value string) *Planner {
+	o, as := *t, flag == "storage" && t.Config.Storage == value
 	o.Config.Set(flag, value)
-	if flag == "storage" && t.Config.Storage == value || o.Config.Validate() != nil || o.Config.RefuseFullBatch(t.Given) != nil {
+	if as || o.Config.Validate() != nil || o.Config.RefuseFullBatch(t.Given) != nil {
 		return nil
 	}
-	o.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
-	o.settleSampled()
+	o.Console = quiet()
+	o.settleSampled(t.Data.Problem.Features.Sparse())
 	return &o
 }
 
 // fits reports whether the run fits its devices and the host.
-func (t *Run) fits(ctx context.Context) bool {
+func (t *Planner) fits(ctx context.Context) bool {
 	if t.tooLarge() != nil {
 		return false
 	}
@@ -292,9 +272,53 @@ func (t *Run) fits(ctx context.Context) bool {
 		m, _, err := t.account(ctx, bare(t.ProblemOptions()), false)
 		return err == nil && m.fits() && m.Room.ample()
 	}
-	if t.shares == nil && (t.alike() || t.Profile != nil) && t.settleShares(ctx) != nil {
-		return false
+	if t.shares == nil && (t.alike() || t.Profile != nil) {
+		d, err := settleShares(ctx, t.Forecaster)
+		if err != nil {
+			return false
+		}
+		t.Decisions = d
 	}
 	p, err := t.planSampled(ctx)
 	return err == nil && slices.Max(p.lacks) == 0 && p.Room.ample()
+}
+
+// PredictionFits says of a prediction for which a device was too small with how much more memory it fits. try predicts on
+// other devices: whole says that what it takes of them does not depend on what they have.
+func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devices []gpu.Device) error) error {
+	if small.Have >= small.Need || w.Ranks != nil { // the host's memory; all ranks would have to try
+		return &term.FitError{Err: small, Remedy: MoreMemory(small) + ", or name more --devices"}
+	}
+	lacks, fault := make([]gpu.Bytes, len(w.Devices)), error(small)
+	if !whole {
+		lacks = slices.Repeat([]gpu.Bytes{small.Need - small.Have}, len(w.Devices))
+	}
+	for range moreTries {
+		var books []gpu.Device
+		for i, d := range w.Devices {
+			budget := d.Info().Budget + lacks[i]
+			if whole {
+				budget = 0
+			}
+			books = append(books, ledger.InPlaceOf(d, budget))
+		}
+		if fault = try(books); whole && fault == nil {
+			for i, d := range w.Devices {
+				lacks[i] = max(0, books[i].Memory().HighWater-d.Info().Budget)
+			}
+		}
+		if whole || !errors.As(fault, new(*gpu.OutOfMemory)) {
+			break
+		}
+		for i := range lacks {
+			lacks[i] *= 2
+		}
+	}
+	if fault != nil {
+		return &term.FitError{Err: small, Remedy: MoreMemory(small) + ", or name more --devices"}
+	}
+	i := slices.Index(lacks, slices.Max(lacks))
+	have := w.Devices[i].Info().Budget
+	return &term.FitError{Remedy: w.giveMore(lacks) + ", or name more --devices",
+		Err: fmt.Errorf("%s: the prediction needs %s, the device has %s", w.Specs[i], term.Size(have+lacks[i]), term.Size(have))}
 }

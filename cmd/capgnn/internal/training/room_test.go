@@ -2,7 +2,6 @@ package training
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net"
@@ -27,8 +26,8 @@ import (
 func small(t *testing.T, free int64, settings map[string]string) *Run {
 	t.Helper()
 	ask := func() (int64, int64, error) { return free, math.MaxInt64, nil }
-	r := &Run{Console: &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, Config: runfolder.Default(), Free: ask,
-		RunPath: filepath.Join(t.TempDir(), "run")}
+	r := New(quiet(), "", runfolder.Default())
+	r.Free, r.RunPath = ask, filepath.Join(t.TempDir(), "run")
 	all := map[string]string{"dataset": "generated", "devices": "cpu:threads=1,mem=8GiB,cpu:threads=1,mem=8GiB", "epochs": "1"}
 	maps.Copy(all, settings)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

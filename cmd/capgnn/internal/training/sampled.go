@@ -3,61 +3,197 @@ package training
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"time"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/internal/number"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/minibatch"
-	"capgnn/pipeline"
+	"capgnn/minibatch/rowcache"
 )
 
-// settleSampled settles what sampled training takes from the data: fan-outs. Vertices stay in the order of the data set.
-func (t *Run) settleSampled() {
-	if !t.Config.Sampled() {
-		return
-	}
-	p := t.Data.Problem
-	t.Config.Order = runfolder.OrderNone
-	t.Config.SettleFanout(p.Features.Sparse())
+// SampledPlan is what a run on samples would take: of memory at most, and what its epochs read, by the steps that were
+// sampled to see.
+type SampledPlan struct {
+	Dataset   string       `json:"dataset"`
+	Model     string       `json:"model"`
+	BatchSize int          `json:"batch_size"`
+	Sampler   string       `json:"sampler"`
+	Fanout    string       `json:"fanout"` // nearest the roots first
+	Storage   string       `json:"storage"`
+	Fits      bool         `json:"fits"`
+	Parts     []PartMemory `json:"parts"`
+	Host      Amount       `json:"host"` // of the process
+	Room      *HostRoom    `json:"room"` // null: devices are simulated
+	Epoch     SampledEpoch `json:"epoch"`
+	Rows      *RowsPlan    `json:"rows"` // null where nothing is fetched
+
+	lacks []gpu.Bytes // by device of this process; 0: it is large enough
 }
 
-// settleShares settles which share of a step's roots each part computes: by the speed of its device, unless parts take roots of their own.
-func (t *Run) settleShares(ctx context.Context) error {
-	if t.Parts == 1 || t.Config.Sampling.Value.Local || t.Config.Isolated.Value != nil {
+// PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
+type PartMemory struct {
+	Device string    `json:"device"`
+	Budget gpu.Bytes `json:"budget"`
+	Roots  float64   `json:"roots"` // share of a step's that the part computes
+	Rows   float64   `json:"rows"`  // share of the feature rows that are read which it reads
+	// Resident is how many feature rows a GPU keeps, so that steps do not upload them.
+	Resident int `json:"resident"`
+	Amount
+}
+
+// Amount is memory for some uses: a bound, and how much of it is for steps that are larger than those that were sampled
+// to see.
+type Amount struct {
+	Bound gpu.Bytes `json:"bound"`
+	Slack gpu.Bytes `json:"slack"`
+	Uses  []MemUse  `json:"uses"`
+
+	mapped gpu.Bytes // of Bound, what is not of the heap
+}
+
+// MemUse is memory for one purpose.
+type MemUse struct {
+	Name  string    `json:"name"`
+	Bound gpu.Bytes `json:"bound"`
+	Slack gpu.Bytes `json:"slack"`
+}
+
+// SampledEpoch is what an epoch reads.
+type SampledEpoch struct {
+	Steps        int       `json:"steps"`
+	Edges        int64     `json:"edges"`
+	Rows         int64     `json:"rows"`    // of features
+	Fetched      int64     `json:"fetched"` // those of other parts
+	FetchedBytes gpu.Bytes `json:"fetched_bytes"`
+	Requests     int64     `json:"requests"`
+}
+
+// PlanSampled says what the run would take on its open devices.
+func (t *Planner) PlanSampled(ctx context.Context) (*SampledPlan, error) {
+	t.measureOwn()
+	return t.planSampled(ctx)
+}
+
+// planSampled is PlanSampled, of a process that is known.
+func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
+	m, err := minibatch.Plan(ctx, t.Data.Problem, t.sampledOptions())
+	if err != nil {
+		return nil, term.AsUsage(Explain(err))
+	}
+	c := &t.Config
+	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Sampler: c.Sampler,
+		Fanout: c.Fanout.String(), Storage: c.Storage,
+		Host:  amountOf(append([]minibatch.Use{minibatch.Use(t.own)}, m.Host...)),
+		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
+	p.Host.mapped = m.Mapped
+	taken := make([]gpu.Bytes, len(t.Specs))
+	for part, memory := range m.Parts {
+		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots,
+			memory.Share.Rows, memory.Resident, amountOf(memory.Uses)})
+		taken[t.deviceOf(part)] += p.Parts[part].Bound
+	}
+	taken = taken[t.firstDevice():]
+	p.lacks = make([]gpu.Bytes, len(t.Devices))
+	for i, d := range t.Devices {
+		p.lacks[i] = max(0, taken[i]-d.Memory().Budget)
+	}
+	p.Room = t.hostRoom(p.Host.Bound, func(device int) gpu.Bytes { return taken[device] })
+	p.Fits = slices.Max(p.lacks) == 0 && p.Room.Fits()
+	return p, nil
+}
+
+// ownMemory is what the process takes without the run: now, and as much again as its heap holds before that is
+// collected.
+func ownMemory() MemUse {
+	debug.FreeOSMemory() // what reading the data set has left
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	return MemUse{Name: "program and data set", Bound: gpu.Bytes(hostmem.Anonymous()) + gpu.Bytes(heap.HeapAlloc)}
+}
+
+// add adds a use.
+func (a *Amount) add(u MemUse) {
+	a.Bound, a.Slack, a.Uses = a.Bound+u.Bound, a.Slack+u.Slack, append(a.Uses, u)
+}
+
+func amountOf(uses []minibatch.Use) (a Amount) {
+	for _, u := range uses {
+		a.add(MemUse(u))
+	}
+	return a
+}
+
+// Shares writes each part's share of a step's roots and of the rows that they read.
+func (p *SampledPlan) Shares() string {
+	roots, rows := func(m *PartMemory) float64 { return m.Roots }, func(m *PartMemory) float64 { return m.Rows }
+	return "by part: " + sharesOf(p.Parts, roots) + " of the roots; " + sharesOf(p.Parts, rows) + " of the rows"
+}
+
+// sharesOf writes the share of each part, of many parts the least and the largest.
+func sharesOf(parts []PartMemory, of func(*PartMemory) float64) string {
+	const most = 2 // as many as a line has room for
+	var shares []float64
+	var text []string
+	for i := range parts {
+		shares = append(shares, of(&parts[i]))
+		text = append(text, term.Percentage(shares[i]))
+	}
+	if len(shares) > most {
+		return fmt.Sprintf("%s to %s", term.Percentage(slices.Min(shares)), term.Percentage(slices.Max(shares)))
+	}
+	return strings.Join(text, ", ")
+}
+
+// FitSampled returns a *FitError if a device or the host is too small, with what fits.
+func (t *Planner) FitSampled(ctx context.Context, p *SampledPlan) error {
+	switch {
+	case p.Fits:
 		return nil
+	case !p.Room.Fits():
+		return t.unbound(ctx, p.Room).misfit("up to", t.fitting(ctx))
 	}
-	profile := t.Profile
-	if t.Config.Targets == "" {
-		var err error
-		if profile, err = t.knownDevices(ctx); err != nil {
-			return err
-		}
+	device, part := slices.Index(p.lacks, slices.Max(p.lacks)), 0
+	for t.deviceOf(part) != t.firstDevice()+device {
+		part++
 	}
-	var err error
-	t.shares, err = t.targets(profile)
-	return err
+	m := &p.Parts[part]
+	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
+	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device,
+		term.Counted(p.BatchSize, "root"), term.Size(m.Budget+p.lacks[device]), term.Size(m.Budget), largest.Name,
+		term.Size(largest.Bound)), Remedy: t.enough(ctx, p.lacks) + t.fitting(ctx)}
 }
 
-// sampledOptions returns what decides how the trainer on samples lays out the problem, on devices that stand for those of the run.
-func (t *Run) sampledOptions() minibatch.Options { return t.sampledOn(t.partDevices()) }
-
-// sampledOn is sampledOptions on other devices, by part.
-func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
-	p, c := t.Data.Problem, &t.Config
-	s := c.SettledSampling(list)
-	model := c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
-	opt := minibatch.Options{
-		Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Task: t.labels, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience, BestByLoss: c.BestByLoss(),
-		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Ladies: c.Sampler == runfolder.SamplerLadies, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, MeasureMerge: s.Measured, NoGather: s.NoGather,
-			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
-		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
+// fittingBatch says what to do where steps do not fit; 0: no batch does.
+func fittingBatch(fits int) string {
+	if fits == 0 {
+		return "no --batch-size fits: give more memory (mem=)"
 	}
+	return fmt.Sprintf("give --batch-size %d, which fits, or more memory (mem=)", fits)
+}
+
+// sampledOptions returns what decides how the trainer on samples lays out the problem, on the devices of the run.
+func (t *Forecaster) sampledOptions() minibatch.Options { return t.sampledOn(t.partDevices()) }
+
+// sampledOn is sampledOptions on other devices, by part; nil: they are of other ranks.
+func (t *Forecaster) sampledOn(list []gpu.Device) minibatch.Options {
+	c, model := &t.Config, t.network(&t.Config)
+	s := c.SettledSampling(list)
+	opt := minibatch.Options{Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value,
+		Task: t.labels, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience,
+		BestByLoss: c.BestByLoss(), Devices: list, Shares: t.shares, Storage: c.ElementType(),
+		Lock: devices.LockFor(t.ownSpecs()),
+		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place,
+			Ladies: c.Sampler == runfolder.SamplerLadies, NoMerge: s.NoMerge, MeasureMerge: s.Measured,
+			NoGather: s.NoGather, Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(),
+			Prefetch: s.Prefetch}}
 	if i := c.Isolated.Value; i != nil {
 		opt.Isolated = &minibatch.Isolated{Isolated: i.Isolated, Of: t.Plan.Part}
 		opt.Isolated.Chunks = t.Parts
@@ -67,7 +203,6 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 	if s.Place == minibatch.Hop && !s.NoMerge {
 		opt.Sampling.Merged = c.Merged.Value
 	}
-	opt.Devices = list
 	if t.Ranks != nil {
 		opt.Ranks = t.Ranks
 	}
@@ -75,169 +210,110 @@ func (t *Run) sampledOn(list []gpu.Device) minibatch.Options {
 }
 
 // partDevices returns the device of each part; nil: it is of another rank.
-func (t *Run) partDevices() []gpu.Device {
+func (t *Forecaster) partDevices() []gpu.Device {
 	devices, own := make([]gpu.Device, t.Workers()), t.ownParts()
-	for part := own.Lo; part < own.Hi; part++ {
-		devices[part] = t.Devices[t.deviceOf(part)-t.firstDevice()]
-	}
+	copy(devices[own.Lo:own.Hi], t.onWorkers())
 	return devices
 }
 
-// settledSampling returns how steps are made on the run's devices.
-func (t *Run) settledSampling() runfolder.Sampling { return t.Config.SettledSampling(t.partDevices()) }
+// RowsPlan is what the first epoch would fetch of other parts, counted from its samples. It does not depend on devices,
+// and the run fetches so many rows, unless GPUs keep all of them.
+type RowsPlan struct {
+	Places []RowCount     `json:"places"` // by place of the roots, without a cache
+	Ways   []RowCount     `json:"ways"`   // by way to fetch, with the run's place and Cache
+	Cache  SmallRowsCache `json:"cache"`
+}
 
-// sampledJob places the run on its devices, together with other ranks if there are some, and returns what trains it on samples.
-func (t *Run) sampledJob(ctx context.Context) (*job, error) {
-	whole := context.WithoutCancel(ctx) // an interruption is for the steps
-	metrics, events := t.files()
-	opt := t.sampledOptions()
-	steps := minibatch.Steps(t.Data.Problem, opt)
-	watch := &sampledWatch{run: t, steps: steps, board: newBoard(t)}
-	opt.CheckpointDir, opt.Resume, opt.Identity = t.Dir.Checkpoints(), t.Resume, t.identity()
-	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, steps)
-	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
-	opt.OnStep = watch.step
-	opt.OnTrain, opt.Meter = t.tracing(), t.readMeters
-	opt.OnEpoch = func(s minibatch.EpochStats) error {
-		watch.epoch(s)
-		if err := cmp.Or(t.keeps(), t.Data.Unchanged()); err != nil {
-			return err
+// RowCount is what one way fetches.
+type RowCount struct {
+	Setting  string    `json:"setting"` // as --sampling has it
+	Rows     int64     `json:"rows"`
+	Bytes    gpu.Bytes `json:"bytes"`
+	Requests int64     `json:"requests"`
+}
+
+// SmallRowsCache is the smallest cache that fetches at most 5 % more rows than the best one in the first epoch. Later
+// epochs find more rows in a larger one.
+type SmallRowsCache struct {
+	Setting string  `json:"setting"` // the way to fetch that it is for
+	Share   float64 `json:"share"`   // of the rows of other parts that an epoch reads: --sampling cache=
+	Slots   []int   `json:"slots"`   // rows by part
+	Rows    int64   `json:"rows"`    // that it fetches
+	Best    int64   `json:"best"`    // that the best one fetches
+}
+
+func rowCountOf(setting string, c *minibatch.Counts) RowCount {
+	return RowCount{setting, c.Rows.Fetched + c.Rows.Prefilled, c.Bytes.Rows, c.Requests}
+}
+
+// PlanRows samples an epoch of several parts, and counts.
+func (t *Forecaster) PlanRows(ctx context.Context) (*RowsPlan, error) {
+	return planRows(ctx, t.Data.Problem, t.sampledOptions(), nil)
+}
+
+// planRows is PlanRows with options. machineOf says on which machine each part is, and that only what crosses between
+// machines is of interest; nil: there is one.
+func planRows(ctx context.Context, p *learn.Problem, opt minibatch.Options, machineOf []int) (*RowsPlan, error) {
+	out := new(RowsPlan)
+	trace := func(o minibatch.Options) *minibatch.Trace {
+		x := minibatch.NewTrace(p, o, len(opt.Devices))
+		x.MachineOf = machineOf
+		return x
+	}
+	places := []minibatch.Place{minibatch.Batch, minibatch.Home, minibatch.Hop}
+	if opt.Sampling.Local { // which has no others
+		places = []minibatch.Place{opt.Sampling.Place}
+	}
+	for _, place := range places {
+		o := opt
+		if o.Sampling.Place = place; place != opt.Sampling.Place {
+			o.Sampling.NoMerge, o.Sampling.MeasureMerge, o.Sampling.NoGather, o.Sampling.Merged = false, false, false, nil
 		}
-		if err := metrics.AppendSampled(s); err != nil {
-			return err
+		counts, err := trace(o).Count(ctx, 1, []minibatch.Way{{Slots: make([]int, len(opt.Devices))}})
+		if err != nil {
+			return nil, err
 		}
-		return events.AppendSampled(s)
+		out.Places = append(out.Places, rowCountOf("place="+place.String(), &counts[0][0]))
 	}
-	opt.OnBest = t.keepBest
-	var err error
-	opt.Init, err = t.loadInitial(opt.Model)
-	if err := t.Ranks.Agree(whole, err); err != nil {
-		return nil, err
+	return out, planWays(ctx, trace(opt), opt.Sampling.Fetch, out)
+}
+
+// planWays finds the smallest good cache, and counts what each way to fetch fetches with it.
+func planWays(ctx context.Context, trace *minibatch.Trace, rules rowcache.Rules, out *RowsPlan) error {
+	if rules.Kind == rowcache.Demand {
+		rules = rowcache.Rules{Kind: rowcache.Planned}
 	}
-	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
-		return nil, err
-	}
-	if err := t.Ranks.Agree(whole, t.Data.Unchanged()); err != nil {
-		return nil, err
-	}
-	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
+	g, err := trace.Smallest(ctx, rules)
 	if err != nil {
-		return nil, t.Ranks.Fail(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+		return err
 	}
-	t.Ranks.SayWaits(trainer.Waits)
-	t.Console.OnStop("after this step")
-	return &job{total: int64(t.Config.Epochs) * int64(steps), unit: "steps", metrics: metrics, events: events, reached: watch.reached,
-		placed: func() error { return nil }, // steps read the graph and the features
-		close:  func() error { return errors.Join(trainer.Close(), t.Data.Release()) },
-		run: func(ctx context.Context) (*pipeline.Result, error) {
-			r, err := trainer.Run(ctx)
-			if err != nil {
-				return nil, err
-			}
-			t.sampled = &r.Totals
-			if r.Merged != nil {
-				t.Config.RecordMerged(*r.Merged)
-			}
-			return asResult(r), nil
-		}}, nil
-}
-
-// stepsPerEpoch returns how many steps an epoch has.
-func (t *Run) stepsPerEpoch() int {
-	n := t.Data.Problem.TrainingVertices()
-	return max(1, (n+t.Config.BatchSize-1)/t.Config.BatchSize)
-}
-
-// TrainSamples trains on the run's open devices, calls each behind every epoch, and keeps nothing.
-func (t *Run) TrainSamples(ctx context.Context, each func(minibatch.EpochStats)) (*pipeline.Result, error) {
-	opt := t.sampledOptions()
-	opt.OnEpoch = func(e minibatch.EpochStats) error {
-		each(e)
-		return nil
+	brought := func(c *minibatch.Counts) int64 { return c.Rows.Fetched + c.Rows.Prefilled }
+	out.Cache = SmallRowsCache{"fetch=" + rules.Kind.String(), g.Share, g.Slots, brought(&g.Counts), brought(&g.Best)}
+	asked := []struct {
+		name  string
+		rules rowcache.Rules
+	}{
+		{"fetch=demand", rowcache.Rules{}},
+		{"fetch=planned", rowcache.Rules{Kind: rowcache.Planned}},
+		{"fetch=planned,lookahead=all", rowcache.Rules{Kind: rowcache.Planned, Lookahead: rowcache.All}},
+		{"fetch=rapid", rowcache.Rules{Kind: rowcache.Rapid}},
+		{"fetch=rapid,pull=on", rowcache.Rules{Kind: rowcache.Rapid, Pull: true}},
+		{"fetch=massive", rowcache.Rules{Kind: rowcache.Massive}},
 	}
-	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
-	if err != nil {
-		return nil, term.AsUsage(t.Explain(err))
-	}
-	r, err := trainer.Run(ctx)
-	if err := errors.Join(err, trainer.Close()); err != nil {
-		return nil, t.Explain(err)
-	}
-	return asResult(r), nil
-}
-
-// checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.
-func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
-	switch {
-	case c.Steps == 0:
-		return c.Epochs, 0
-	case c.Steps < stepsPerEpoch:
-		return 1, c.Steps
-	}
-	return c.Steps / stepsPerEpoch, 0
-}
-
-// asResult returns what both trainers leave behind.
-func asResult(r *minibatch.Result) *pipeline.Result {
-	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch, MetricName: r.MetricName, Stopped: r.Stopped,
-		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU,
-			Switches: r.Switches, SwitchTime: r.SwitchTime, Covered: r.Covered}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
-		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
-}
-
-// sampledWatch shows how far a run on samples has come.
-type sampledWatch struct {
-	run   *Run
-	steps int
-	board *board
-	last  minibatch.Progress
-	edges int64         // sampled by the first part in the epochs that are over
-	took  time.Duration // of these epochs, without evaluation
-	loss  float64       // of the last epoch
-	val   *float64
-	some  bool // there was one
-}
-
-// step is called behind every step.
-func (w *sampledWatch) step(p minibatch.Progress) {
-	w.last = p
-	w.run.bar.At(int64(p.Epoch)*int64(w.steps)+int64(p.Step), w.detail(p))
-}
-
-// detail is what the bar says behind a step.
-func (w *sampledWatch) detail(p minibatch.Progress) string {
-	text := fmt.Sprintf("epoch %d/%d", p.Epoch+1, w.run.Config.Epochs)
-	if took := w.took + p.Elapsed; took > 0 {
-		text += "  " + runfolder.EdgeRate(float64(w.edges+p.Edges)*float64(w.run.Workers())/took.Seconds())
-	}
-	if w.some {
-		text += "  loss " + number.Plain.Text(w.loss)
-	}
-	if w.val != nil {
-		text += "  val " + term.Score(w.val)
-		if w.run.Config.EvalFanout.Value != nil {
-			text += " (estimated)"
+	var ways []minibatch.Way
+	for _, a := range asked {
+		if a.rules.Kind == rules.Kind && a.rules.Lookahead == 0 && !a.rules.Pull {
+			a.rules = rules // as the run has them
+			a.rules.Pull = false
 		}
+		ways = append(ways, minibatch.Way{Rules: a.rules, Slots: g.Slots})
 	}
-	return text
-}
-
-// epoch is called behind every epoch.
-func (w *sampledWatch) epoch(s minibatch.EpochStats) {
-	if w.loss, w.some = s.Loss, true; s.Eval {
-		w.val = s.Metrics.Val
+	counts, err := trace.Count(ctx, 1, ways)
+	if err != nil {
+		return err
 	}
-	w.board.addSampled(&s)
-	w.run.bar.Table = w.board.lines(time.Now())
-	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps}
-	w.edges, w.took = w.edges+s.Edges/int64(w.run.Workers()), w.took+s.Train
-	w.run.bar.At(int64(s.Epoch+1)*int64(w.steps), w.detail(w.last))
-}
-
-// reached says where a run stands that was interrupted.
-func (w *sampledWatch) reached(r *pipeline.Result) string {
-	if w.last.Step == 0 || w.last.Epoch < r.Epochs {
-		return fmt.Sprintf("after epoch %d of %d", r.Epochs, w.run.Config.Epochs)
+	for i, a := range asked {
+		out.Ways = append(out.Ways, rowCountOf(a.name, &counts[i][0]))
 	}
-	return fmt.Sprintf("in epoch %d of %d, after step %d of %d", w.last.Epoch+1, w.run.Config.Epochs, w.last.Step, w.steps)
+	return nil
 }

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/pipeline/halo"
 	"capgnn/profiler"
 )
 
@@ -27,28 +31,26 @@ type Subset struct {
 	Budget        gpu.Bytes `json:"budget"` // of that device
 	Fits          bool      `json:"fits"`
 	Speedup       float64   `json:"speedup"` // over the fastest of the devices alone, whether it fits or not
-	// Sum is what its devices do in the time in which the fastest of all does an epoch alone, each alone, in epochs; 0: not known.
+	// Sum is what its devices do in the time in which the fastest of all does an epoch alone, each alone, in epochs; 0:
+	// not known.
 	Sum float64 `json:"sum,omitempty"`
 }
 
-// Doubtful reports whether a forecast promises more than the sum of what the devices do alone, by more than what is printed: parts take as long as the whole at
-// best, but for caches of processors that hold a part and not the whole.
+// Doubtful reports whether a forecast promises more than the sum of what the devices do alone, by more than what is
+// printed: parts take as long as the whole at best, but for caches of processors that hold a part and not the whole.
 func (s *Subset) Doubtful() bool { return s.Sum > 0 && s.Speedup > 1.005*s.Sum }
 
 // maxSubsets bounds how many subsets are simulated, each with parts of its own.
 const maxSubsets = 64
 
-// Subsets forecasts the run on every choice of its devices, the fastest that fits first. Devices that are alike count as one
-// kind, of which a choice has so many.
-func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
-	profile := t.Profile
-	if profile == nil {
-		var err error
-		if profile, err = devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile); err != nil {
-			return nil, err
-		}
+// Subsets forecasts the run on every choice of its devices, the fastest that fits first. Devices that are alike count
+// as one kind, of which a choice has so many.
+func (t *Forecaster) Subsets(ctx context.Context) ([]Subset, error) {
+	profile, err := t.Measured(ctx)
+	if err != nil {
+		return nil, err
 	}
-	choices := chooseSome(t.Specs)
+	choices := devices.Choices(t.Specs)
 	if t.Config.Isolated.Value != nil { // chunks stay as many
 		choices = choices[len(choices)-1:]
 	}
@@ -62,16 +64,23 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 	alone, each := 0.0, map[int]float64{} // seconds of one device, by kind
 	able := choices[:0]
 	for i, choice := range choices {
-		s, err := t.forecastOn(ctx, choice, profile)
-		if misfit := (*term.FitError)(nil); errors.As(err, &misfit) && len(choice) < len(t.Specs) { // the run on all of them may fit
-			continue
+		var specs []devices.Spec
+		some := *profile
+		some.Devices = nil
+		for _, d := range choice {
+			specs, some.Devices = append(specs, t.Specs[d]), append(some.Devices, profile.Devices[d])
+		}
+		o := t.on(specs, &some)
+		_, s, err := o.outlook(ctx)
+		if misfit := (*term.FitError)(nil); errors.As(err, &misfit) && len(choice) < len(t.Specs) {
+			continue // the run on all of them may fit
 		}
 		if err != nil {
 			return nil, err
 		}
 		able = append(able, choice)
 		if len(choice) == 1 {
-			each[kindOf(t.Specs, choice[0])] = s.EpochS
+			each[devices.KindOf(t.Specs, choice[0])] = s.EpochS
 			if alone == 0 || s.EpochS < alone {
 				alone = s.EpochS
 			}
@@ -82,115 +91,139 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS
 		for _, d := range able[i] {
-			if took := each[kindOf(t.Specs, d)]; took > 0 {
+			if took := each[devices.KindOf(t.Specs, d)]; took > 0 {
 				out[i].Sum += alone / took
 			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Subset) int {
 		if a.Fits != b.Fits {
-			return cmp.Compare(b2i(b.Fits), b2i(a.Fits))
+			return map[bool]int{true: -1, false: 1}[a.Fits]
 		}
 		return cmp.Compare(a.EpochS, b.EpochS)
 	})
 	return out, nil
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// kindOf returns the first device that is like device i.
-func kindOf(specs []devices.Spec, i int) int {
-	return slices.IndexFunc(specs, func(e devices.Spec) bool {
-		return devices.Alike([]devices.Spec{specs[i], e}) && specs[i].Memory == e.Memory
-	})
-}
-
-// chooseSome returns the indices of every choice of devices that differs from the others in what it has, smaller ones first.
-func chooseSome(specs []devices.Spec) [][]int {
-	kind := make([]int, len(specs))
-	for i := range specs {
-		kind[i] = kindOf(specs, i)
-	}
-	choices := [][]int{{}}
-	for i := range specs {
-		for _, c := range choices {
-			// Of one kind, a choice takes the first ones: a device only after all earlier ones of its kind.
-			earlier, taken := 0, 0
-			for j := range i {
-				if kind[j] == kind[i] {
-					earlier++
-					if slices.Contains(c, j) {
-						taken++
-					}
-				}
-			}
-			if earlier == taken {
-				choices = append(choices, append(slices.Clone(c), i))
-			}
-		}
-	}
-	choices = choices[1:]
-	slices.SortStableFunc(choices, func(a, b []int) int { return cmp.Compare(len(a), len(b)) })
-	return choices
-}
-
-// forecastOn forecasts the run on some of its devices, with parts made for them.
-func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (Subset, error) {
-	var specs []devices.Spec
-	some := *profile
-	some.Devices = nil
-	for _, i := range choice {
-		specs, some.Devices = append(specs, t.Specs[i]), append(some.Devices, profile.Devices[i])
-	}
-	_, s, err := t.on(specs, &some).outlook(ctx)
-	return s, err
-}
-
-// on returns the run as it would be on other devices, which a profile describes: nothing of it is decided, and it says nothing.
-func (t *Run) on(specs []devices.Spec, profile *profiler.Profile) *Run {
-	quiet := *t
-	quiet.trying = true
-	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
-	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
-	quiet.Config.Set("cache-slots", "")
-	quiet.Config.Set("cache-links", "")
-	quiet.forgetAging()
-	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout, quiet.Profile = specs, len(specs), nil, true, nil, profile
+// on returns the run as it would be on other devices, which a profile describes: nothing of it is decided, and it says
+// nothing.
+func (t *Forecaster) on(specs []devices.Spec, profile *profiler.Profile) Forecaster {
+	o := Forecaster{Input: t.Input, Decisions: t.Decisions.open(), Where: t.Where}
+	o.trying, o.cutting, o.PlanFile, o.Console = true, true, "", quiet()
+	o.Specs, o.Parts, o.Profile = specs, len(specs), profile
 	if t.Config.Isolated.Value != nil {
-		quiet.Parts = t.Parts
+		o.Parts = t.Parts
 	}
-	if quiet.Parts == 1 || quiet.Parts != t.Parts { // machines are of all parts, and one part is never divided
-		quiet.Config.Set("machines", "")
+	if o.Parts == 1 || o.Parts != t.Parts { // machines are of all parts, and one part is never divided
+		o.Config.Set("machines", "")
 	}
-	return &quiet
+	return o
 }
+
+// quiet is a console on which nothing is said.
+func quiet() *term.Console { return &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true} }
 
 // outlook makes the parts of a run and forecasts it.
-func (t *Run) outlook(ctx context.Context) (*Outlook, Subset, error) {
-	if err := t.Divide(ctx); err != nil {
-		return nil, Subset{}, err
+func (t *Forecaster) outlook(ctx context.Context) (*Outlook, Subset, error) {
+	for _, decide := range []Decider{Divide, agingOf} {
+		d, err := decide(ctx, *t)
+		if err != nil {
+			return nil, Subset{}, err
+		}
+		t.Decisions = d
 	}
-	if err := t.agingOf(ctx, t.Profile); err != nil {
-		return nil, Subset{}, err
-	}
-	o, err := t.Forecast(ctx, t.Profile, t.Plan.Part, t.Plan.Dropped)
+	o, err := t.Forecast(ctx, t.Plan.Part, t.Plan.Dropped)
 	if err != nil {
 		return nil, Subset{}, err
 	}
-	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, GradientBytes: o.GradientBytes, GradientS: o.GradientS, Fits: true}
-	fullest := -1.0
-	for i, d := range t.Specs {
+	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, GradientBytes: o.GradientBytes, GradientS: o.GradientS}
+	for _, d := range t.Specs {
 		s.Devices = append(s.Devices, d.String())
-		budget := t.Budget(t.Profile, i)
-		if share := float64(o.Peak[i]) / float64(max(1, budget)); share > fullest {
-			fullest, s.Peak, s.Budget = share, o.Peak[i], budget
-		}
-		s.Fits = s.Fits && o.Peak[i] <= budget
 	}
+	s.Peak, s.Budget, s.Fits = t.fullest(o.Peak[:len(t.Specs)])
 	return o, s, nil
+}
+
+// EncodedRows says on which links halo rows that are encoded on their way make an epoch shorter than rows as they are
+// stored.
+type EncodedRows struct {
+	HaloType string `json:"halo_dtype"`
+	// PaysBelow is the rate of links, in bytes per second and direction, the same for all devices, up to which encoded
+	// rows save the share encodedGain of an epoch; 0: at none from slowestLink on, null: at all up to fastestLink.
+	PaysBelow *float64 `json:"pays_below"`
+}
+
+const (
+	slowestLink, fastestLink = float64(16 << 20), float64(256 << 30) // bytes per second
+	// rateStep is the ratio of two rates that are told apart: the rate is told with two digits.
+	rateStep = 1.1
+	// encodedGain is the share of an epoch that encoded rows must save: less is within the error of the forecast, and
+	// rounding costs accuracy.
+	encodedGain = agingGain
+)
+
+// String says it in a few words.
+func (c *EncodedRows) String() string {
+	switch {
+	case c.PaysBelow == nil:
+		return fmt.Sprintf("%s rows pay on all links of up to %s/s", c.HaloType, term.Size(gpu.Bytes(fastestLink)))
+	case *c.PaysBelow == 0:
+		return fmt.Sprintf("%s rows pay on no link of %s/s or more", c.HaloType, term.Size(gpu.Bytes(slowestLink)))
+	}
+	return fmt.Sprintf("%s rows pay below %s/s per link", c.HaloType, term.Size(gpu.Bytes(*c.PaysBelow)))
+}
+
+// EncodedRows forecasts epochs of the run, with encoded rows and with rows as they are stored, over links of many
+// rates, and finds the rate at which one gets faster than the other: halving the span of rates, as what encoding saves
+// falls with the rate. The encoding is the run's own, else int8. It is nil where no rows go from device to device, or
+// the run does not fit.
+func (t *Forecaster) EncodedRows(ctx context.Context) (*EncodedRows, error) {
+	if t.Parts == 1 || len(t.Specs) == 1 || t.Ranks != nil {
+		return nil, nil
+	}
+	profile, err := t.Measured(ctx)
+	if err != nil {
+		return nil, err
+	}
+	measured := *t
+	measured.Profile = profile
+	opt, err := measured.forecastOptions(t.parts(t.Data.Problem.Vertices()))
+	if err != nil {
+		return nil, err
+	}
+	opt.Layout = t.layout
+	as := opt.Cache.HaloType
+	if as == halo.FP32 {
+		as = halo.Int8
+	}
+	steps := int(math.Ceil(math.Log(fastestLink/slowestLink) / math.Log(rateStep)))
+	rate := func(k int) float64 { return slowestLink * math.Pow(rateStep, float64(k)) }
+	took := func(rows halo.Encoding, k int) (seconds float64) {
+		opt.Cache.HaloType = rows
+		var o *Outlook
+		if err == nil {
+			o, err = measured.simulate(ctx, opt, true, rate(k))
+		}
+		if err == nil {
+			seconds = o.EpochS
+		}
+		return seconds
+	}
+	first := sort.Search(steps+1, func(k int) bool { // that does not pay
+		exact, encoded := took(halo.FP32, k), took(as, k)
+		return err != nil || encoded >= exact*(1-encodedGain)
+	})
+	c := &EncodedRows{HaloType: as.String()}
+	switch oom := (*gpu.OutOfMemory)(nil); {
+	case errors.As(err, &oom):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case first == 0:
+		c.PaysBelow = new(float64)
+	case first <= steps:
+		below := rate(first)
+		c.PaysBelow = &below
+	}
+	return c, nil
 }

@@ -6,11 +6,11 @@ import "testing"
 func TestResumingNamesTrace(t *testing.T) {
 	epoch := 4
 	for done, want := range map[int]string{0: "run --trace 4", 4: "run --trace 4", 5: "run"} {
-		if got := (&Run{Dir: "run", Trace: &epoch}).resuming(done); got != want {
+		if got := (&Live{Trace: &epoch}).resuming("run", done); got != want {
 			t.Errorf("behind %d epochs: %q, want %q", done, got, want)
 		}
 	}
-	if got := (&Run{Dir: "run"}).resuming(0); got != "run" {
+	if got := new(Live).resuming("run", 0); got != "run" {
 		t.Errorf("without a trace: %q", got)
 	}
 }

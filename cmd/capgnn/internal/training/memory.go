@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
@@ -66,8 +67,16 @@ type plannedBlock struct {
 	Before bool      `json:"before"` // needed only before the first epoch
 }
 
+// Planner plans the memory of a run: it puts trainers on ledgers in place of devices, and samples steps to see what
+// they take. It is copied to ask what would fit.
+type Planner struct {
+	Forecaster
+	own MemUse    // what the process had when memory was planned; of a run in phases, before it was cut
+	may gpu.Bytes // what it may have in all; 0: not asked
+}
+
 // PlanMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
-func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
+func (t *Planner) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if t.Config.Phased() {
 		t.measureOwn()
 	}
@@ -77,58 +86,71 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if !t.Config.Phased() && !t.Specs[0].Simulated() {
 		t.measureOwn()
 	}
-	m, err := t.settleHere(ctx)
+	m, err := t.settleSlots(ctx)
 	if err == nil && m.replaced {
 		m, err = t.settleSlots(ctx) // memory leaves room for no row that ages, which is known now: the run is placed once
 	}
 	if err != nil {
-		return nil, term.AsUsage(t.Explain(err))
+		return nil, term.AsUsage(Explain(err))
 	}
 	if t.Config.Staleness > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) {
-		t.Console.Note("note: --staleness %d has no effect here: no halo row can be from an earlier epoch", t.Config.Staleness)
+		t.Console.Note("note: --staleness %d has no effect here: no halo row can be from an earlier epoch",
+			t.Config.Staleness)
 	}
 	return m, nil
-}
-
-// settleHere is settleSlots, together with other ranks if there are some.
-func (t *Run) settleHere(ctx context.Context) (*MemoryPlan, error) {
-	if t.Ranks != nil {
-		return t.settleTogether(ctx)
-	}
-	return t.settleSlots(ctx)
-}
-
-// settleSlots puts the run on ledgers, and keeps the sizes of caches that it finds.
-func (t *Run) settleSlots(ctx context.Context) (*MemoryPlan, error) {
-	opt := t.ProblemOptions()
-	m, caches, err := t.account(ctx, opt, true)
-	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
-		m, caches, err = t.accountTight(ctx, opt, oom)
-	}
-	if err == nil && caches != nil && t.Config.CacheSlots.String() == "" {
-		t.Config.Set("cache-slots", runfolder.FormatSlots(&caches.Capacities))
-	}
-	return m, err
 }
 
 // cacheTries is how often caches are made smaller until a run fits: each time by twice what was missing.
 const cacheTries = 6
 
-// accountTight puts a run on ledgers that did not fit the devices as it was. If it would without caches, these shrink;
-// otherwise all that is needed counts.
-func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*MemoryPlan, *jaca.Plan, error) {
-	m, caches, err := t.account(ctx, bare(opt), false)
-	if err != nil || !m.fits() {
-		return m, nil, err
+// settleSlots puts the run on ledgers, and keeps the sizes of caches that it finds. If a device of a rank is too small
+// for the caches and not for the run without them, those of all shrink; otherwise all that is needed counts.
+func (t *Planner) settleSlots(ctx context.Context) (m *MemoryPlan, err error) {
+	var caches *jaca.Plan
+	defer func() {
+		if err == nil && caches != nil && t.Config.CacheSlots.String() == "" {
+			t.Config.Set("cache-slots", runfolder.FormatSlots(&caches.Capacities))
+		}
+	}()
+	opt := t.ProblemOptions()
+	without := func() (misfit gpu.Bytes, err error) {
+		if m, caches, err = t.account(ctx, bare(opt), false); err == nil {
+			misfit = slices.Max(m.lacks())
+		}
+		return t.mostLacking(ctx, misfit, err)
 	}
-	for range cacheTries {
-		opt.Cache.ReserveDevice += 2 * (oom.Need - oom.Have)
-		smaller, some, err := t.account(ctx, opt, true)
-		if !errors.As(err, &oom) {
-			return smaller, some, err
+	if t.Ranks != nil { // which are placed together: one that does not fit at all would leave the others waiting
+		if misfit, err := without(); err != nil || misfit > 0 {
+			return m, err
 		}
 	}
-	return m, caches, nil
+	for try := range cacheTries + 1 {
+		tried, some, err := t.account(ctx, opt, true)
+		lack, err := t.mostLacking(ctx, 0, err)
+		if err != nil || lack == 0 {
+			caches = some
+			return tried, err
+		}
+		if try == 0 && t.Ranks == nil {
+			if misfit, err := without(); err != nil || misfit > 0 {
+				return m, err
+			}
+		}
+		opt.Cache.ReserveDevice += 2 * lack
+	}
+	return m, nil
+}
+
+// mostLacking returns what the device of all ranks lacks that lacks most, by lack or by an error of this rank.
+func (t *Planner) mostLacking(ctx context.Context, lack gpu.Bytes, err error) (gpu.Bytes, error) {
+	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
+		lack, err = max(1, oom.Need-oom.Have), nil
+	}
+	if err := t.Ranks.Agree(ctx, err); err != nil {
+		return 0, err
+	}
+	lacks, err := ranks.All(ctx, t.Ranks, lack)
+	return slices.Max(append(lacks, 0)), err
 }
 
 // bare is options without caches that take what memory leaves.
@@ -140,7 +162,7 @@ func bare(opt pipeline.Options) pipeline.Options {
 }
 
 // account puts the run on ledgers: with the budgets of the devices, or without an end.
-func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (*MemoryPlan, *jaca.Plan, error) {
+func (t *Planner) account(ctx context.Context, opt pipeline.Options, limited bool) (*MemoryPlan, *jaca.Plan, error) {
 	var books []gpu.Device
 	var ledgers []*ledger.Device
 	for _, d := range t.Devices {
@@ -160,7 +182,9 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 		return nil, nil, err
 	}
 	runtime.ReadMemStats(&after)
-	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.ModelName(), Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
+	c := &t.Config
+	m := &MemoryPlan{Dataset: t.Data.Name, Model: c.ModelName(), Parts: t.Parts, Order: c.Order, Storage: c.Storage,
+		Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	if t.may > 0 {
 		uses, mapped, err := trainer.ProcessMemory(t.onWorkers())
@@ -177,7 +201,8 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 		}
 	}
 	for i, b := range ledgers {
-		d := DeviceMemory{Device: t.ownSpecs()[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
+		d := DeviceMemory{Device: t.ownSpecs()[i].String(), Budget: t.Devices[i].Info().Budget,
+			Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
 	}
@@ -192,7 +217,7 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 }
 
 // lay cuts the graph, once for the plan and the run.
-func (t *Run) lay() error {
+func (t *Planner) lay() error {
 	c, err := diskcache.Open(t.Console)
 	if err != nil || t.layout != nil {
 		return err
@@ -228,16 +253,29 @@ func blocksOf(entries []ledger.Entry) []plannedBlock {
 }
 
 // preflight refuses a run that does not fit before anything large is asked for.
-func (t *Run) preflight(ctx context.Context) error {
+func (t *Planner) preflight(ctx context.Context) error {
 	t.Console.Enter(term.Checking)
-	m, err := t.PlanMemory(ctx)
+	if !t.Config.Sampled() {
+		m, err := t.PlanMemory(ctx)
+		if err == nil {
+			err = t.FitMemory(ctx, m)
+		}
+		if err == nil {
+			m.Room.boundHeap(m.Process)
+		}
+		return err
+	}
+	p, err := t.PlanSampled(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.FitMemory(ctx, m); err != nil {
+	if name := t.Config.Sampling.Value.Name; len(p.Parts) > 1 && name != runfolder.SamplingNames()[0] {
+		t.Console.Note("%s: %s", name, p.Shares()) // a preset of a system in which each part has a batch of its own
+	}
+	if err := t.FitSampled(ctx, p); err != nil {
 		return err
 	}
-	m.Room.boundHeap(m.Process)
+	p.Room.boundHeap(&p.Host)
 	return nil
 }
 
@@ -254,48 +292,30 @@ func (m *MemoryPlan) lacks() []gpu.Bytes {
 }
 
 // FitMemory returns a *FitError if a device or the host is too small, naming what takes most and what fits.
-func (t *Run) FitMemory(ctx context.Context, m *MemoryPlan) error {
+func (t *Planner) FitMemory(ctx context.Context, m *MemoryPlan) error {
 	switch {
 	case !m.Room.Fits(): // also of a device that is too small: what the host lacks no mem= gives
-		return m.Room.misfit("up to", t.advice(ctx))
+		return m.Room.misfit("up to", t.fitting(ctx))
 	case m.fits():
 		return nil
 	}
 	lacks := m.lacks()
-	d := m.Devices[slices.Index(lacks, slices.Max(lacks))]
-	more := t.giveMore(lacks)
+	d, more := m.Devices[slices.Index(lacks, slices.Max(lacks))], t.giveMore(lacks)
 	if t.uneven() && t.changed() {
 		more = t.enoughDivided(ctx, slices.Max(lacks))
 	}
-	largest := d.Buffers[0]
-	return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
-		largest.Name, term.Size(largest.Bytes)),
-		Remedy: more + t.advice(ctx)}
+	return &term.FitError{Remedy: more + t.fitting(ctx),
+		Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak),
+			term.Size(d.Budget), d.Buffers[0].Name, term.Size(d.Buffers[0].Bytes))}
 }
 
-// checkSize refuses what cannot fit before anything of that size is asked for.
-func (t *Run) checkSize(ctx context.Context) error {
-	if !t.Specs[0].Simulated() {
-		t.measureOwn()
-	}
-	if e := t.tooLarge(); e != nil {
-		e.Remedy += t.advice(ctx)
-		return e
-	}
-	return nil
-}
-
-// network returns the model that is trained.
-func (t *Run) network() gnn.Config {
-	p := t.Data.Problem
-	return t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)
-}
-
-// tooLarge returns the host, or a simulated device, that has no room for the weights alone; nil: all have. It makes none.
-func (t *Run) tooLarge() *term.FitError {
-	parameters := gnn.FlatLen(t.network())
+// tooLarge returns the host, or a simulated device, that has no room for the weights alone; nil: all have. It makes
+// none.
+func (t *Planner) tooLarge() *term.FitError {
+	parameters := gnn.FlatLen(t.network(&t.Config))
 	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
-	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, func(int) gpu.Bytes { return weightBytes * weights }); !r.Fits() {
+	each := func(int) gpu.Bytes { return weightBytes * weights }
+	if r := t.hostRoom(t.own.Bound+hostWeightBytes*weights, each); !r.Fits() {
 		e := r.misfit("at least", "")
 		e.Remedy = term.MoreMemory(max(r.Need, t.roughly()) - r.May)
 		return e
@@ -305,12 +325,13 @@ func (t *Run) tooLarge() *term.FitError {
 	}
 	for _, d := range t.Devices {
 		if have := d.Info().Budget; parameters > int64(have)/weightBytes {
-			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(have)),
-				Remedy: fmt.Sprintf("give it at least %s more (mem=)", term.Size(weightBytes*weights-have))}
+			return &term.FitError{Remedy: fmt.Sprintf("give it at least %s more (mem=)", term.Size(weightBytes*weights-have)),
+				Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(have))}
 		}
 	}
 	return nil
 }
 
-// Every device holds weights and gradients of 4 bytes each; the host what pipeline.Trainer.ProcessMemory and minibatch.Plan count at least.
+// Every device holds weights and gradients of 4 bytes each; the host what pipeline.Trainer.ProcessMemory and
+// minibatch.Plan count at least.
 const weightBytes, hostWeightBytes = 8, 16

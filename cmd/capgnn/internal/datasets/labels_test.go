@@ -1,9 +1,10 @@
-package training
+package datasets
 
 import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/learn"
 )
 
@@ -32,13 +33,13 @@ func TestLabelNotes(t *testing.T) {
 		{"no labels", nil, "xx..", "", "", nil, ""},
 	} {
 		p := &learn.Problem{Labels: c.labels, Classes: 10, Train: mask(c.train), Val: mask(c.val), Test: mask(c.test)}
-		if got := strings.Join(labelNotes(p, c.names, false), "\n"); got != c.want {
+		if got := strings.Join((&Input{Problem: p, Names: runfolder.DataNames{Classes: c.names}}).LabelNotes(), "\n"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 	p := &learn.Problem{Labels: []int32{0, 1}, Classes: 2, Train: mask("x.")}
 	want := "classes without a training vertex are not learned: 1 of 2: 1 (--split stratified:0.7,0.2,0.1 gives each one)"
-	if got := strings.Join(labelNotes(p, nil, true), "\n"); got != want {
+	if got := strings.Join((&Input{Problem: p, Drawn: true}).LabelNotes(), "\n"); got != want {
 		t.Errorf("of a drawn split: %s, want %s", got, want)
 	}
 }
