@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"capgnn/gpu"
@@ -54,15 +53,28 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over
 	if o.Sampling.MeasureMerge && o.Sampling.Merged == nil { // nobody knows what will be merged
 		o.Sampling.NoMerge = true
 	}
-	m := &simulation{options: []Options{o}, trainers: make([]*Trainer, 1)}
-	if over != nil && len(over.Parts) > 1 {
-		m.over(o, over)
-	}
-	defer m.close()
-	s := new(Simulation)
-	if err := m.place(ctx, p, s); err != nil {
+	s := &Simulation{Parts: make([]PartMemory, len(o.Devices))}
+	r, err := machines.Start(over, len(o.Devices), func(lo, hi int, m *machines.Machine) (*Trainer, error) {
+		own := o
+		if m != nil {
+			own.Devices, own.Ranks = make([]gpu.Device, len(o.Devices)), *m
+			copy(own.Devices[lo:hi], o.Devices[lo:hi])
+		}
+		memory, err := Plan(ctx, p, own)
+		if err != nil {
+			return nil, err
+		}
+		copy(s.Parts[lo:hi], memory.Parts[lo:hi])
+		return build(ctx, p, own, true)
+	}, func(t *Trainer) {
+		t.over = true // nothing is under way that a machine would write
+		t.Close()
+	})
+	if err != nil {
 		return nil, err
 	}
+	defer r.Close()
+	m := simulation{r}
 	for epoch := range min(epochs, o.Epochs) {
 		e, err := m.epoch(ctx, clock, epoch)
 		if err != nil {
@@ -74,66 +86,23 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over
 }
 
 // simulation is the trainers of a simulated run, one for each machine.
-type simulation struct {
-	options  []Options
-	trainers []*Trainer
-	net      *machines.Net // nil: there is one machine
-}
-
-// over gives each machine its options.
-func (m *simulation) over(o Options, c *machines.Cluster) {
-	m.net, m.options, m.trainers = machines.New(len(c.Parts), c.Wire), nil, make([]*Trainer, len(c.Parts))
-	for k := range c.Parts {
-		own := o
-		lo, hi := c.Of(k)
-		own.Devices, own.Ranks = make([]gpu.Device, len(o.Devices)), m.net.Machine(k)
-		copy(own.Devices[lo:hi], o.Devices[lo:hi])
-		m.options = append(m.options, own)
-	}
-}
-
-// place says what parts take of their devices, and puts them there.
-func (m *simulation) place(ctx context.Context, p *learn.Problem, s *Simulation) error {
-	memory := make([]*Memory, len(m.trainers))
-	err := m.each(func(k int) (err error) {
-		if memory[k], err = Plan(ctx, p, m.options[k]); err == nil {
-			m.trainers[k], err = build(ctx, p, m.options[k], true)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for k, t := range m.trainers {
-		own := t.own()
-		s.Parts = append(s.Parts, memory[k].Parts[own.Lo:own.Hi]...)
-	}
-	return nil
-}
-
-// each calls f for all machines side by side.
-func (m *simulation) each(f func(k int) error) error {
-	if m.net == nil {
-		return f(0)
-	}
-	return m.net.Each(f)
-}
+type simulation struct{ *machines.Run[*Trainer] }
 
 // epoch simulates one. The clock is asked when all machines have done the same steps.
-func (m *simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*SimulatedEpoch, error) {
-	e, steps := new(SimulatedEpoch), m.trainers[0].roots.steps
+func (m simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*SimulatedEpoch, error) {
+	e, steps := new(SimulatedEpoch), m.Trainers[0].roots.steps
 	began, before := clock.Now(), m.pairs()
 	for from, end := 0, 0; from < steps; from = end {
 		end = min(steps, from+longest)
-		if i := m.trainers[0].roots.isolation; i != nil {
+		if i := m.Trainers[0].roots.isolation; i != nil {
 			from, end = i.stretch(epoch, from)
 			end = min(end, from+longest)
 		}
-		if err := m.each(func(k int) error { return m.trainers[k].simulate(ctx, epoch, from, end) }); err != nil {
+		if err := m.Each(func(t *Trainer) error { return t.simulate(ctx, epoch, from, end) }); err != nil {
 			return nil, err
 		}
 		clock.Now()
-		for _, t := range m.trainers {
+		for _, t := range m.Trainers {
 			for _, w := range t.workers {
 				e.Add(&w.counts)
 			}
@@ -165,33 +134,22 @@ func (t *Trainer) simulate(ctx context.Context, epoch, from, end int) error {
 }
 
 // pairs is what machines have sent each other so far.
-func (m *simulation) pairs() (all []MachinePair) {
-	for to := range m.trainers {
-		for from := range m.trainers {
+func (m simulation) pairs() (all []MachinePair) {
+	for to := range m.Trainers {
+		for from := range m.Trainers {
 			if from == to {
 				continue
 			}
 			x := MachinePair{From: from, To: to}
-			for _, w := range m.trainers[to].workers {
+			for _, w := range m.Trainers[to].workers {
 				x.Rows += w.fetcher.across.answer[from]
 			}
-			for _, w := range m.trainers[from].workers {
+			for _, w := range m.Trainers[from].workers {
 				x.Requests += w.fetcher.across.asked[to]
 			}
-			x.Gradients = m.net.Sent(from, to) - x.Rows - x.Requests
+			x.Gradients = m.Sent(from, to) - x.Rows - x.Requests
 			all = append(all, x)
 		}
 	}
 	return all
-}
-
-// close gives all memory back.
-func (m *simulation) close() {
-	for _, t := range slices.DeleteFunc(m.trainers, func(t *Trainer) bool { return t == nil }) {
-		t.over = true // nothing is under way that a machine would write
-		t.Close()
-	}
-	if m.net != nil {
-		m.net.Close()
-	}
 }

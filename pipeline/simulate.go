@@ -48,13 +48,13 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.C
 	if err != nil {
 		return nil, err
 	}
-	defer m.close()
+	defer m.Close()
 	return m.predict(ctx, clock)
 }
 
 // predict simulates epochs.
-func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, error) {
-	first := m.trainers[0]
+func (m simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, error) {
+	first := m.Trainers[0]
 	halo, longest := first.workers[0].trainHalo, 1
 	for _, s := range first.halo.Schedules() {
 		longest = max(longest, s.Period)
@@ -64,7 +64,7 @@ func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation,
 	epochs := func(n int) error {
 		for end := next + n; next < end; next++ {
 			epoch := next
-			if err := m.each(func(t *Trainer) error { return errors.Join(ctx.Err(), t.runEpoch(epoch)) }); err != nil {
+			if err := m.Each(func(t *Trainer) error { return errors.Join(ctx.Err(), t.runEpoch(epoch)) }); err != nil {
 				return fmt.Errorf("simulate epoch %d: %w", next, err)
 			}
 		}
@@ -87,7 +87,7 @@ func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation,
 	clock.Now()
 	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / time.Duration(measured), Reduce: latest(clock, end), Caches: first.halo.Caches()}
 	back := time.Duration(0)
-	for _, t := range m.trainers {
+	for _, t := range m.Trainers {
 		back = max(back, t.backwardDone())
 	}
 	s.Reduce -= back

@@ -3,6 +3,7 @@ package machines
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,27 @@ func TestFailedMachineEndsOthers(t *testing.T) {
 				t.Fatalf("%s, %d fails: others hang", name, failing)
 			}
 			net.Close()
+		}
+	}
+}
+
+// Where a machine has no trainer, those of the others are given up.
+func TestStartGivesUp(t *testing.T) {
+	none := errors.New("no memory")
+	for failing := range 3 {
+		var gone []int
+		_, err := Start(&Cluster{Parts: []int{2, 1, 3}, Wire: noWire{}}, 6, func(lo, hi int, m *Machine) (int, error) {
+			if m.Rank() == failing {
+				return 0, none
+			}
+			if want := []int{0, 2, 3, 6}[m.Rank():]; lo != want[0] || hi != want[1] {
+				t.Errorf("machine %d has parts %d to %d", m.Rank(), lo, hi)
+			}
+			return 10 * m.Rank(), nil
+		}, func(rank int) { gone = append(gone, rank/10) })
+		want := slices.DeleteFunc([]int{0, 1, 2}, func(k int) bool { return k == failing })
+		if !errors.Is(err, none) || !slices.Equal(gone, want) {
+			t.Errorf("%d fails: %v, given up: %v", failing, err, gone)
 		}
 	}
 }
