@@ -8,10 +8,10 @@
 //
 // # Contract
 //
-// Do takes the steps in order (Steps) and trains. Commands that do less (plan, partition, predict, bench) take the steps
+// Do takes the steps in order (Steps) and trains. Commands that do less (plan, partition, predict, bench) take steps
 // that they need, in the same order. All ranks take each step, and rank 0 decides for all. Steps before training change
 // nothing but the cache, so an interruption before the first epoch leaves nothing behind. Every decision that came from
-// a measurement is recorded in the settings or the plan, so a repeated or resumed run has the same bits. A run folder is
+// a measurement is recorded in the settings or the plan, so a repeated or resumed run has the same bits. The folder is
 // locked as long as a process writes to it, and goes again if nothing was written.
 //
 // It decides; what it decides on is measured by package devices and computed by rapa and pipeline. It imports the rooms

@@ -117,8 +117,8 @@ func (in *Input) settlePositive(c *runfolder.Config) error {
 	p, m, want := in.Data.Problem, in.metric(c), c.Positive
 	if !m.OfTwo(p) {
 		if want != "" {
-			return fmt.Errorf("--metric positive=%s: chooses one of two classes, and %s has vertices with several labels: drop it",
-				want, in.Data.Name)
+			return fmt.Errorf("--metric positive=%s: chooses one of two classes, and %s has vertices with several labels: "+
+				"drop it", want, in.Data.Name)
 		}
 		return nil
 	}

@@ -283,8 +283,8 @@ func (t *Planner) fits(ctx context.Context) bool {
 	return err == nil && slices.Max(p.lacks) == 0 && p.Room.ample()
 }
 
-// PredictionFits says of a prediction for which a device was too small with how much more memory it fits. try predicts on
-// other devices: whole says that what it takes of them does not depend on what they have.
+// PredictionFits says of a prediction for which a device was too small with how much more memory it fits. try predicts
+// on other devices: whole says that what it takes of them does not depend on what they have.
 func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devices []gpu.Device) error) error {
 	if small.Have >= small.Need || w.Ranks != nil { // the host's memory; all ranks would have to try
 		return &term.FitError{Err: small, Remedy: MoreMemory(small) + ", or name more --devices"}
@@ -320,5 +320,6 @@ func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devi
 	i := slices.Index(lacks, slices.Max(lacks))
 	have := w.Devices[i].Info().Budget
 	return &term.FitError{Remedy: w.giveMore(lacks) + ", or name more --devices",
-		Err: fmt.Errorf("%s: the prediction needs %s, the device has %s", w.Specs[i], term.Size(have+lacks[i]), term.Size(have))}
+		Err: fmt.Errorf("%s: the prediction needs %s, the device has %s", w.Specs[i], term.Size(have+lacks[i]),
+			term.Size(have))}
 }
