@@ -130,6 +130,24 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	return nil
 }
 
+// PlacePrediction places what PredictRows holds on the devices, which may be ledgers, and computes nothing. o.Chunks is
+// not set.
+func PlacePrediction(ctx context.Context, p *learn.Problem, o PredictOptions) error {
+	p, err := p.For(o.Model)
+	if err == nil {
+		err = o.validate(p)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := newPredictor(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	t.Close()
+	return nil
+}
+
 // inChunks is PredictRows of Chunks.
 func (o *PredictOptions) inChunks(ctx context.Context, p *learn.Problem, emit emitter) error {
 	e, err := layered.New(ctx, p, layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Storage: o.Storage,

@@ -264,6 +264,7 @@ func TestPredictWrongUsage(t *testing.T) {
 		})
 	}
 	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,mem=10KiB")
+	s.fails(term.ExitDoesNotFit, []string{"cpu:1", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,cpu:1,mem=3KiB")
 	if term.Exists(s.path("run/logits.npy")) {
 		t.Error("a prediction that went wrong left its file")
 	}

@@ -82,7 +82,7 @@ func TestWeightDecayGroupsAreKept(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"lin=1": "convs, convs.0 to convs.1, weight1", "convs.2=1": `"convs.2"`, "lins=-1": "lins=-1", "lins=NaN": "lins=NaN", "convs=1,lins=1e7": "lins=1e+07", "x": "such as lins=5e-4", "lins=x": `"x" is not a number`,
-		"lins=1,2": "comes first", "lins=1,bias": "such as lins=5e-4", "lins=1,lins=2": "lins is there twice", "=1": "such as lins", "": "such as lins", "1,": "such as lins", "lins.=1": "such as lins", "-1": "--weight-decay -1", "lins=1e400": "not a number",
+		"lins=1,2": "comes first", "lins=1,bias": "such as lins=5e-4", "lins=1,lins=2": "lins is there twice", "=1": "such as lins", "": "is empty", "1,": "such as lins", "lins.=1": "such as lins", "-1": "--weight-decay -1", "lins=1e400": "not a number",
 	} {
 		s.fails(term.ExitUsage, []string{"--weight-decay", want}, append([]string{"train", "--quiet"}, small("--model", "gcnii", "--weight-decay", text)...)...)
 	}

@@ -37,6 +37,9 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
 	}
 	m.In, m.Out = w.Shape()[1], b.Shape()[0]
+	if err := m.Validate(); err != nil {
+		return m, err
+	}
 	elements := int64(0)
 	for _, t := range tensors {
 		elements += int64(t.Shape().TotalSize())
@@ -45,5 +48,5 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {
 		return m, fmt.Errorf("%d elements, the run's model has %d", elements, need)
 	}
-	return m, m.Validate()
+	return m, nil
 }

@@ -153,6 +153,9 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 		return nil, p.PredictionFits(oom, !p.options().Chunks, func(devices []gpu.Device) error {
 			other, run := *p, *p.Run
 			other.Run, run.Devices = &run, devices
+			if !p.options().Chunks {
+				return pipeline.PlacePrediction(ctx, p.Data.Problem, other.options())
+			}
 			none := func([]graph.NodeID, []float32) error { return nil }
 			return pipeline.PredictRows(ctx, p.Data.Problem, other.options(), none)
 		})

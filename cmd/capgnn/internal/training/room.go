@@ -283,8 +283,8 @@ func (t *Planner) fits(ctx context.Context) bool {
 	return err == nil && slices.Max(p.lacks) == 0 && p.Room.ample()
 }
 
-// PredictionFits says of a prediction for which a device was too small with how much more memory it fits. try predicts
-// on other devices: whole says that what it takes of them does not depend on what they have.
+// PredictionFits says of a prediction for which a device was too small with how much more memory it fits. try places
+// or predicts on other devices: whole says that what it takes of them does not depend on what they have.
 func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devices []gpu.Device) error) error {
 	if small.Have >= small.Need || w.Ranks != nil { // the host's memory; all ranks would have to try
 		return &term.FitError{Err: small, Remedy: MoreMemory(small) + ", or name more --devices"}
