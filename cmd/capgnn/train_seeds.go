@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/graph/dataset"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
@@ -24,8 +26,8 @@ import (
 // seedRuns are runs that differ in their seeds, one after another.
 type seedRuns struct {
 	dir    runfolder.SeedsDir
-	lock   *lockfile.Lock // of dir
-	seeds  []uint64
+	lock   *lockfile.Lock              // of dir
+	what   *runfolder.Seeds            // as seeds.json has it
 	undo   func()                      // removes what a new folder of runs has until one of them is in it
 	epochs int                         // of each run that is resumed
 	begin  func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
@@ -50,11 +52,11 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	}
 	defer s.lock.Release()
 	var results []*runfolder.Result
-	for i, seed := range s.seeds {
-		k.Note("seed %d (%d of %d)", seed, i+1, len(s.seeds))
+	for i, seed := range s.what.Seeds {
+		k.Note("seed %d (%d of %d)", seed, i+1, len(s.what.Seeds))
 		r, err := s.train(ctx, k, seed)
 		if halted := (*term.InterruptedError)(nil); errors.As(err, &halted) {
-			return &term.InterruptedError{Note: fmt.Sprintf("in the run of seed %d, %d of %d: continue with `capgnn train --resume %s`", seed, i+1, len(s.seeds), s.dir)}
+			return &term.InterruptedError{Note: fmt.Sprintf("in the run of seed %d, %d of %d: continue with `capgnn train --resume %s`", seed, i+1, len(s.what.Seeds), s.dir)}
 		}
 		if err != nil {
 			if s.undo != nil && i == 0 && !s.dir.Run(seed).HoldsRun() {
@@ -64,7 +66,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 		}
 		results = append(results, r)
 	}
-	sum := s.dir.Summarise(s.seeds, results)
+	sum := s.dir.Summarise(s.what.Seeds, results)
 	if err := s.dir.WriteSummary(sum); err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	if c.IsSet("seed") {
 		return nil, term.Usagef("--seeds with --seed: each run has a seed of its own: drop one of them")
 	}
-	s := &seedRuns{seeds: seeds, begin: func(t *training.Run) error { return newTraining(c, t) }}
+	s := &seedRuns{begin: func(t *training.Run) error { return newTraining(c, t) }}
 	t := training.New(term.NewConsole(c), c.Command.Name, runfolder.Default())
 	if err := s.begin(t); err != nil {
 		return nil, err
@@ -123,8 +125,9 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 		runfolder.RemoveEmpty(made)
 		return nil, err
 	}
+	s.what = &runfolder.Seeds{Seeds: seeds, Config: string(config)}
 	if err = s.dir.Free(true); err == nil { // another process may have had it
-		err = s.dir.Write(&runfolder.Seeds{Seeds: seeds, Config: string(config)})
+		err = s.dir.Write(s.what)
 	}
 	if err != nil {
 		s.lock.Release()
@@ -194,11 +197,12 @@ func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
 		if err := errors.Join(err, cfg.Validate()); err != nil {
 			return nil, term.Usagef("--resume %s: %w", d, err)
 		}
-		if err := d.Write(&runfolder.Seeds{Seeds: what.Seeds, Config: string(config)}); err != nil {
+		what.Config = string(config)
+		if err := d.Write(what); err != nil {
 			return nil, err
 		}
 	}
-	return &seedRuns{dir: d, lock: lock, seeds: what.Seeds, epochs: cfg.Epochs, begin: func(t *training.Run) error {
+	return &seedRuns{dir: d, lock: lock, what: what, epochs: cfg.Epochs, begin: func(t *training.Run) error {
 		t.Config = *cfg
 		return nil
 	}}, nil
@@ -227,6 +231,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		}
 		t.Config.Seed, t.RunPath = seed, string(d)
 	}
+	t.OnData = func() error { return s.sameData(t) }
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
@@ -234,4 +239,28 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		return nil, err
 	}
 	return d.ReadResult() // with as many digits as when it is read again
+}
+
+// sameData refuses a data set that is not that of the other runs. The first run says in seeds.json which that is, and
+// where it lies: a folder of runs may be resumed from elsewhere.
+func (s *seedRuns) sameData(t *training.Run) error {
+	data := t.Data.IdentityApart(strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom))
+	switch was := s.what.Data; {
+	case was == data:
+		return nil
+	case was != "":
+		return term.Usagef("%s: data set %s is not what its other runs are trained on: restore it, or start new runs",
+			s.dir, t.Data.Name)
+	}
+	cfg := runfolder.Default()
+	if err := runfolder.ParseConfig([]byte(s.what.Config), &cfg); err != nil {
+		return err
+	}
+	cfg.DatasetPath, cfg.ModelSHA256 = t.Config.DatasetPath, t.Config.ModelSHA256
+	config, err := runfolder.FormatConfig(&cfg)
+	if err != nil {
+		return err
+	}
+	s.what.Config, s.what.Data = string(config), data
+	return s.dir.Write(s.what)
 }

@@ -157,6 +157,22 @@ func (l *Input) Identity() string {
 	return diskcache.Identify(l.Problem, l.Sums)
 }
 
+// IdentityApart is Identity without what is drawn by the seed of a run: the split, if the files have none, and the
+// features where that is said.
+func (l *Input) IdentityApart(features bool) string {
+	if l.Shards != nil {
+		return l.Identity()
+	}
+	p, sums := *l.Problem, l.Sums
+	if l.Drawn {
+		p.Train, p.Val, p.Test = nil, nil, nil
+	}
+	if features {
+		sums.Features = ""
+	}
+	return diskcache.Identify(&p, sums)
+}
+
 // MapShards maps the shards that have parts of a range; for a data set that is not in shards it does nothing.
 func (l *Input) MapShards(ctx context.Context, k *term.Console, own graph.Range) error {
 	s := l.Shards

@@ -58,6 +58,8 @@ type SeedsDir string
 type Seeds struct {
 	Seeds  []uint64 `json:"seeds"`
 	Config string   `json:"config"` // as FormatConfig has it
+	// Data identifies the data set of all, but for what each draws by its seed; "": none has read it yet.
+	Data string `json:"data,omitempty"`
 }
 
 func (d SeedsDir) plan() string { return filepath.Join(string(d), "seeds.json") }
@@ -109,6 +111,17 @@ func (d SeedsDir) Read() (*Seeds, *Config, error) {
 	}
 	if err == nil {
 		err = parseWhole([]byte(s.Config), &cfg)
+	}
+	if err == nil && cfg.ModelFile() {
+		path := cfg.Model
+		for _, seed := range s.Seeds {
+			if kept := d.Run(seed).Model(); term.Exists(kept) {
+				path = kept
+			}
+		}
+		if err := cfg.readModel(path); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err == nil && (len(s.Seeds) == 0 || len(s.Seeds) > mostSeeds) {
 		err = fmt.Errorf("it has %d seeds", len(s.Seeds))

@@ -37,6 +37,7 @@ type Run struct {
 	Folder
 	Live
 	Longer  bool              // a run that is resumed goes on behind its last epoch (Lengthen)
+	OnData  func() error      // is called when the data set has been read; its error ends the run; nil: nothing is
 	sampled *minibatch.Totals // what steps have done, once a run has trained on samples
 }
 

@@ -179,6 +179,11 @@ func (t *Run) Load(ctx context.Context) error {
 		}
 	}
 	t.Config.DataSHA256 = identity
+	if t.OnData != nil {
+		if err := t.OnData(); err != nil {
+			return err
+		}
+	}
 	if err := t.settleShards(&t.Config, t.Ranks != nil); err != nil {
 		return err
 	}
