@@ -75,7 +75,7 @@ func TestSeedsFile(t *testing.T) {
 	if err != nil || d.HoldsSeeds() || d.Free(false) != nil {
 		t.Fatal(err, d.HoldsSeeds())
 	}
-	if err := d.Write(&Seeds{[]uint64{4, math.MaxUint64}, string(text)}); err != nil {
+	if err := d.Write(&Seeds{Seeds: []uint64{4, math.MaxUint64}, Config: string(text)}); err != nil {
 		t.Fatal(err)
 	}
 	what, got, err := d.Read()

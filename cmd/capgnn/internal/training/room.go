@@ -289,16 +289,16 @@ func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devi
 	if small.Have >= small.Need || w.Ranks != nil { // the host's memory; all ranks would have to try
 		return &term.FitError{Err: small, Remedy: MoreMemory(small) + ", or name more --devices"}
 	}
-	lacks, fault := make([]gpu.Bytes, len(w.Devices)), error(small)
-	if !whole {
-		lacks = slices.Repeat([]gpu.Bytes{small.Need - small.Have}, len(w.Devices))
-	}
+	lacks, fault, last := make([]gpu.Bytes, len(w.Devices)), error(small), small
 	for range moreTries {
 		var books []gpu.Device
 		for i, d := range w.Devices {
-			budget := d.Info().Budget + lacks[i]
-			if whole {
-				budget = 0
+			budget := gpu.Bytes(0)
+			if !whole {
+				if d.Info().Name == last.Device {
+					lacks[i] = max(2*lacks[i], last.Need-last.Have)
+				}
+				budget = d.Info().Budget + lacks[i]
 			}
 			books = append(books, ledger.InPlaceOf(d, budget))
 		}
@@ -307,11 +307,8 @@ func (w *Where) PredictionFits(small *gpu.OutOfMemory, whole bool, try func(devi
 				lacks[i] = max(0, books[i].Memory().HighWater-d.Info().Budget)
 			}
 		}
-		if whole || !errors.As(fault, new(*gpu.OutOfMemory)) {
+		if whole || !errors.As(fault, &last) {
 			break
-		}
-		for i := range lacks {
-			lacks[i] *= 2
 		}
 	}
 	if fault != nil {
