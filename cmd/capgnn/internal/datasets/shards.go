@@ -157,8 +157,8 @@ func (l *Input) Identity() string {
 	return diskcache.Identify(l.Problem, l.Sums)
 }
 
-// IdentityApart is Identity without what is drawn by the seed of a run: the split, if the files have none, and the
-// features where that is said.
+// IdentityApart is Identity without what is drawn by the seed of a run: the split, if the files have none, features that
+// are scaled by its training rows, and features where that is said.
 func (l *Input) IdentityApart(features bool) string {
 	if l.Shards != nil {
 		return l.Identity()
@@ -167,7 +167,7 @@ func (l *Input) IdentityApart(features bool) string {
 	if l.Drawn {
 		p.Train, p.Val, p.Test = nil, nil, nil
 	}
-	if features {
+	if features || l.Drawn && l.Scaling != nil {
 		sums.Features = ""
 	}
 	return diskcache.Identify(&p, sums)
