@@ -22,7 +22,7 @@ func TestPrograms(t *testing.T) {
 	}
 	n := 200
 	if long.Wanted() {
-		n = 2000
+		n = 600
 	}
 	taken, why := 0, map[string]int{}
 	for seed := range n {

@@ -29,7 +29,11 @@ func TestVersion(t *testing.T) {
 		}
 	}
 	newStore().write(s, "ok.npz")
-	if r := s.train(small()...); term.BuildInfo(r.Build) != info {
+	stdout, err := s.command(append([]string{"train", "--json", "--quiet"}, small()...)...).Output() // no worker: it is another program
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := readResultLine(t, string(stdout)); term.BuildInfo(r.Build) != info {
 		t.Errorf("the result names the program %+v, which is %+v", r.Build, info)
 	}
 }

@@ -48,7 +48,9 @@ var idleWorkers = make(chan *worker, 64)
 func inWorker(args []string) bool {
 	apart := []string{"bench", "completion", "demo", "doctor", "launch", "man", "profile", "version"}
 	return !devices.BuiltWithCUDA && len(args) > 0 && !slices.Contains(apart, args[0]) && !slices.Equal(args[:min(2, len(args))], []string{"data", "import"}) &&
-		!slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--ranks") || a == "--version" })
+		!slices.ContainsFunc(args, func(a string) bool {
+			return strings.HasPrefix(a, "--ranks") || slices.Contains([]string{"-v", "-version", "--version"}, a)
+		})
 }
 
 // execute executes the command line of cmd in a worker. One that ends meanwhile has ended as the program would have.

@@ -111,15 +111,11 @@ func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
 }
 
 // ownMemory is what the process takes without the run: now, and as much again as its heap holds before that is
-// collected. What reading the data set has left in a small heap counts, since collecting it would take a fifth of a
-// small run's time.
+// collected.
 func ownMemory() MemUse {
-	const small = 8 << 20
+	debug.FreeOSMemory() // what reading the data set has left
 	var heap runtime.MemStats
-	if runtime.ReadMemStats(&heap); heap.HeapSys-heap.HeapReleased > small {
-		debug.FreeOSMemory()
-		runtime.ReadMemStats(&heap)
-	}
+	runtime.ReadMemStats(&heap)
 	return MemUse{Name: "program and data set", Bound: gpu.Bytes(hostmem.Anonymous()) + gpu.Bytes(heap.HeapAlloc)}
 }
 
