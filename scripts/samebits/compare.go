@@ -121,10 +121,10 @@ func firstDifference(a, b string) (string, string) {
 	return short(p), short(q)
 }
 
-// end prints rules without use and a closing line, and reports whether anything is wrong.
+// end prints intended differences that are none (what time decides may be equal) and a closing line, and reports whether anything is wrong.
 func (d *comparison) end(cases int) bool {
 	unused := 0
-	for _, r := range slices.Concat(d.leftOut, d.intended) {
+	for _, r := range d.intended {
 		if !r.used {
 			unused++
 			fmt.Fprintf(d.out, "%q names nothing that differs: remove it\n", r.pattern)
