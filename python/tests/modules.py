@@ -328,7 +328,8 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("gcn", "sage_residual", "gin", "gat", "gatv2", "gpr", "appnp", "gcnii", "GraphSAGE cat", "GraphConv", "LGConv", "tuple", "Sequential")
+TRAINED = ("DirGNNConv", "GATConv dropout", "GCN prelu", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv",
+           "appnp", "directed", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "mixhop", "sage_residual", "tuple", "tutorial", "weighted")
 
 
 class Refused(nn.Module):
