@@ -64,10 +64,8 @@ var completionCases = map[string][]string{
 	"capgnn report --ou":          {"--out"},
 }
 
-// Each shell that is on this machine completes commands, flags, and values of flags.
-func TestCompletions(t *testing.T) {
-	t.Parallel() // a shell on a terminal is waited for
-	s := newSandbox(t)
+// eachShell gives a test the script of each shell that is on this machine.
+func eachShell(t *testing.T, s *sandbox, test func(t *testing.T, shell, script string)) {
 	for _, shell := range shells {
 		t.Run(shell, func(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil {
@@ -77,19 +75,28 @@ func TestCompletions(t *testing.T) {
 			if err := os.WriteFile(script, []byte(s.must("completion", shell)), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			for line, want := range completionCases {
-				if shell == "zsh" && strings.Contains(line, "--") && !strings.Contains(line, "--model") {
-					continue // zsh is slow to ask
-				}
-				t.Run(line, func(t *testing.T) {
-					t.Parallel()
-					if got := s.complete(t, shell, script, strings.Fields(line)); !slices.Equal(got, want) {
-						t.Errorf("%q is completed by %q, want %q", line, got, want)
-					}
-				})
-			}
+			test(t, shell, script)
 		})
 	}
+}
+
+// Each shell that is on this machine completes commands, flags, and values of flags.
+func TestCompletions(t *testing.T) {
+	t.Parallel() // a shell on a terminal is waited for
+	s := newSandbox(t)
+	eachShell(t, s, func(t *testing.T, shell, script string) {
+		for line, want := range completionCases {
+			if shell == "zsh" && strings.Contains(line, "--") && !strings.Contains(line, "--model") {
+				continue // zsh is slow to ask
+			}
+			t.Run(line, func(t *testing.T) {
+				t.Parallel()
+				if got := s.complete(t, shell, script, strings.Fields(line)); !slices.Equal(got, want) {
+					t.Errorf("%q is completed by %q, want %q", line, got, want)
+				}
+			})
+		}
+	})
 	s.fails(term.ExitUsage, []string{"bash"}, "completion")
 	s.fails(term.ExitUsage, []string{"bash"}, "completion", "tcsh")
 }
@@ -98,29 +105,20 @@ func TestCompletions(t *testing.T) {
 func TestCompletedKeys(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	for _, shell := range shells {
-		t.Run(shell, func(t *testing.T) {
-			if _, err := exec.LookPath(shell); err != nil {
-				t.Skipf("there is no %s on this machine to complete in", shell)
-			}
-			script := s.path("script." + shell)
-			if err := os.WriteFile(script, []byte(s.must("completion", shell)), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			line, want := "capgnn train --cache jaca,reserve-", []string{"jaca,reserve-cpu=", "jaca,reserve-gpu="}
-			if shell == "zsh" {
-				want = []string{"reserve-cpu=", "reserve-gpu="}
-			}
-			program, args := completedBy[shell](strings.Fields(line))
-			cmd := exec.Command(program, args...)
-			cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.dir, "TERM=xterm")
-			out, err := cmd.CombinedOutput()
-			words := strings.Fields(escapes.ReplaceAllString(string(out), ""))
-			if err != nil || slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(words, w) }) {
-				t.Errorf("%v: %q, want %q", err, words, want)
-			}
-		})
-	}
+	eachShell(t, s, func(t *testing.T, shell, script string) {
+		line, want := "capgnn train --cache jaca,reserve-", []string{"jaca,reserve-cpu=", "jaca,reserve-gpu="}
+		if shell == "zsh" {
+			want = []string{"reserve-cpu=", "reserve-gpu="}
+		}
+		program, args := completedBy[shell](strings.Fields(line))
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.dir, "TERM=xterm")
+		out, err := cmd.CombinedOutput()
+		words := strings.Fields(escapes.ReplaceAllString(string(out), ""))
+		if err != nil || slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(words, w) }) {
+			t.Errorf("%v: %q, want %q", err, words, want)
+		}
+	})
 }
 
 // complete returns what a shell offers, in order, without what does not begin as typed.
