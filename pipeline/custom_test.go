@@ -3,6 +3,7 @@ package pipeline
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,49 +27,51 @@ func TestPrograms(t *testing.T) {
 	}
 	taken, why := 0, map[string]int{}
 	for seed := range n {
-		directed := seed%2 == 0
-		p, _, _ := smallTask(t, gnn.GCN, directed, true)
-		if seed%3 == 0 {
-			p.Features = sparsified(p.Features)
-		}
-		text := programs.Draw(uint64(seed), p.Features.Cols, p.Classes)
-		program, err := model.Parse([]byte(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		custom, err := gnn.NewCustom(program)
-		if err != nil {
-			why[err.Error()[max(0, strings.Index(err.Error(), ":")):]]++
-			continue
-		}
-		taken++
-		m := custom.Config(directed, 3)
-		p.Loops = map[string]graph.Loops{model.FullLoops: graph.LoopsAdded, model.NoLoops: graph.LoopsRemoved}[custom.Loops()]
-		made, err := p.For(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Features = made.Features
-		weights, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(23, uint64(seed)))
-		for i := range weights.Tensors {
-			for k := range weights.Tensors[i].Data {
-				weights.Tensors[i].Data[k] += float32(0.1 * r.NormFloat64())
+		t.Run(strconv.Itoa(seed), func(t *testing.T) { // whose trainers go before the next one
+			directed := seed%2 == 0
+			p, _, _ := smallTask(t, gnn.GCN, directed, true)
+			if seed%3 == 0 {
+				p.Features = sparsified(p.Features)
 			}
-		}
-		ref := newRefModel(p, m, nil, nil)
-		wantLoss, want := ref.gradient(newRefWeights(weights), 0)
-		for _, parts := range []int{1, 2, 3, 5} {
-			got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
-			bad := !(math.Abs(loss-wantLoss) <= 1e-5*max(1, wantLoss))
-			for _, x := range got.Tensors {
-				part := want[x.Off:][:len(x.Data)]
-				bad = bad || !(differs(x.Data, part) <= 5e-5*max(norm(part), 1e-3*norm(want)))
+			text := programs.Draw(uint64(seed), p.Features.Cols, p.Classes)
+			program, err := model.Parse([]byte(text))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
 			}
-			if bad {
-				t.Errorf("seed %d, %d parts: loss %v, want %v; gradients differ by %.3g of %.3g\n%s", seed, parts, loss, wantLoss, differs(got.Flat, want), norm(want), text)
-				break
+			custom, err := gnn.NewCustom(program)
+			if err != nil {
+				why[err.Error()[max(0, strings.Index(err.Error(), ":")):]]++
+				return
 			}
-		}
+			taken++
+			m := custom.Config(directed, 3)
+			p.Loops = map[string]graph.Loops{model.FullLoops: graph.LoopsAdded, model.NoLoops: graph.LoopsRemoved}[custom.Loops()]
+			made, err := p.For(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Features = made.Features
+			weights, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(23, uint64(seed)))
+			for i := range weights.Tensors {
+				for k := range weights.Tensors[i].Data {
+					weights.Tensors[i].Data[k] += float32(0.1 * r.NormFloat64())
+				}
+			}
+			ref := newRefModel(p, m, nil, nil)
+			wantLoss, want := ref.gradient(newRefWeights(weights), 0)
+			for _, parts := range []int{1, 2, 3, 5} {
+				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
+				bad := !(math.Abs(loss-wantLoss) <= 1e-5*max(1, wantLoss))
+				for _, x := range got.Tensors {
+					part := want[x.Off:][:len(x.Data)]
+					bad = bad || !(differs(x.Data, part) <= 5e-5*max(norm(part), 1e-3*norm(want)))
+				}
+				if bad {
+					t.Errorf("%d parts: loss %v, want %v; gradients differ by %.3g of %.3g\n%s", parts, loss, wantLoss, differs(got.Flat, want), norm(want), text)
+					break
+				}
+			}
+		})
 	}
 	t.Logf("%d of %d programs are trained; refused: %v", taken, n, why)
 	if 2*taken < n {
