@@ -50,14 +50,16 @@ func TestNoRunThere(t *testing.T) {
 // Settings of the cut that somebody has changed in config.yaml do not keep the recorded parts.
 func TestEditedCut(t *testing.T) {
 	s := newSandbox(t)
-	run := []string{"train", "--dataset", "generated", "--hidden", "8", "--layers", "2", "--epochs", "1", "--quiet", "--devices", "cpu:threads=1,cpu:threads=1"}
-	for _, more := range []string{"", "--partitioner random", "--prune 0.3"} {
+	run := []string{"train", "--dataset", "generated", "--hidden", "8", "--layers", "2", "--epochs", "1", "--quiet"}
+	const equal, unequal = "--devices cpu:threads=1,cpu:threads=1", "--devices sim:rtx3090,sim:gtx1660ti"
+	for _, more := range []string{equal, equal + " --partitioner random", equal + " --prune 0.3", unequal, unequal + " --prune max=0.1"} {
 		s.must(append(append(run, "--run-dir", "run"), strings.Fields(more)...)...)
 		text, err := os.ReadFile(s.path("run/config.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, change := range [][2]string{{"", ""}, {"prune: 0,", "prune: 0.5,"}, {"prune: 0.3,", "prune: 0,"}, {"partitioner: multilevel,", "partitioner: random,"}, {"\nseed: 1\n", "\nseed: 7\n"}} {
+		for _, change := range [][2]string{{"", ""}, {"prune: 0,score=weight,max=0\n", "prune: 0.5,score=weight,max=0\n"}, {"prune: 0.3,", "prune: 0,"}, {"prune: 0.3,", "prune: 0.2,"}, {"max=0.1", "max=0.2"}, {"cost: auto", "cost: lambda"}, {"alpha=0.5", "alpha=0.4"}, {"balance=1.03", "balance=1.5"},
+			{"partitioner: multilevel,", "partitioner: random,"}, {"hidden: 8", "hidden: 12"}, {"\nseed: 1\n", "\nseed: 7\n"}} {
 			edited := strings.Replace(string(text), change[0], change[1], 1)
 			changed := edited != string(text)
 			if !changed && change[0] != "" {
@@ -75,7 +77,7 @@ func TestEditedCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			if changed {
-				s.fails(term.ExitUsage, []string{"checkpoint holds a run of other data or options"}, "train", "--quiet", "--resume", "run", "--epochs", "2")
+				s.fails(term.ExitUsage, []string{"config.yaml was changed in what decides the parts: restore it, or start a new run with --config run/config.yaml"}, "train", "--quiet", "--resume", "run", "--epochs", "2")
 			}
 		}
 		if err := os.RemoveAll(s.path("run")); err != nil {

@@ -25,11 +25,11 @@ func Newest(dir, identity string, sizes Sizes, log *slog.Logger) (*File, error) 
 	}
 	if c.Identity != identity {
 		c.Close()
-		return nil, fmt.Errorf("resume: %s holds a run of other data or options", dir)
+		return nil, fmt.Errorf("resume: %s holds a run of other data or options: restore these, or start a new run", dir)
 	}
 	if (Sizes{Size(c.Weights), Size(c.M), Size(c.V), Size(c.VMax)}) != sizes {
 		c.Close()
-		return nil, fmt.Errorf("resume: %s holds a model or optimiser of another size", dir)
+		return nil, fmt.Errorf("resume: %s holds a model or optimiser of another size: restore these, or start a new run", dir)
 	}
 	return c, nil
 }

@@ -77,10 +77,21 @@ func parseWhole(data []byte, cfg *Config) error {
 	if err != nil {
 		return err
 	}
+	var p problems
+	if cfg.checkChoices(&p); p != nil {
+		return p[0]
+	}
 	for _, o := range Options {
-		if _, key := o.flag(); o.Says(cfg) && !said[o.Name] && (key == "" || o.Value(cfg) != "") {
-			return fmt.Errorf("no key %s: another version of capgnn made the run: train it again", strings.TrimPrefix(Label(o.Name), "--"))
+		flag, key := o.flag()
+		if !o.Says(cfg) || said[o.Name] || key != "" && o.Value(cfg) == "" {
+			continue
 		}
+		lacks := "no key " + flag
+		if key != "" {
+			whole, _ := optionOf(flag)
+			lacks = fmt.Sprintf("%s: no %s=, as in %v", flag, key, whole.whole(cfg))
+		}
+		return fmt.Errorf("%s: a run's file says everything: write it again, or start a new run with --config", lacks)
 	}
 	return nil
 }
@@ -127,6 +138,9 @@ func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 		unknown := slices.Sorted(maps.Keys(entries))
 		return nil, fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], fileKeys()))
 	}
+	if said[planKey] {
+		cfg.checkRecordedParts()
+	}
 	return said, nil
 }
 
@@ -148,7 +162,11 @@ func FormatConfig(cfg *Config) ([]byte, error) {
 	var entries yaml.MapSlice
 	for _, o := range Options {
 		if _, key := o.flag(); key == "" && o.Says(cfg) {
-			entries = append(entries, yaml.MapItem{Key: o.Name, Value: o.whole(cfg)})
+			value := o.whole(cfg)
+			if o.Name == planKey && cfg.PlanKey != "" {
+				value = cfg.PlanKey + "-" + cfg.partSum()
+			}
+			entries = append(entries, yaml.MapItem{Key: o.Name, Value: value})
 		}
 	}
 	body, err := yaml.Marshal(entries)

@@ -1,8 +1,11 @@
 package runfolder
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +14,41 @@ import (
 
 // LinksEqual says that all links are as fast.
 const LinksEqual = "equal"
+
+// planKey is the option that names the parts of a run. In a file a checksum of the settings that they were made by stands
+// behind it.
+const planKey = "plan-key"
+
+// partSettings are those that the checksum is of. Which graph the parts are of their plan says.
+var partSettings = slices.DeleteFunc(append(rowsOf("plan", isolated, batchSize), PartitionOptions...),
+	func(name string) bool { return name == "dataset" })
+
+// partSum is the checksum.
+func (c *Config) partSum() string {
+	h := sha256.New()
+	for _, o := range Options {
+		if o.Says(c) && slices.Contains(partSettings, o.Name) {
+			fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(c))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// checkRecordedParts takes the checksum from the key that a file has, and drops parts that were made by other settings than the
+// file has by now, with what was decided for them.
+func (c *Config) checkRecordedParts() {
+	key, sum, _ := strings.Cut(c.PlanKey, "-")
+	if c.PlanKey = key; key == "" || sum == c.partSum() {
+		return
+	}
+	c.cutEdited, c.PlanKey, c.Targets, c.CacheLayers = true, "", "", layersOpen
+	for _, name := range []string{"cache-slots", "cache-links", merged} {
+		c.Set(name, "")
+	}
+}
+
+// CutEdited reports whether somebody has changed, in a file that names parts, what they were made by.
+func (c *Config) CutEdited() bool { return c.cutEdited }
 
 // Link is how much longer a byte takes to a device and from it than on the fastest link of all.
 type Link struct{ To, From float64 }

@@ -276,7 +276,7 @@ var table = []Option{
 	{Name: CacheLayers, FileOnly: true, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }},
 	{Name: "cache-links", FileOnly: true, field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }},
 	{Name: merged, FileOnly: true, Sampled: true, field: func(c *Config) any { return readBy(&c.Merged, parseMerged) }},
-	{Name: "plan-key", FileOnly: true, field: func(c *Config) any { return &c.PlanKey }},
+	{Name: planKey, FileOnly: true, field: func(c *Config) any { return &c.PlanKey }},
 	{Name: "targets", FileOnly: true, field: func(c *Config) any { return &c.Targets }},
 	{Name: "checkpoint-every", Group: GroupTraining, field: func(c *Config) any { return &c.CheckpointEvery },
 		usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = " +

@@ -178,33 +178,23 @@ func planOf(t *Forecaster) (*rapa.Plan, error) {
 
 // recorded returns the plan that a config file names, from the run's folder or from the cache; nil: it is not there.
 func recorded(t *Forecaster) *rapa.Plan {
+	if t.Config.CutEdited() {
+		t.Console.Note("note: the config file was changed in what decides its parts: the graph is cut anew")
+	}
 	if t.Config.PlanKey == "" {
 		return nil
 	}
 	plan := t.findPlan(t.Config.PlanKey)
-	if plan == nil {
+	switch {
+	case plan == nil:
 		t.Console.Note("note: the plan that the config file names is not there any more: a new one is made")
-	} else if len(plan.Parts) != t.Parts { // a prediction on other devices
+	case len(plan.Parts) != t.Parts: // a prediction on other devices
 		return nil
-	} else if name := editedCut(&t.Config, plan); name != "" {
-		t.Console.Note("note: the parts that the config file names were made with another --%s: the graph is cut anew", name)
+	case plan.Graph != t.Data.Sums.Graph:
+		t.Console.Note("note: the parts that the config file names are of another graph: it is cut anew")
 		return nil
 	}
 	return plan
-}
-
-// editedCut names a setting of the config file by which a recorded plan cannot have been made; "": there is none.
-func editedCut(c *runfolder.Config, plan *rapa.Plan) string {
-	prunes := c.Prune > 0
-	switch {
-	case string(plan.Method) != c.Partitioner:
-		return "partitioner"
-	case plan.Costs == nil && plan.Seed != c.Seed: // parts for unequal devices are cut again by further seeds
-		return "seed"
-	case plan.Dropped != nil && !prunes && c.MaxPrune == 0, plan.Dropped == nil && prunes && plan.EdgeCut > 0:
-		return "prune"
-	}
-	return ""
 }
 
 // knownDevices returns what is known of the devices, nil where all count as equal and nothing must be known.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +59,10 @@ func (t *Run) Check() error {
 		if text := fmt.Sprint(o.Value(&t.Config)); !utf8.ValidString(text) {
 			return term.Usagef("%s %q: is not UTF-8, which the files of a run need: rename it", runfolder.Label(o.Name), text)
 		}
+	}
+	if t.Resume && t.Config.CutEdited() {
+		return term.Usagef("--resume %s: %s was changed in what decides the parts: restore it, or start a new run with --config %s",
+			t.Dir, filepath.Base(t.Dir.Config()), t.Dir.Config())
 	}
 	check := checkTogether(&t.Config)
 	if t.Ranks == nil { // else each looks at its own
