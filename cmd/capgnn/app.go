@@ -162,6 +162,9 @@ func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
 // overSubcommands is the action of a command that does nothing by itself: it lists its subcommands.
 func overSubcommands(name string) cli.ActionFunc {
 	return func(c *cli.Context) error {
+		if c.Args().Len() > 0 && c.Args().First() == "" {
+			return emptyValue(name, "a command")
+		}
 		if c.Args().Present() {
 			return term.Usagef("no command %s: `capgnn %s --help` lists them", term.Quoted(name+" "+c.Args().First(), commandNames(name+" ", c.Command.Subcommands)), name)
 		}

@@ -111,7 +111,7 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 		if c.Bool("help") {
 			return cli.ShowSubcommandHelp(c)
 		}
-		if len(found) != 1 || found[0] == "" {
+		if len(found) != 1 {
 			return term.Usagef("%s: give one %s, got %d: see `capgnn %s --help`", words, what, len(found), words)
 		}
 		return action(c, found[0])

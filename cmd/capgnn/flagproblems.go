@@ -63,14 +63,14 @@ func refusingEmpty(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		for _, f := range c.Command.Flags {
 			if key, empty := runfolder.Empty(c, f.Names()[0]); empty {
-				return emptyValue(c.Command.Name, f.Names()[0]+key)
+				return emptyValue(c.Command.Name, "--"+f.Names()[0]+key)
 			}
 		}
 		return action(c)
 	}
 }
 
-// emptyValue is the error of a flag of a command, or of a key of one, whose value is empty.
+// emptyValue is the error of a command for a flag, a key of one or an argument that is empty.
 func emptyValue(words, name string) error {
-	return term.Usagef("%s: --%s is empty: give it a value, or leave it out", words, name)
+	return term.Usagef("%s: %s is empty: give it a value, or leave it out", words, name)
 }

@@ -16,6 +16,9 @@ func positionals(c *cli.Context, words string) ([]string, error) {
 	for len(rest) > 0 {
 		word := rest[0]
 		rest = rest[1:]
+		if word == "" {
+			return nil, emptyValue(words, "an argument")
+		}
 		if len(word) < 2 || word[0] != '-' {
 			found = append(found, word)
 			continue
@@ -49,7 +52,7 @@ func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error
 				value, rest = rest[0], rest[1:]
 			}
 			if value == "" {
-				return nil, emptyValue(words, name)
+				return nil, emptyValue(words, "--"+name)
 			}
 			if err := c.Set(name, value); err != nil {
 				return nil, wrongFlag(name, value, c.Command.Flags, help)

@@ -164,6 +164,10 @@ func TestEmptyValues(t *testing.T) {
 	} {
 		s.fails(term.ExitUsage, []string{want + advice}, strings.Fields(args)...)
 	}
+	for _, words := range []string{"model check", "model show", "data info", "data import", "data fetch", "report", "completion"} {
+		s.fails(term.ExitUsage, []string{words + ": an argument" + advice}, append(strings.Fields(words), "")...)
+	}
+	s.fails(term.ExitUsage, []string{"bench: a command" + advice}, "bench", "")
 	s.fails(term.ExitUsage, []string{"--plot pictures/ names a folder: add how its files begin, as in pictures/parts"}, "partition", "--dataset", "ok.npz", "--parts", "2", "--plot", "pictures/")
 	if term.Exists(s.path("runs")) {
 		t.Error("wrong usage left run folders")
