@@ -143,13 +143,20 @@ func (c *Config) checkIsolated(p *problems) {
 	if err := c.RefuseExchange(nil); err != nil {
 		p.add("%w", err)
 	}
-	if c.anyNetwork().KeepsOrigin() && !i.AllLayers {
+	model, by := c.anyNetwork(), "--model "+c.Model
+	if !c.ModelFile() && c.dropsFeatures() {
+		by = "--" + dropFeaturesOption
+	}
+	switch {
+	case model.Sums() != nil:
+		p.add("--%s: --model %s sums over several graphs or weights of edges, and isolated parts keep one: drop --%s, or train another model", isolated, c.Model, isolated)
+	case i.AllLayers:
+	case model.KeepsOrigin():
 		p.add("--%s: say layers=all with --model %s: its first layer reads what a network makes of features, so it is cut as the others are", isolated, c.Model)
+	case c.dropsFeatures():
+		p.add("--%s: say layers=all with %s: sums of features that are dropped cannot be made once, so the first layer is cut as the others are", isolated, by)
 	}
-	if c.dropsFeatures() && !i.AllLayers {
-		p.add("--%s: say layers=all with --%s: sums of features that are dropped cannot be made once, so the first layer is cut as the others are", isolated, dropFeaturesOption)
-	}
-	if i.Correction.EdgeWeights() && c.anyNetwork().Attends() {
+	if i.Correction.EdgeWeights() && model.Attends() {
 		p.add("--%s: correction=%s weighs edges, which %s does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction, c.Model)
 	}
 	if i.Correction != chunks.None && !i.Correction.EdgeWeights() && c.ElementType() != gpu.FP32 {

@@ -1,8 +1,12 @@
 package runfolder
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"capgnn/gnn"
 )
 
 // What --isolated does not take, and what does not go with it, is one line that says what to drop.
@@ -39,6 +43,47 @@ func TestIsolatedSaysWhatIsWrong(t *testing.T) {
 		if err := options(&c, map[string]string{"isolated": text}); err != nil {
 			t.Errorf("--isolated=%s: %v", text, err)
 		}
+	}
+}
+
+// Who does what the line of a model's file says is not refused for the model again, and no flag is blamed for what the
+// file says.
+func TestIsolatedAdviceOfModelFiles(t *testing.T) {
+	files, err := filepath.Glob("../../../../testdata/models/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	advised := 0
+	for _, k := range Models { // as files that drop features
+		m := gnn.Config{Kind: k, Layers: 2, Hidden: 8, Heads: 2, In: 3, Out: 2, Dropout: 0.5, DropFeatures: k.Norms(), Alpha: 0.1, Theta: 0.5}
+		files = append(files, filepath.Join(t.TempDir(), string(k)+".json"))
+		if err := os.WriteFile(files[len(files)-1], m.Program().JSON(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range files {
+		c := Default()
+		c.Dataset, c.Model = "d", file
+		if err := c.readModel(file); err != nil {
+			t.Fatal(err)
+		}
+		err := options(&c, map[string]string{isolated: "chunks=4"})
+		if err == nil {
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, "--model "+file) || strings.Contains(text, "--"+dropFeaturesOption) {
+			t.Errorf("%s: %v", file, err)
+		}
+		says := strings.Contains(err.Error(), "say layers=all")
+		if says {
+			advised++
+		}
+		if err := options(&c, map[string]string{isolated: "chunks=4,layers=all"}); (err == nil) != says || says && c.anyNetwork().Sums() != nil {
+			t.Errorf("%s: with layers=all: %v; that was advised: %t", file, err, says)
+		}
+	}
+	if advised < 5 {
+		t.Errorf("layers=all is advised for %d files only", advised)
 	}
 }
 
