@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
@@ -151,6 +153,38 @@ func TestRefusedRunsLeaveNoFolders(t *testing.T) {
 		s.fails(term.ExitUsage, []string{"100"}, append([]string{"train", "--quiet", "--run-dir", "a/b/c"}, append(small(), more...)...)...)
 		if _, err := os.Stat(s.path("a")); err == nil {
 			t.Errorf("%q: the folder above the run's stays", more)
+		}
+	}
+}
+
+// Whenever runs of several seeds are stopped at once, the line names the folder of all of them, which --resume takes.
+func TestSeedsStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.must("data", "synth", "flickr-like", "--scale", "0.1", "--out", "graph", "--quiet")
+	for file, when := range map[string]string{"seeds.json": "before the first epoch", "seed-1/metrics.jsonl": "in an epoch"} {
+		cmd := s.command("train", "--dataset", "graph", "--epochs", "100000", "--hidden", "512", "--seeds", "1-2", "--run-dir", "all", "--quiet")
+		var text strings.Builder
+		cmd.Stderr = &text
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); !term.Exists(s.path("all/" + file)); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				cmd.Process.Kill()
+				t.Fatalf("no %s within a minute", file)
+			}
+		}
+		for range 2 {
+			cmd.Process.Signal(syscall.SIGTERM)
+			time.Sleep(time.Millisecond) // two at once are one
+		}
+		_ = cmd.Wait() // its exit code says what there is to say
+		if code := cmd.ProcessState.ExitCode(); code != term.ExitInterrupted || !strings.Contains(text.String(), "`capgnn train --resume all`") {
+			t.Errorf("%s: exit code %d, %s", when, code, text.String())
+		}
+		if err := os.RemoveAll(s.path("all")); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	}
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch") // before there is a folder
 	defer stop()
-	s, err := begin(c)
+	s, err := begin(c, k)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 		k.Note("seed %d (%d of %d)", seed, i+1, len(s.what.Seeds))
 		r, err := s.train(ctx, k, seed)
 		if halted := (*term.InterruptedError)(nil); errors.As(err, &halted) {
-			return &term.InterruptedError{Note: fmt.Sprintf("in the run of seed %d, %d of %d: continue with `capgnn train --resume %s`", seed, i+1, len(s.what.Seeds), s.dir)}
+			return &term.InterruptedError{Note: s.goesOn(fmt.Sprintf("in the run of seed %d, %d of %d", seed, i+1, len(s.what.Seeds)))}
 		}
 		if err != nil {
 			if s.undo != nil && i == 0 && !s.dir.Run(seed).HoldsRun() {
@@ -76,6 +76,11 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	return sum.Print(k, s.dir.Report())
 }
 
+// goesOn says how runs go on that were interrupted somewhere.
+func (s *seedRuns) goesOn(where string) string {
+	return fmt.Sprintf("%s: continue with `capgnn train --resume %s`", where, s.dir)
+}
+
 // report draws all runs onto one page.
 func (s *seedRuns) report() error {
 	runs, together, err := s.dir.Describe()
@@ -86,7 +91,7 @@ func (s *seedRuns) report() error {
 }
 
 // newSeeds reads the settings of new runs, and makes their folder.
-func newSeeds(c *cli.Context) (*seedRuns, error) {
+func newSeeds(c *cli.Context, k *term.Console) (*seedRuns, error) {
 	seeds, err := runfolder.ParseSeeds(c.String("seeds"))
 	if err != nil {
 		return nil, term.Usagef("--seeds: %w", err)
@@ -95,7 +100,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 		return nil, term.Usagef("--seeds with --seed: each run has a seed of its own: drop one of them")
 	}
 	s := &seedRuns{begin: func(t *training.Run) error { return newTraining(c, t) }}
-	t := training.New(term.NewConsole(c), c.Command.Name, runfolder.Default())
+	t := training.New(k, c.Command.Name, runfolder.Default())
 	if err := s.begin(t); err != nil {
 		return nil, err
 	}
@@ -127,6 +132,7 @@ func newSeeds(c *cli.Context) (*seedRuns, error) {
 	}
 	s.what = &runfolder.Seeds{Seeds: seeds, Config: string(config)}
 	if err = s.dir.Free(true); err == nil { // another process may have had it
+		k.OnInterrupt(s.goesOn("before the first epoch"))
 		err = s.dir.Write(s.what)
 	}
 	if err != nil {
@@ -164,7 +170,7 @@ func makeSeedsDir(named string, overwrite bool, dataset, model string) (runfolde
 }
 
 // resumedSeeds reads what a folder says of its runs. Flags beside --resume may only make them longer.
-func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
+func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 	d := runfolder.SeedsDir(filepath.Clean(c.String("resume")))
 	lock, err := lockSeeds(d)
 	if err != nil {
@@ -202,10 +208,12 @@ func resumedSeeds(c *cli.Context) (s *seedRuns, err error) {
 			return nil, err
 		}
 	}
-	return &seedRuns{dir: d, lock: lock, what: what, epochs: cfg.Epochs, begin: func(t *training.Run) error {
+	s = &seedRuns{dir: d, lock: lock, what: what, epochs: cfg.Epochs, begin: func(t *training.Run) error {
 		t.Config = *cfg
 		return nil
-	}}, nil
+	}}
+	k.OnInterrupt(s.goesOn("before the runs went on"))
+	return s, nil
 }
 
 // train returns the result of the run of a seed: of one that has ended, that is continued, or that begins.
@@ -215,6 +223,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		return nil, term.AsUsage(err)
 	}
 	t := training.New(k, "train", runfolder.Default())
+	t.Whole = string(s.dir)
 	if d.HoldsRun() {
 		t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 		if err := d.ReadConfig(&t.Config); err != nil {

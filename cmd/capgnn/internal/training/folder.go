@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ type Folder struct {
 	RunPath   string        // --run-dir, "" = a new folder below ./runs
 	Overwrite bool          // RunPath may hold files that no run has written
 	Dir       runfolder.Dir // set beforehand when resuming
+	Whole     string        // folder of the runs of several seeds that this is one of; "" = it is by itself
 	made      bool          // by this run
 	above     []string      // folders above that one which this run has made, too
 	lock      *lockfile.Lock
@@ -39,6 +41,9 @@ type Folder struct {
 	settings  []string // files that it holds as long as the run lasts
 	settled   func()   // the folder that this run has made holds it now; nil: it has made none
 }
+
+// resumed is the folder that --resume takes.
+func (f *Folder) resumed() string { return cmp.Or(f.Whole, string(f.Dir)) }
 
 // Lock makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
 // Unlock is called. It comes first, so that a folder that cannot be written to costs no work.

@@ -40,11 +40,11 @@ type Live struct {
 }
 
 // resuming returns what --resume takes behind so many epochs: the folder, and a trace to come, which config.yaml lacks.
-func (l *Live) resuming(folder runfolder.Dir, done int) string {
+func (l *Live) resuming(folder string, done int) string {
 	if l.Trace != nil && *l.Trace >= done {
 		return fmt.Sprintf("%s --trace %d", folder, *l.Trace)
 	}
-	return string(folder)
+	return folder
 }
 
 // tracing returns what records the epoch that is to be traced and writes the trace into the run folder, nil where none

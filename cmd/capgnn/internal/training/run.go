@@ -196,7 +196,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		t.settled()
 	}
 	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with "+
-		"`capgnn train --resume %s`", t.resuming(t.Dir, 0)))
+		"`capgnn train --resume %s`", t.resuming(t.resumed(), 0)))
 	room.Release() // what is left of placing the graph goes back before the activations take its place
 	if err := t.openMeters(whole, &t.Where, t.Console); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 			}
 		}
 		return nil, &term.InterruptedError{Note: fmt.Sprintf("%s: continue with `capgnn train --resume %s`",
-			t.reached(result.Epochs, t.Config.Epochs), t.resuming(t.Dir, result.Epochs))}
+			t.reached(result.Epochs, t.Config.Epochs), t.resuming(t.resumed(), result.Epochs))}
 	}
 	var written *runfolder.Result // by rank 0
 	if err = nil; t.Ranks.Leads() {
@@ -301,20 +301,20 @@ func (t *Run) SayUntraced() {
 func (t *Run) adviseResume(err error) {
 	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code != term.ExitInterrupted &&
 		!strings.Contains(there.Line, vanished) {
-		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.resuming(t.Dir, 0))
+		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.resuming(t.resumed(), 0))
 	}
 }
 
 // unbegun says what an interruption leaves before the run trains.
 func (t *Run) unbegun() string {
-	if !t.Resume {
+	if !t.Resume && t.Whole == "" {
 		return "before the first epoch: nothing was written"
 	}
 	more := ""
-	if t.Longer { // which no file says yet
+	if t.Longer && t.Whole == "" { // which no file says yet
 		more = fmt.Sprintf(" --epochs %d", t.Config.Epochs)
 	}
-	return fmt.Sprintf("before the run went on: continue with `capgnn train --resume %s%s`", t.Dir, more)
+	return fmt.Sprintf("before the run went on: continue with `capgnn train --resume %s%s`", t.resumed(), more)
 }
 
 // BeforeTraining says of an interruption that nothing was lost by it.
@@ -330,7 +330,7 @@ func (t *Run) explain(err error) error {
 	if is := Explain(err); is != err || term.ExitCode(err) != term.ExitLost || t.Ranks != nil || !t.Dir.HoldsRun() {
 		return is
 	}
-	return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.resuming(t.Dir, 0))
+	return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.resuming(t.resumed(), 0))
 }
 
 // Explain adds to an error of a trainer what the user can do about it.
