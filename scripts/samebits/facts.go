@@ -88,7 +88,7 @@ func interrupt(p *os.Process, file string) {
 	}
 }
 
-// addFiles takes all files below the folder: each value of JSON, other texts, else a hash.
+// addFiles takes all files below the folder: each value of JSON and of flat YAML, other texts, else a hash.
 func (f facts) addFiles(folder string) error {
 	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -106,7 +106,12 @@ func (f facts) addFiles(folder string) error {
 		case (ext == ".json" || ext == ".jsonl") && f.addJSON(name+" ", data):
 		case ext == ".html":
 			f[name] = numbers.ReplaceAllString(string(data), "#")
-		case ext == ".yaml" || ext == ".csv" || ext == ".md":
+		case ext == ".yaml":
+			for line := range strings.Lines(string(data)) {
+				key, value, _ := strings.Cut(line, ":")
+				f[name+" "+key] = value
+			}
+		case ext == ".csv" || ext == ".md":
 			f[name] = string(data)
 		default:
 			f[name] = fmt.Sprintf("%d bytes, sha256 %x", len(data), sha256.Sum256(data))
