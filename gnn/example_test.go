@@ -15,15 +15,15 @@ func ExampleNewWeights() {
 	w := gnn.NewWeights(cfg)
 	w.Init(1)
 	for _, t := range w.Tensors {
-		fmt.Println(t.Name, w.StateDict()[t.Name].Shape())
+		fmt.Println(t.Name, t.Shape)
 	}
 	// Output:
-	// convs.0.lin_l.weight (16, 100)
-	// convs.0.lin_l.bias (16)
-	// convs.0.lin_r.weight (16, 100)
-	// norms.0.weight (16)
-	// norms.0.bias (16)
-	// convs.1.lin_l.weight (7, 16)
-	// convs.1.lin_l.bias (7)
-	// convs.1.lin_r.weight (7, 16)
+	// convs.0.lin_l.weight [16 100]
+	// convs.0.lin_l.bias [16]
+	// convs.0.lin_r.weight [16 100]
+	// norms.0.weight [16]
+	// norms.0.bias [16]
+	// convs.1.lin_l.weight [7 16]
+	// convs.1.lin_l.bias [7]
+	// convs.1.lin_r.weight [7 16]
 }

@@ -32,7 +32,7 @@ const maxSafetensorsHeader = 100_000_000
 // safetensorsEntry is one tensor of a safetensors header. Offsets count from the end of the header.
 type safetensorsEntry struct {
 	DType   string   `json:"dtype"`
-	Shape   []int64  `json:"shape"`
+	Shape   []int    `json:"shape"`
 	Offsets []uint64 `json:"data_offsets"`
 	name    string
 }
@@ -74,11 +74,7 @@ func safetensorsHeader(w *Weights, metadata map[string]string) ([]byte, error) {
 	var off uint64
 	for _, t := range w.byName() {
 		end := off + 4*uint64(len(t.Data))
-		shape := make([]int64, len(t.Shape))
-		for i, d := range t.Shape {
-			shape[i] = int64(d)
-		}
-		entries[t.Name] = safetensorsEntry{DType: "F32", Shape: shape, Offsets: []uint64{off, end}}
+		entries[t.Name] = safetensorsEntry{DType: "F32", Shape: t.Shape, Offsets: []uint64{off, end}}
 		off = end
 	}
 	header, err := json.Marshal(entries)
@@ -170,7 +166,7 @@ func readSafetensors(r io.Reader, size int64, path string) (StateDict, error) {
 		if len(data) == 0 {
 			return nil, bad(base+int64(e.Offsets[0]), "tensor %q has shape %v, so no element: remove it from the file", e.name, e.Shape)
 		}
-		out[e.name] = newDense(e.Shape, data)
+		out[e.name] = &Tensor{Name: e.name, Shape: e.Shape, Data: data}
 	}
 	return out, nil
 }
@@ -231,7 +227,7 @@ func checkSafetensorsEntries(entries []safetensorsEntry, size uint64) error {
 		}
 		need := width
 		for _, d := range e.Shape {
-			if d < 0 || d > math.MaxInt || d != 0 && need > math.MaxInt64/uint64(d) {
+			if d < 0 || d != 0 && need > math.MaxInt64/uint64(d) {
 				return fmt.Errorf("tensor %q: shape %v is impossible", e.name, e.Shape)
 			}
 			need *= uint64(d)

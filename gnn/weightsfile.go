@@ -29,11 +29,7 @@ func ReadStateDict(path string) (StateDict, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(ts)) {
-		values, err := Values(ts[name])
-		if err != nil {
-			return nil, fmt.Errorf("%s: tensor %q: %w", path, name, err)
-		}
-		for i, v := range values {
+		for i, v := range ts[name].Data {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return nil, fmt.Errorf("%s: tensor %q: element %d is %g in float32, must be finite", path, name, i, v)
 			}
@@ -76,7 +72,7 @@ func readArchive(path string) (StateDict, error) {
 		if len(data) == 0 {
 			return nil, a.Fault(-1, fmt.Errorf("has shape %v, so no element: remove it from the file", a.Shape))
 		}
-		out[name] = newDense(a.Shape, data)
+		out[name] = &Tensor{Name: name, Shape: a.Shape, Data: data}
 	}
 	return out, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
@@ -25,9 +23,7 @@ func ExampleNew() {
 	}
 	g, err := graph.FromEdges(n, edges)
 	check(err)
-	features, err := pipeline.DenseFeatures(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(rows)))
-	check(err)
-	problem := &pipeline.Problem{Graph: g.Symmetrise(), Loops: graph.LoopsAdded, Features: features, Labels: labels,
+	problem := &pipeline.Problem{Graph: g.Symmetrise(), Loops: graph.LoopsAdded, Features: pipeline.Features{Cols: 2, Dense: rows}, Labels: labels,
 		Classes: 2, Train: all, Val: all, Test: all}
 
 	var devices []gpu.Device

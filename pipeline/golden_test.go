@@ -6,8 +6,6 @@ import (
 	"math"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
@@ -56,7 +54,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gn
 		Classes: d.Out, Train: c.TrainMask}
 	init := gnn.StateDict{}
 	for _, w := range c.Params {
-		init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
+		init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 	}
 	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
 		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}, init

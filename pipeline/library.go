@@ -1,10 +1,6 @@
 package pipeline
 
-import (
-	"gorgonia.org/tensor"
-
-	"capgnn/internal/learn"
-)
+import "capgnn/internal/learn"
 
 // Names for programs outside this module, which cannot import package learn (docs/guide/go.md). Packages of this module use its own names.
 type (
@@ -17,7 +13,3 @@ type (
 	// Metrics are scores in [0, 1].
 	Metrics = learn.Metrics
 )
-
-// DenseFeatures returns the rows of x, float32 [vertices, columns], as features. They share memory with x where its elements lie
-// row by row.
-func DenseFeatures(x *tensor.Dense) (Features, error) { return learn.DenseFeatures(x) }

@@ -192,7 +192,7 @@ func checkScores(t *testing.T, name string, p *learn.Problem, m gnn.Config, r *R
 		t.Fatal(err)
 	}
 	var e learn.Evidence
-	judge.Count(&e, ids, rows.Data().([]float32))
+	judge.Count(&e, ids, rows)
 	all := learn.MetricsOf(judge, []learn.Evidence{e})
 	for s, want := range []*float64{all.Train, all.Val, all.Test} {
 		if got := []*float64{r.Last.Train, r.Last.Val, r.Last.Test}[s]; math.Abs(*got-*want) > 0.02 {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -76,10 +74,10 @@ const emittedValues = 1 << 20
 //
 // Errors of input have no type; a part that does not fit its device is a *gpu.OutOfMemory. All ranks call Predict;
 // rank 0 gets the result, the others nil.
-func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.Dense, error) {
-	var rows []float32 // asked for when the devices have had their memory, which is more
+func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []float32, err error) {
+	// rows are asked for when the devices have had their memory, which is more
 	width := o.width()
-	err := PredictRows(ctx, p, o, func(ids []graph.NodeID, chunk []float32) error {
+	err = PredictRows(ctx, p, o, func(ids []graph.NodeID, chunk []float32) error {
 		if rows == nil {
 			rows = make([]float32, p.Vertices()*width)
 		}
@@ -88,10 +86,10 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.D
 		}
 		return nil
 	})
-	if err != nil || rows == nil {
+	if err != nil {
 		return nil, err
 	}
-	return tensor.New(tensor.WithShape(p.Vertices(), width), tensor.WithBacking(rows)), nil
+	return rows, nil
 }
 
 // PredictRows is Predict that passes rows to emit instead of keeping them: row i of a chunk belongs to vertex ids[i].

@@ -50,16 +50,9 @@ func TestJumping(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := func(name string) []float32 {
-			v, err := gnn.Values(w[name])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		weight, want := value("lin.weight"), make([]float64, 2*60)
+		weight, want := w["lin.weight"].Data, make([]float64, 2*60)
 		for v := range 60 {
-			for c, b := range value("lin.bias") {
+			for c, b := range w["lin.bias"].Data {
 				want[2*v+c] = float64(b)
 			}
 		}

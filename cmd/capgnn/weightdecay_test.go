@@ -40,9 +40,8 @@ func TestWeightDecayOfGroups(t *testing.T) {
 			case strings.HasPrefix(tensor, "norms.0."):
 				decay = 0.125
 			}
-			values := func(d gnn.StateDict) []float32 { return d[tensor].Data().([]float32) }
-			for k, x := range start.Data().([]float32) {
-				got, want := float64(values(without)[k]-values(with)[k]), 0.5*decay*float64(x)
+			for k, x := range start.Data {
+				got, want := float64(without[tensor].Data[k]-with[tensor].Data[k]), 0.5*decay*float64(x)
 				if !(math.Abs(got-want) <= 1e-6) {
 					t.Fatalf("%s: element %d of %s: %g is taken, want %g", name, k, tensor, got, want)
 				}

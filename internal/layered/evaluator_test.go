@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
@@ -281,7 +279,7 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Confi
 		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
 		init := gnn.StateDict{}
 		for _, w := range c.Params {
-			init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
+			init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 		}
 		w := gnn.NewWeights(m)
 		if err := w.LoadStateDict(init); err != nil {

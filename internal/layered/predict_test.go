@@ -26,9 +26,5 @@ func predicted(t testing.TB, p *learn.Problem, m gnn.Config, w *gnn.Weights) []f
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := gnn.Values(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return rows
 }

@@ -1,13 +1,6 @@
 package learn
 
-import (
-	"fmt"
-
-	"gorgonia.org/tensor"
-
-	"capgnn/gnn"
-	"capgnn/graph"
-)
+import "capgnn/graph"
 
 // Features is the input of layer 0: dense rows, or CSR rows where Indptr is given.
 type Features struct {
@@ -16,19 +9,6 @@ type Features struct {
 	Indptr  []int64   // len vertices+1
 	Indices []int32   // columns, ascending in a row
 	Data    []float32 // values
-}
-
-// DenseFeatures returns the rows of x, float32 [vertices, columns], as features. They share memory with x where its elements lie
-// row by row.
-func DenseFeatures(x *tensor.Dense) (Features, error) {
-	if x.Dims() != 2 {
-		return Features{}, fmt.Errorf("features: shape %v, want [vertices, columns]", []int(x.Shape()))
-	}
-	rows, err := gnn.Values(x)
-	if err != nil {
-		return Features{}, fmt.Errorf("features: %w", err)
-	}
-	return Features{Cols: x.Shape()[1], Dense: rows}, nil
 }
 
 // Sparse reports whether the features are stored as CSR.

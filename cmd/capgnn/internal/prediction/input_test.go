@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
@@ -47,7 +45,7 @@ func TestModelOf(t *testing.T) {
 		}
 	}
 	cfg := runfolder.Default()
-	vector := tensor.New(tensor.WithShape(4), tensor.WithBacking(make([]float32, 4)))
+	vector := &gnn.Tensor{Shape: []int{4}, Data: make([]float32, 4)}
 	if _, err := modelOf(&cfg, gnn.StateDict{"convs.0.lin.weight": vector, "convs.2.bias": vector}); err == nil || !strings.Contains(err.Error(), "not weights of a gcn with 3 layers") {
 		t.Errorf("a vector as matrix: %v", err)
 	}

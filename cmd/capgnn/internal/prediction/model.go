@@ -33,16 +33,16 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 		bias = "lin.bias"
 	}
 	w, b := tensors[weight], tensors[bias]
-	if w == nil || b == nil || w.Dims() != 2 || b.Dims() != 1 {
+	if w == nil || b == nil || len(w.Shape) != 2 || len(b.Shape) != 1 {
 		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
 	}
-	m.In, m.Out = w.Shape()[1], b.Shape()[0]
+	m.In, m.Out = w.Shape[1], b.Shape[0]
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
 	elements := int64(0)
 	for _, t := range tensors {
-		elements += int64(t.Shape().TotalSize())
+		elements += int64(len(t.Data))
 	}
 	// Nothing is allocated by the config's widths alone. What padding adds is far below 1024 elements per tensor.
 	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -136,9 +134,9 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 			return nil
 		})
 	default:
-		var rows *tensor.Dense
+		var rows []float32
 		if rows, err = pipeline.Predict(ctx, p.Data.Problem, p.options()); err == nil && p.Ranks.Leads() {
-			t, err = newRows(p.What, rows)
+			t = newRows(p.What, rows, p.Data.Problem.Vertices())
 		}
 		if t != nil && p.What == Probabilities {
 			t.probabilities(p.multi)

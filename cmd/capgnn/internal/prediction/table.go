@@ -10,10 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/cmd/capgnn/internal/runfolder"
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/npy"
@@ -36,20 +33,16 @@ type table struct {
 // probability begins the names of columns of probabilities.
 const probability = "p_"
 
-// newRows returns a table of logits, which may become probabilities, or embeddings, [vertices, width], which it keeps.
-func newRows(what string, rows *tensor.Dense) (*table, error) {
-	values, err := gnn.Values(rows)
-	if err != nil {
-		return nil, err
-	}
-	t := &table{rows: rows.Shape()[0], cols: rows.Shape()[1], column: "logit_", float: values}
+// newRows returns a table of logits, which may become probabilities, or embeddings, which it keeps.
+func newRows(what string, values []float32, vertices int) *table {
+	t := &table{rows: vertices, cols: len(values) / vertices, column: "logit_", float: values}
 	switch what {
 	case Embeddings:
 		t.column = "h_"
 	case Probabilities:
 		t.column = probability
 	}
-	return t, nil
+	return t
 }
 
 // probabilities makes probabilities of logits: p_c = exp(z_c) / Σ exp(z), where vertices have several labels 1 / (1 + exp(-z_c)). Sums are of float64, of

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"capgnn/graph"
 	"capgnn/internal/npy"
 )
@@ -68,10 +66,7 @@ func TestLabels(t *testing.T) {
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	values := []float32{0.1, -3, nan, 1e-40, math.MaxFloat32, 16777217}
-	rows, err := newRows(Embeddings, tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(slices.Clone(values))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := newRows(Embeddings, slices.Clone(values), 3)
 	if want := "vertex,h_0,h_1\n0,0.1,-3\n1,NaN,1e-40\n2,3.4028235e+38,1.6777216e+07\n"; text(t, rows) != want {
 		t.Errorf("got %q, want %q", text(t, rows), want)
 	}
@@ -113,10 +108,7 @@ func TestProbabilities(t *testing.T) {
 		"sigmoid":     {[]float32{0, 1, -1000, 3e38}, []float32{0.5, 0.7310586, 0, 1}, true},
 		"sigmoid NaN": {[]float32{nan, 0, inf, -inf}, []float32{nan, 0.5, 1, 0}, true},
 	} {
-		got, err := newRows(Probabilities, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(slices.Clone(c.logits))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := newRows(Probabilities, slices.Clone(c.logits), 2)
 		got.probabilities(c.multi)
 		if !slices.EqualFunc(got.float, c.want, func(a, b float32) bool { return a == b || a != a && b != b }) {
 			t.Errorf("%s: %v, want %v", name, got.float, c.want)
@@ -126,10 +118,7 @@ func TestProbabilities(t *testing.T) {
 	for i := range wide {
 		wide[i] = float32(i%7) - 3
 	}
-	many, err := newRows(Probabilities, tensor.New(tensor.WithShape(1, 1000), tensor.WithBacking(wide)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	many := newRows(Probabilities, wide, 1)
 	many.probabilities(false)
 	sum := 0.0
 	for _, p := range many.float {
@@ -143,10 +132,7 @@ func TestProbabilities(t *testing.T) {
 // A .csv file says what vertices and classes are called, where that is known.
 func TestNamesInTables(t *testing.T) {
 	ids := func(v int) string { return []string{"n1", `a,"b"`, ""}[v] }
-	p, err := newRows(Probabilities, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float32{0.25, 0.75, 1, 0})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newRows(Probabilities, []float32{0.25, 0.75, 1, 0}, 2)
 	for _, c := range []struct {
 		names []string
 		id    func(int) string

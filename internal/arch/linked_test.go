@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// The default program opens no library at run time, so that without cgo it stays static; with the tag mpi it does.
-func TestDefaultProgramIsStatic(t *testing.T) {
-	const opens = "github.com/ebitengine/purego"
+// The default program opens no library at run time, so that without cgo it stays static; with the tag mpi it does. Neither links the
+// type of tensors that is for Go callers (docs/adr/0022), which brings 7 MB.
+func TestLinked(t *testing.T) {
+	const opens, tensors = "github.com/ebitengine/purego", "gorgonia.org/tensor"
 	for tags, want := range map[string]bool{"": false, "mpi": true} {
 		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "./cmd/capgnn")
 		cmd.Dir = root
@@ -21,6 +22,9 @@ func TestDefaultProgramIsStatic(t *testing.T) {
 		}
 		if got := slices.Contains(strings.Fields(string(out)), opens); got != want {
 			t.Errorf("tags %q: that the program depends on %s is %v, want %v", tags, opens, got, want)
+		}
+		if slices.Contains(strings.Fields(string(out)), tensors) {
+			t.Errorf("tags %q: the program depends on %s", tags, tensors)
 		}
 	}
 }
