@@ -80,9 +80,9 @@ func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
 	}
 	if at.Dir == gnn.Forward {
 		c.Cols = g.Rows
-		g.HaloBack = b.ld.csr(name, c, len(lists), c.Cols, nil)
+		g.HaloBack = b.ld.csr(name, c, len(lists), c.Cols, nil, room{})
 		return
 	}
 	c.Cols = at.Halo.Rows
-	g.Backward.Halo = b.ld.csr(name, c, len(lists), c.Cols, nil)
+	g.Backward.Halo = b.ld.csr(name, c, len(lists), c.Cols, nil, room{})
 }

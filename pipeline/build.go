@@ -10,13 +10,18 @@ import (
 	"capgnn/internal/learn"
 )
 
+// contents is what a worker puts on its device, for a part or for one pair after another.
+type contents struct {
+	*worker
+	p     *learn.Problem
+	model gnn.Config
+	task  learn.Task
+	plan  gnn.Plan
+}
+
 // builder puts one part on one device.
 type builder struct {
-	*worker
-	p      *learn.Problem
-	model  gnn.Config
-	task   learn.Task
-	plan   gnn.Plan
+	contents
 	kept   *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
 	scale  gnn.Scaling
 	sparse bool // features stay sparse on the device
@@ -112,7 +117,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 		rows, src := b.part.Rows[l+1], b.part.Rows[l]
 		g := b.layer(a, rows, src)
 		if b.plan.Layers[l].Returns {
-			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", a.part.Out.Inner, src, rows, nil)}
+			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", a.part.Out.Inner, src, rows, nil, room{})}
 		} else if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
 			g.Backward = b.back(a, src, rows, l+1)
 		}
@@ -136,7 +141,7 @@ func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
 
 func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
 	return gnn.Operand{
-		Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner),
+		Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner, room{}),
 		Halo:     b.ld.haloCSR(name+" halo", block, rows, level, s.outer),
 		RowScale: s.row, ColScale: s.col, HaloScale: s.halo,
 	}
@@ -163,20 +168,16 @@ func (b *builder) haloBack(rows int) gpu.CSR {
 	if b.p.Weighted() {
 		val = b.p.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
 	}
-	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
+	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val, room{})
 }
 
 // input uploads features, aggregates them if the plan wants it, and returns what layer 0 reads.
 func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
 	in := gnn.Input{IDs: upload(b.ld, "vertex ids", b.part.Inner)}
 	if b.sparse {
-		in.X = b.sparseRows("features", b.part.Inner, src)
-		in.RootT = in.X.SparseT
-		if rows < src {
-			in.RootT = b.truncated(b.part.Inner, src, rows, in.X.SparseT)
-		}
+		in.X, in.RootT = b.sparseRows("features", b.part.Inner, src, rows, room{})
 		if b.plan.Input == gnn.Replicated {
-			in.Halo = b.sparseRows("halo features", b.part.In.IDs, len(b.part.In.IDs))
+			in.Halo, _ = b.sparseRows("halo features", b.part.In.IDs, len(b.part.In.IDs), len(b.part.In.IDs), room{})
 		}
 		return in
 	}
@@ -237,20 +238,22 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	return m
 }
 
-// sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
-func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
-	rows, val := b.p.SparseFeatures(ids)
+// sparseRows uploads feature rows as CSR and, for the first src of them, its transpose; root is that of the first root rows.
+func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, most room) (f gnn.Features, rootT gpu.CSR) {
+	rows, val := c.p.SparseFeatures(ids)
 	t, tval := transposeValues(rows, val, src)
-	f := gnn.Features{
-		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
-		SparseT: b.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval),
-		Before:  rows.Indptr,
-	}
-	if b.model.DropsFeatures() {
+	f = gnn.Features{Sparse: c.ld.csr(name, rows, len(ids), rows.Cols, val, most), Before: rows.Indptr}
+	most.rows = t.Rows()
+	f.SparseT = c.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval, most)
+	if c.model.DropsFeatures() {
 		n, nt := entryNumbers(ids, rows, t)
-		f.Numbers, f.NumbersT = upload(b.ld, name+" numbers", n), upload(b.ld, name+" transposed numbers", nt)
+		f.Numbers, f.NumbersT = put(c.ld, name+" numbers", n, most.entries), put(c.ld, name+" transposed numbers", nt, most.entries)
 	}
-	return f
+	if rootT = f.SparseT; root < src {
+		ends, entries := rowEnds(t, t.Rows(), root)
+		rootT.Cols, rootT.Entries, rootT.End = root, entries, put(c.ld, "root features row ends", ends, len(ends))
+	}
+	return f, rootT
 }
 
 // entryNumbers returns the numbers of the entries of feature rows, those that the transpose t has, and of t (gnn.EntryNumber).
@@ -267,15 +270,6 @@ func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
 		}
 	}
 	return of, ofT
-}
-
-// truncated returns t, the transposed features of the first src rows, restricted to the first rows of them.
-func (b *builder) truncated(ids []graph.NodeID, src, rows int, t gpu.CSR) gpu.CSR {
-	c, val := b.p.SparseFeatures(ids[:src])
-	host, _ := transposeValues(c, val, src)
-	ends, entries := rowEnds(host, host.Rows(), rows)
-	t.Cols, t.Entries, t.End = rows, entries, upload(b.ld, "root features row ends", ends)
-	return t
 }
 
 // transposeValues transposes the first rows of a CSR with values.
@@ -297,9 +291,14 @@ func transposeValues(c *graph.CSR, val []float32, rows int) (*graph.CSR, []float
 // targets uploads what the loss reads of the rows that it needs, of which it counts those of training vertices.
 func (b *builder) targets() {
 	ids := b.part.Inner[:b.part.Rows[b.model.Layers]]
-	for _, t := range b.task.Targets(false) {
-		raw := t.Made(ids, func(row int) bool { return b.p.Trains(ids[row]) })
-		b.compared = append(b.compared, upload(b.ld, t.Name, raw))
-	}
+	b.answers(ids, len(ids), func(row int) bool { return b.p.Trains(ids[row]) })
 	b.newLoss(b.task, len(ids))
+}
+
+// answers puts what the loss reads of rows, of which there are at most so many, on the device. It counts those that counts says.
+func (c *contents) answers(ids []graph.NodeID, most int, counts func(row int) bool) {
+	c.compared = c.compared[:0]
+	for _, t := range c.task.Targets(false) {
+		c.compared = append(c.compared, put(c.ld, t.Name, t.Made(ids, counts), t.Size(most)))
+	}
 }

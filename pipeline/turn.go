@@ -100,14 +100,14 @@ func (t *Trainer) hold(epoch, phase int) error {
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
 func (t placer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
-	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, task: t.task, most: s.capacityOf(w.Index), slots: map[string]gpu.Buffer{}, base: -1}
+	h := &holding{contents: b.contents, s: s, most: s.capacityOf(w.Index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {
-		h.ax = h.matrix("aggregated features", h.most.rows)
+		h.ax = w.ld.matrix("aggregated features", h.most.rows, h.model.In)
 	}
 	if readsX && (s.stored == nil || t.plan.Input == gnn.Precomputed) {
-		h.x = h.matrix("features", h.most.rows)
+		h.x = w.ld.matrix("features", h.most.rows, h.model.In)
 	}
 	if w.ld.err != nil {
 		return w.ld.err

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -19,7 +20,8 @@ type loader struct {
 	drops, accounts bool
 	bufs            []gpu.Buffer
 	seen            map[any]gpu.Buffer
-	err             error // first failed allocation; later calls do nothing
+	slots           map[string]gpu.Buffer // nil: distinct arrays have buffers of their own, whatever their names
+	err             error                 // first failed allocation; later calls do nothing
 }
 
 // keepsAccounts reports whether a device counts memory and does nothing else.
@@ -41,6 +43,9 @@ func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
 // send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until q has
 // been synchronised.
 func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
+	if len(raw) == 0 {
+		return
+	}
 	half := len(raw) / 2 &^ 4095 // at a page
 	if len(raw) < 2*uploadBytes {
 		half = 0
@@ -141,30 +146,53 @@ type slice[T gpu.Element] struct {
 	n     int
 }
 
+// room is how many rows and entries a CSR has at most where its slots have had, or get, others; the zero value: as many as
+// it has. ends are the rows of those that are cut before a column.
+type room struct{ rows, entries, ends int }
+
 // upload returns s in device memory. s must stay unchanged until the queue has been synchronised.
 func upload[T gpu.Element](ld *loader, name string, s []T) gpu.Array[T] {
-	if len(s) == 0 || ld.err != nil {
+	return put(ld, name, s, len(s))
+}
+
+// put is upload into a slot that has memory for most elements, if not for as many as s has. Without any it is empty.
+func put[T gpu.Element](ld *loader, name string, s []T, most int) gpu.Array[T] {
+	if ld.slots != nil && len(s) > most {
+		panic(fmt.Sprintf("pipeline: %s: %d elements, planned %d", name, len(s), most))
+	}
+	if most = max(most, len(s)); most == 0 || ld.err != nil {
 		return gpu.Array[T]{}
 	}
-	key := slice[T]{&s[0], len(s)}
-	b, ok := ld.seen[key]
-	if !ok {
-		raw := hostmem.Bytes(s)
-		if b = ld.alloc(gpu.Bytes(len(raw)), name); b == nil {
+	var key any = name
+	if len(s) > 0 {
+		key = slice[T]{&s[0], len(s)}
+	}
+	if b, ok := ld.seen[key]; ok {
+		return gpu.Array[T]{Buf: b, Len: len(s)}
+	}
+	b := ld.slots[name]
+	if b == nil {
+		var one [1]T
+		if b = ld.alloc(gpu.Bytes(most)*gpu.Bytes(len(hostmem.Bytes(one[:]))), name); b == nil {
 			return gpu.Array[T]{}
 		}
-		streamed(b)
-		ld.send(b, 0, raw)
-		ld.seen[key] = b
+		if streamed(b); ld.slots != nil {
+			ld.slots[name] = b
+		}
 	}
+	ld.send(b, 0, hostmem.Bytes(s))
+	ld.seen[key] = b
 	return gpu.Array[T]{Buf: b, Len: len(s)}
 }
 
 // csr uploads the first rows of c, each row cut before the first column ≥ cols. val, if not nil, has one value per entry
 // of c.
-func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32) gpu.CSR {
-	out := gpu.CSR{Rows: rows, Cols: cols, Indices: upload(ld, name+" indices", c.Indices), Val: upload(ld, name+" values", val)}
-	ptr := upload(ld, name+" rows", c.Indptr)
+func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32, most room) gpu.CSR {
+	out := gpu.CSR{Rows: rows, Cols: cols, Indices: put(ld, name+" indices", c.Indices, most.entries)}
+	if val != nil {
+		out.Val = put(ld, name+" values", val, most.entries)
+	}
+	ptr := put(ld, name+" rows", c.Indptr, most.rows+1)
 	if ld.err != nil {
 		return out
 	}
@@ -173,14 +201,15 @@ func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32) 
 		out.Cols = c.Cols
 		out.End = ptr.Slice(1, rows+1)
 		out.Entries = c.Indptr[rows]
+		put[int64](ld, name+" row ends", nil, most.ends)
 		return out
 	}
 	if ld.accounts {
-		out.End = upload(ld, name+" row ends", make([]int64, rows))
+		out.End = put(ld, name+" row ends", make([]int64, rows), most.ends)
 		return out
 	}
 	end, entries := rowEnds(c, rows, cols)
-	out.End, out.Entries = upload(ld, name+" row ends", end), entries
+	out.End, out.Entries = put(ld, name+" row ends", end, most.ends), entries
 	return out
 }
 
