@@ -117,6 +117,15 @@ type CSR struct {
 	Entries    int64
 }
 
+// CSRAt returns the matrix whose row r has entries ptr[r] to ptr[r+1]−1, all of indices; without any ptr it has none.
+func CSRAt(ptr Array[int64], indices Ints, val Vec, rows, cols int) CSR {
+	c := CSR{Rows: rows, Cols: cols, Indices: indices, Val: val, Entries: int64(indices.Len)}
+	if !ptr.Empty() {
+		c.Begin, c.End = ptr.Slice(0, rows), ptr.Slice(1, rows+1)
+	}
+	return c
+}
+
 // Empty reports whether the matrix holds no entry.
 func (c CSR) Empty() bool { return c.Entries == 0 }
 

@@ -62,7 +62,8 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
-	var ids, at, numbers, ratios, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
+	var host input // of what lies there as it does on the device
+	var ids, at, numbers, ratios, out gpu.Bytes
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
 		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
@@ -82,33 +83,21 @@ func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 		if ids = max(ids, 4*sources); reads != nil && reads.row != nil {
 			at = max(at, 4*sources)
 		}
-		if t.given && t.some {
-			numbers = max(numbers, 4*rows)
-		}
-		if !t.given {
-			begin, indices = max(begin, 8*(rows+1)), max(indices, 4*gpu.Bytes(most.entries))
-		}
-		if t.weighted {
-			weights = max(weights, 4*gpu.Bytes(most.entries))
-		}
-		if t.rowScales {
-			rowScale = max(rowScale, 4*rows)
-		}
 		if e.need.scaled(t.layer) {
 			ratios = max(ratios, 4*rows)
-		}
-		if t.colScales {
-			colScale = max(colScale, 4*sources)
-		}
-		if t.sparse {
-			values = max(values, 8*(sources+1)+8*gpu.Bytes(most.values))
-		}
-		if t.dense && !direct {
-			dense = max(dense, 4*sources*gpu.Bytes(t.in))
 		}
 		if writes == nil || len(d.rows[i]) > 0 && !writes.joined(d.rows[i]) {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
+		in := t.input(most)
+		if in[inAX] = 0; t.given {
+			numbers, in[inIndices] = max(numbers, in[inIndices]), 0
+		}
+		if !t.dense || direct {
+			in[inX] = 0
+		}
+		host = host.most(in)
 	}
-	return grown(ids) + at + numbers + ratios + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
+	host[inRowScale], host[inColScale] = grown(host[inRowScale]), grown(host[inColScale])
+	return grown(ids) + at + numbers + ratios + host.total() + out
 }

@@ -150,6 +150,14 @@ var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block row
 // maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk has one.
 const maxSlots = 2
 
+// most returns the larger of each.
+func (in input) most(x input) input {
+	for i, b := range x {
+		in[i] = max(in[i], b)
+	}
+	return in
+}
+
 func (in input) total() (n gpu.Bytes) {
 	for _, b := range in {
 		n += b
@@ -281,9 +289,7 @@ func (d *partition) take(t *task, most size, params *gnn.Params, ws *gnn.Workspa
 	} else {
 		t.over(most, ws, params)
 	}
-	for i, b := range t.input(most) {
-		d.input[i] = max(d.input[i], b)
-	}
+	d.input = d.input.most(t.input(most))
 }
 
 // granule is what devices round buffers up to, at most.

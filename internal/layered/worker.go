@@ -2,12 +2,10 @@ package layered
 
 import (
 	"cmp"
-	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 )
@@ -42,7 +40,6 @@ type slot struct {
 	weights            []float32 // of the block's entries
 	values             sparseRows
 	dense              []float32 // rows of features that do not lie by vertex
-	n                  int       // rows of features that are read: those of ids, or of the chunk's own
 	numbers            []int32   // of the chunk's own rows among those that are kept, where they are not one behind the other
 	at                 []int32   // where the rows of ids lie in what the task reads
 	room               []int32   // for at
@@ -191,9 +188,9 @@ func (w *worker) run(t *task, index int, in rows, to target) (err error) {
 			return err
 		}
 		w.fill(s, t, rows[d.begin[k]:d.begin[k+1]])
-		w.upload(s, t, in, d.begin[k])
+		g, x := w.load(s, t, in, d.begin[k])
 		w.compute.Wait(w.copies.Record())
-		m, err := w.forward(s, t, index)
+		m, err := w.forward(t, index, g, x)
 		if err != nil {
 			return err
 		}
@@ -244,9 +241,6 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	} else {
 		w.indexer.build(w.e.need, t.layer, own, &s.block)
 	}
-	if s.n = len(s.ids); t.given {
-		s.n = s.rows
-	}
 	if t.given {
 		s.at = w.e.sums.of(s.ids, &s.room)
 	} else if t.layer > 0 {
@@ -260,22 +254,22 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 		s.ratios = w.e.need.ratios(s.ratios, t.layer, own)
 		ratios = s.ratios
 	}
-	if t.weighted {
+	if s.weights = s.weights[:0]; t.weighted {
 		s.weigh(p, t)
 	}
-	if t.rowScales {
-		s.rowScale = w.e.scaling.BlockRows(s.rowScale[:0], s.ids[:s.rows], ratios)
+	if s.rowScale = s.rowScale[:0]; t.rowScales {
+		s.rowScale = w.e.scaling.BlockRows(s.rowScale, s.ids[:s.rows], ratios)
 	}
-	if t.colScales {
-		s.colScale = w.e.scaling.BlockCols(s.colScale[:0], s.ids)
+	if s.colScale = s.colScale[:0]; t.colScales {
+		s.colScale = w.e.scaling.BlockCols(s.colScale, s.ids)
 	}
 	switch {
 	case t.sparse:
 		s.values.gather(p, s.ids)
 		p.Rest()
 	case t.dense && !w.direct && !(t.given && !w.kept.X.Empty()):
-		s.dense = resized(s.dense, s.n*t.in)
-		w.features(s.dense, s.ids[:s.n], t.in)
+		s.dense = resized(s.dense, len(s.ids)*t.in)
+		w.features(s.dense, s.ids, t.in)
 	}
 }
 
@@ -301,142 +295,10 @@ func (s *slot) weigh(p *learn.Problem, t *task) {
 	}
 }
 
-// numbered returns, in dst's place, the places in all of ids, which are some of them; both ascend.
-func numbered(dst []int32, ids, all []graph.NodeID) []int32 {
-	dst = resized(dst, len(ids))
-	at, _ := slices.BinarySearch(all, ids[0])
-	for i, v := range ids {
-		for all[at] != v {
-			at++
-		}
-		dst[i] = int32(at)
-	}
-	return dst
-}
-
-// features writes rows of features that do not lie by vertex. They are read in the order of the vertices, which is about that of a shard, so that no more than a piece of what is
-// mapped is in memory at a time.
-func (w *worker) features(dst []float32, ids []graph.NodeID, cols int) {
-	piece := max(blockRows, pieceBytes/4/cols)
-	for from := 0; from < len(ids); from += piece {
-		some := ids[from:min(len(ids), from+piece)]
-		graph.EachBlock(len(some), blockRows, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				w.e.p.FillFeatures(dst[(from+i)*cols:][:cols], some[i])
-			}
-		})
-		w.e.p.Rest()
-	}
-}
-
-// pieceBytes is how much is read before mapped features leave the process's memory.
-const pieceBytes = 8 << 20
-
-// upload copies a block and the rows of its sources to the device. The chunk begins with a vertex of the part.
-func (w *worker) upload(s *slot, t *task, in rows, first int) {
-	q := w.copies
-	send := func(buf int, raw []byte) {
-		if len(raw) > 0 {
-			q.Upload(s.dev[buf], 0, raw)
-		}
-	}
-	gather := func(buf int, from []byte, at []int32, typ gpu.DType) {
-		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: len(at), Cols: t.in, LD: t.in, Type: typ}, from, at)
-	}
-	dense := func() {
-		if !w.direct {
-			send(inX, hostmem.Bytes(s.dense))
-			return
-		}
-		q.(gpu.HostWriter).UploadBy(s.dev[inX], 0, 4*gpu.Bytes(s.n*t.in), func(dst []byte) { w.features(hostmem.Of[float32](dst), s.ids[:s.n], t.in) })
-	}
-	near := func(buf int, kept gpu.Matrix) bool {
-		if kept.Empty() {
-			return false
-		}
-		into := gpu.Matrix{Buf: s.dev[buf], Rows: s.rows, Cols: t.in, LD: t.in}
-		if t.some {
-			q.Gather(into, kept, gpu.Ints{Buf: s.dev[inIndices], Len: s.rows})
-		} else {
-			q.Copy(into, kept.RowRange(first, first+s.rows))
-		}
-		return true
-	}
-	if t.given && t.some && !(w.kept.AX.Empty() && w.kept.X.Empty()) {
-		send(inIndices, hostmem.Bytes(s.numbers))
-	}
-	if t.given {
-		if !near(inAX, w.kept.AX) {
-			gather(inAX, in.ax, s.at[:s.rows], gpu.FP32)
-		}
-		switch {
-		case !t.roots, near(inX, w.kept.X):
-		case t.dense:
-			dense()
-		default:
-			gather(inX, in.x, s.ids[:s.rows], gpu.FP32)
-		}
-		return
-	}
-	send(inBegin, hostmem.Bytes(s.begin))
-	send(inIndices, hostmem.Bytes(s.indices))
-	if t.weighted {
-		send(inWeights, hostmem.Bytes(s.weights))
-	}
-	if t.rowScales {
-		send(inRowScale, hostmem.Bytes(s.rowScale))
-	}
-	if t.colScales {
-		send(inColScale, hostmem.Bytes(s.colScale))
-	}
-	switch {
-	case t.sparse:
-		send(inValueBegin, hostmem.Bytes(s.values.begin))
-		send(inValueIndices, hostmem.Bytes(s.values.indices))
-		send(inValues, hostmem.Bytes(s.values.data))
-	case t.dense:
-		dense()
-	case in.placed:
-		gather(inX, in.x, s.at, t.inType)
-	default:
-		gather(inX, in.x, s.ids, t.inType)
-	}
-}
-
-// forward enqueues the task over a chunk and returns its rows.
-func (w *worker) forward(s *slot, t *task, index int) (gpu.Matrix, error) {
-	g := gnn.LayerGraph{Rows: s.rows, Src: len(s.ids)}
-	var in gnn.Input
-	matrix := func(buf, rows int, typ gpu.DType) gpu.Matrix {
-		return gpu.Matrix{Buf: s.dev[buf], Rows: rows, Cols: t.in, LD: t.in, Type: typ}
-	}
-	switch {
-	case t.given:
-		in.AX = matrix(inAX, s.rows, gpu.FP32)
-		if t.roots {
-			in.X.Dense = matrix(inX, s.rows, gpu.FP32)
-		}
-	case t.sparse:
-		in.X.Before = s.values.begin
-		in.X.Sparse = csrOf(s.dev[inValueBegin], s.dev[inValueIndices], len(s.ids), t.in, len(s.values.indices))
-		in.X.Sparse.Val = gpu.Vec{Buf: s.dev[inValues], Len: len(s.values.data)}
-	default:
-		in.X.Dense = matrix(inX, len(s.ids), t.inType)
-	}
-	if !t.given {
-		g.Forward.Inner = csrOf(s.dev[inBegin], s.dev[inIndices], s.rows, len(s.ids), len(s.indices))
-		if t.weighted {
-			g.Forward.Inner.Val = gpu.Vec{Buf: s.dev[inWeights], Len: len(s.weights)}
-		}
-		if t.rowScales {
-			g.Forward.RowScale = gpu.Vec{Buf: s.dev[inRowScale], Len: s.rows}
-		}
-		if t.colScales {
-			g.Forward.ColScale = gpu.Vec{Buf: s.dev[inColScale], Len: len(s.ids)}
-		}
-	}
+// forward enqueues the task over what a chunk reads, and returns its rows.
+func (w *worker) forward(t *task, index int, g gnn.LayerGraph, in gnn.Input) (gpu.Matrix, error) {
 	if t.layer < 0 {
-		ax := gpu.Matrix{Buf: w.sums, Rows: s.rows, Cols: t.out, LD: t.out}
+		ax := gpu.Matrix{Buf: w.sums, Rows: g.Rows, Cols: t.out, LD: t.out}
 		gnn.AggregateInput(w.compute, g.Forward, in.X.Dense, gpu.Matrix{}, ax)
 		return ax, nil
 	}
@@ -444,12 +306,6 @@ func (w *worker) forward(s *slot, t *task, index int) (gpu.Matrix, error) {
 		return gpu.Matrix{}, err
 	}
 	return w.passes[index].Forward(w.compute, nil, 0), nil
-}
-
-// csrOf returns a sparse matrix whose row pointers and indices lie in these buffers.
-func csrOf(begin, indices gpu.Buffer, rows, cols, entries int) gpu.CSR {
-	ptr := gpu.Array[int64]{Buf: begin, Len: rows + 1}
-	return gpu.CSR{Rows: rows, Cols: cols, Begin: ptr.Slice(0, rows), End: ptr.Slice(1, rows+1), Indices: gpu.Ints{Buf: indices, Len: entries}, Entries: int64(entries)}
 }
 
 // download copies the rows of a chunk to where they go.
