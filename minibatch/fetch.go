@@ -290,7 +290,7 @@ func (f *fetcher) bring(x *fetching) error {
 	for u := range x.units {
 		d := &x.units[u]
 		if sparse {
-			d.begins(d.layout.x.rows.begin.on(d.host)[:0], &f.g.p.Features)
+			d.begins(ptr(d.host, d.layout.in.X.Sparse)[:0], &f.g.p.Features)
 		}
 		switch {
 		case f.g.whole != nil:

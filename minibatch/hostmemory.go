@@ -98,7 +98,7 @@ func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.
 // sampledBytes returns what a unit of an extent takes of its slot for what is uploaded.
 func (g *stage) sampledBytes(e *extent) gpu.Bytes {
 	var l layout
-	g.lay(&l, e)
+	g.lay(&l, e, nil)
 	return l.staged
 }
 

@@ -254,8 +254,8 @@ func (x *sizing) evaluation(exact layered.Bound, part int, uses []Use) Use {
 // layout returns the layouts of a part's input, with slack and without.
 func (x *sizing) layout(part int) (ample, seen layout) {
 	g := x.d.stageOf(x.p, x.o, part)
-	g.lay(&ample, &x.d.extents[part])
-	g.lay(&seen, &x.d.seen[part])
+	g.lay(&ample, &x.d.extents[part], nil)
+	g.lay(&seen, &x.d.seen[part], nil)
 	return ample, seen
 }
 

@@ -21,7 +21,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		},
 		"a neighbouring row is read": func(_ *Trainer, w *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			err := fill(s, d, step)
-			rows, cols := d.layout.tables[0].on(d.mem.Bytes()), w.stage.tables[0].cols
+			rows, cols := on(d.mem.Bytes(), d.layout.tables[0]), w.stage.tables[0].cols
 			if len(rows) > cols {
 				copy(rows[:cols], rows[cols:2*cols])
 			}
@@ -30,7 +30,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		"n/k is forgotten": func(_ *Trainer, _ *worker, s *sample.Sampler, d *sampledUnit, step int, fill func(*sample.Sampler, *sampledUnit, int) error) error {
 			err := fill(s, d, step)
 			for i := range d.layout.layers {
-				scale := d.layout.layers[i].scale.on(d.mem.Bytes())
+				scale := on(d.mem.Bytes(), d.layout.layers[i].Forward.RowScale)
 				for r := range scale {
 					scale[r] = 1
 				}

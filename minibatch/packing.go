@@ -3,6 +3,7 @@ package minibatch
 import (
 	"slices"
 
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 )
@@ -53,14 +54,15 @@ func (g *stage) seat(d *sampledUnit, mem []byte, i int, row []byte) {
 		}
 		for k := range g.tables {
 			n := 4 * g.tables[k].cols
-			copy(mem[int(g.dense(l)[k].at)+i*n:][:n], row)
+			copy(mem[4*g.dense(l)[k].Off+i*n:][:n], row)
 			row = row[n:]
 		}
 		return
 	}
-	begin, half := l.x.rows.begin.on(mem)[i], len(row)/2
-	copy(mem[int64(l.x.rows.indices.at)+4*begin:], row[:half])
-	copy(mem[int64(l.x.rows.values.at)+4*begin:], row[half:])
+	x, half := l.in.X.Sparse, len(row)/2
+	begin := ptr(mem, x)[i]
+	copy(mem[4*(int64(x.Indices.Off)+begin):], row[:half])
+	copy(mem[4*(int64(x.Val.Off)+begin):], row[half:])
 }
 
 // collect writes the rows of a table that a sampledUnit reads to dst, each from where it lies (stage.near).
@@ -74,7 +76,7 @@ func (g *stage) collect(dst []float32, d *sampledUnit, table int) {
 	if f := g.whole; f != nil {
 		cache, row = of[float32](f.cache.Bytes()), f.row/4
 	} else {
-		staged = d.layout.tables[table].on(d.host)
+		staged = on(d.host, d.layout.tables[table])
 	}
 	for i, v := range d.ids() {
 		to := dst[i*t.cols:][:t.cols]
@@ -90,7 +92,7 @@ func (g *stage) collect(dst []float32, d *sampledUnit, table int) {
 }
 
 // dense says where a slot has dense rows: those of all vertices, or those that are not resident.
-func (g *stage) dense(l *layout) *[2]span[float32] {
+func (g *stage) dense(l *layout) *[2]gpu.Vec {
 	if g.resident != nil {
 		return &l.missing
 	}
@@ -118,7 +120,7 @@ func (g *stage) seatOwn(d *sampledUnit) {
 	}
 	for k := range g.tables {
 		t, n := &g.tables[k], g.tables[k].cols
-		dst := g.dense(&d.layout)[k].on(mem)
+		dst := on(mem, g.dense(&d.layout)[k])
 		g.each(len(dst)/n, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				at := i
@@ -135,8 +137,8 @@ func (g *stage) seatOwn(d *sampledUnit) {
 
 // seatOwnSparse is seatOwn of sparse features, whose rows have their beginnings.
 func (g *stage) seatOwnSparse(d *sampledUnit) {
-	rows, mem := &d.layout.x.rows, d.host
-	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
+	x, mem := d.layout.in.X.Sparse, d.host
+	begin, indices, values := ptr(mem, x), on(mem, x.Indices), on(mem, x.Val)
 	for i, v := range d.ids() {
 		if g.fetches && g.away(v) {
 			continue

@@ -77,7 +77,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
 	e := d.extents[w.Index]
 	var l layout
-	w.stage.lay(&l, &e)
+	w.stage.lay(&l, &e, nil)
 	inputs, slots := d.ring(o, w.Index)
 	w.inputs = slices.Repeat([]input{{size: l.size}}, inputs)
 	n := len(t.weights.Flat)
@@ -108,7 +108,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	for _, s := range w.feed.slots {
 		for u := range s.units {
 			e := d.units[w.Index][u].ample(t.p.Vertices(), len(s.units) > 1)
-			w.stage.lay(&l, &e)
+			w.stage.lay(&l, &e, nil)
 			if err := w.stage.room(&s.units[u], &l); err != nil {
 				return err
 			}

@@ -253,10 +253,9 @@ func (r *resident) number(rows []int32, ids []graph.NodeID) {
 
 // upload enqueues the way of a sampledUnit's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
 func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
-	mem, l := d.host, &d.layout
-	rows := l.ids.in(n.buf)
+	mem, rows := d.host, n.in.IDs
 	if r.row != nil {
-		rows = l.rows.in(n.buf)
+		rows = n.rows
 	}
 	for lo, come := 0, 0; lo < rows.Len; {
 		hi, next := rows.Len, min(len(d.missing), come+r.area)
@@ -265,9 +264,9 @@ func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
 		}
 		for k, from := range r.tables {
 			if size := 4 * gpu.Bytes(from.Cols); next > come {
-				q.Upload(from.Buf, size*gpu.Bytes(r.rows), mem[l.missing[k].at:][size*gpu.Bytes(come):size*gpu.Bytes(next)])
+				q.Upload(from.Buf, size*gpu.Bytes(r.rows), mem[4*n.missing[k].Off:][size*gpu.Bytes(come):size*gpu.Bytes(next)])
 			}
-			q.Gather(rowsIn(l.tables[k], n.buf, from.Cols).RowRange(lo, hi), from, rows.Slice(lo, hi))
+			q.Gather(rowsIn(n.tables[k], from.Cols).RowRange(lo, hi), from, rows.Slice(lo, hi))
 		}
 		lo, come = hi, next
 	}

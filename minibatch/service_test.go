@@ -101,7 +101,7 @@ func TestAnswersInAnyOrder(t *testing.T) {
 				for step := range o.Epochs * tr.roots.steps {
 					s, _ := w.feed.take(tr.hub, step)
 					d := &s.units[0]
-					rows := d.layout.tables[0].on(d.mem.Bytes())
+					rows := on(d.mem.Bytes(), d.layout.tables[0])
 					for i, v := range d.ids() {
 						if want := p.Features.Dense[int(v)*m.In:][:m.In]; !slices.Equal(rows[i*m.In:][:m.In], want) {
 							t.Errorf("schedule %d, %+v: part %d, step %d: other row of vertex %d", k, o.Sampling, w.Index, step, v)

@@ -15,18 +15,21 @@ func (g *stage) sparse() *learn.Features {
 
 // laySparse gives the sparse features of a step their places.
 func (g *stage) laySparse(l *layout, e *extent) {
-	l.csr(&l.x.rows, e.ids, g.p.Features.Cols, e.features, 1)
-	l.csr(&l.x.back, g.p.Features.Cols, e.ids, e.features, 1)
-	add(l, &l.x.ends, g.p.Features.Cols)
+	cols, x := g.p.Features.Cols, &l.in.X
+	x.Sparse, x.SparseT = l.csr(e.ids, cols, e.features, 1), l.csr(cols, e.ids, e.features, 1)
+	l.ends = add[int64](l, cols)
 	if g.drops {
-		add(l, &l.x.numbers, e.features)
-		add(l, &l.x.numbersT, e.features)
+		x.Numbers, x.NumbersT = add[int32](l, e.features), add[int32](l, e.features)
+	}
+	l.layers[0].Stored = e.features
+	if l.in.RootT = x.SparseT; l.layers[0].Rows < e.ids {
+		l.in.RootT.Cols, l.in.RootT.End = l.layers[0].Rows, l.ends
 	}
 }
 
 // putSparse writes the sparse features of a sampledUnit's vertices, all of which the part has at hand.
 func (g *stage) putSparse(d *sampledUnit) {
-	d.begins(d.layout.x.rows.begin.on(d.host)[:0], &g.p.Features)
+	d.begins(ptr(d.host, d.layout.in.X.Sparse)[:0], &g.p.Features)
 	g.seatOwnSparse(d)
 	g.spreadSparse(d)
 }
@@ -44,11 +47,12 @@ func (d *sampledUnit) begins(dst []int64, f *learn.Features) []int64 {
 // spreadSparse writes a sampledUnit's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
 // It numbers the entries of both, where features are dropped.
 func (g *stage) spreadSparse(d *sampledUnit) {
-	f, x, mem := &g.p.Features, &d.layout.x, d.host
-	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
-	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)
-	numbers, numbersT := x.numbers.on(mem), x.numbersT.on(mem)
-	own, ends, n := d.layout.layers[0].rows, x.ends.on(mem), len(d.stack.IDs)
+	f, l, mem := &g.p.Features, &d.layout, d.host
+	x, t := l.in.X.Sparse, l.in.X.SparseT
+	begin, indices, values := ptr(mem, x), on(mem, x.Indices), on(mem, x.Val)
+	tBegin, tIndices, tValues := ptr(mem, t), on(mem, t.Indices), on(mem, t.Val)
+	numbers, numbersT := on(mem, l.in.X.Numbers), on(mem, l.in.X.NumbersT)
+	own, ends, n := l.layers[0].Rows, on(mem, l.ends), len(d.stack.IDs)
 	clear(tBegin)
 	clear(ends)
 	for _, c := range indices[:begin[n]] {

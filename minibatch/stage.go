@@ -84,7 +84,7 @@ func (g *stage) fill(s *sample.Sampler, d *sampledUnit, step int) error {
 	if g.resident != nil {
 		g.resident.find(d)
 	}
-	g.lay(&d.layout, &d.extent)
+	g.lay(&d.layout, &d.extent, nil)
 	if err := g.room(d, &d.layout); err != nil {
 		return err
 	}
@@ -159,22 +159,21 @@ func (g *stage) rowBytes() (n gpu.Bytes) {
 	return n
 }
 
-// lay gives the arrays of a step of some extent their places.
-func (g *stage) lay(l *layout, e *extent) {
-	*l = layout{layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)],
-		targets: slices.Grow(l.targets[:0], len(g.targets))[:len(g.targets)]}
-	add(l, &l.ids, e.ids)
+// lay gives the arrays of a step of some extent their places, in a buffer if it is known.
+func (g *stage) lay(l *layout, e *extent, buf gpu.Buffer) {
+	*l = layout{buf: buf, layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)], targets: l.targets[:0]}
+	l.in.IDs = add[int32](l, e.ids)
 	for i := range g.targets {
-		add(l, &l.targets[i], g.targets[i].Size(e.roots))
+		l.targets = append(l.targets, add[uint8](l, g.targets[i].Size(e.roots)))
 	}
 	if g.weighs {
-		add(l, &l.weights, e.roots)
+		l.weight = add[float32](l, e.roots)
 	}
 	if g.scaling.Col != nil {
-		add(l, &l.cols, e.ids)
+		l.cols = add[float32](l, e.ids)
 	}
 	if g.resident != nil && g.resident.row != nil {
-		add(l, &l.rows, e.ids)
+		l.rows = add[int32](l, e.ids)
 	}
 	for i := range g.blockUses {
 		g.layBlock(l, &l.layers[i], &g.blockUses[i], e)
@@ -185,13 +184,18 @@ func (g *stage) lay(l *layout, e *extent) {
 	l.size = (l.size + align - 1) &^ (align - 1)
 	l.blocks = l.size
 	for i := range g.tables {
-		add(l, &l.tables[i], e.ids*g.tables[i].cols)
+		l.tables[i] = add[float32](l, e.ids*g.tables[i].cols)
+		if rows := rowsIn(l.tables[i], g.tables[i].cols); g.sums && i == 0 {
+			l.in.AX = rows
+		} else {
+			l.in.X.Dense = rows
+		}
 	}
 	switch {
 	case g.resident != nil:
 		slot := layout{size: l.blocks}
 		for i := range g.tables {
-			add(&slot, &l.missing[i], e.missing*g.tables[i].cols)
+			l.missing[i] = add[float32](&slot, e.missing*g.tables[i].cols)
 		}
 		l.staged = slot.size
 	case g.gathers:
@@ -205,24 +209,30 @@ func (g *stage) lay(l *layout, e *extent) {
 }
 
 // layBlock gives a layer's block its places.
-func (g *stage) layBlock(l *layout, s *layerSpans, a *blockUse, e *extent) {
-	*s = layerSpans{rows: e.ids, src: e.ids}
-	if a.hop < 0 {
-		return
+func (g *stage) layBlock(l *layout, x *gnn.LayerGraph, a *blockUse, e *extent) {
+	*x = gnn.LayerGraph{Rows: e.ids, Src: e.ids, Central: x.Central[:0]}
+	var rows gpu.Vec
+	if a.hop >= 0 {
+		h := e.hops[a.hop]
+		x.Rows, x.Src = h.rows, h.cols
+		values := g.p.Weighs()
+		if a.loops && h.scaled || h.weighed || a.weighs {
+			values = max(1, values)
+		}
+		x.Forward.Inner = l.csr(h.rows, h.cols, h.entries, values)
+		if a.spreads {
+			x.Backward.Inner = l.csr(h.cols, h.rows, h.entries, values)
+		}
+		if g.scaling.Row != nil || a.rescales && h.scaled {
+			rows = add[float32](l, h.rows)
+		}
 	}
-	h := e.hops[a.hop]
-	s.rows, s.src = h.rows, h.cols
-	values := g.p.Weighs()
-	if a.loops && h.scaled || h.weighed || a.weighs {
-		values = max(1, values)
+	cols := l.cols
+	if !cols.Empty() {
+		cols = cols.Slice(0, x.Src)
 	}
-	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
-	if a.spreads {
-		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
-	}
-	if g.scaling.Row != nil || a.rescales && h.scaled {
-		add(l, &s.scale, h.rows)
-	}
+	x.Central = append(x.Central, gnn.RowRange{Lo: 0, Hi: x.Rows})
+	x.Forward.RowScale, x.Forward.ColScale, x.Backward.RowScale, x.Backward.ColScale = rows, cols, cols, rows
 }
 
 // room makes the sampledUnit's memory large enough for a layout.
@@ -247,19 +257,17 @@ func (g *stage) room(d *sampledUnit, l *layout) error {
 // put writes everything but rows that come later.
 func (g *stage) put(d *sampledUnit) {
 	l, st, mem := &d.layout, &d.stack, d.host
-	copy(l.ids.on(mem), st.IDs)
+	copy(on(mem, l.in.IDs), st.IDs)
 	for i := range g.targets {
-		g.targets[i].Fill(l.targets[i].on(mem), d.roots, nil)
+		g.targets[i].Fill(on(mem, l.targets[i]), d.roots, nil)
 	}
-	if l.weights.n > 0 {
-		g.pair.weighRoots(l.weights.on(mem), d.roots)
+	if !l.weight.Empty() {
+		g.pair.weighRoots(on(mem, l.weight), d.roots)
 	}
-	if l.rows.n > 0 {
-		g.resident.number(l.rows.on(mem), st.IDs)
+	if !l.rows.Empty() {
+		g.resident.number(on(mem, l.rows), st.IDs)
 	}
-	if l.cols.n > 0 {
-		g.scaling.BlockCols(l.cols.on(mem)[:0], st.IDs)
-	}
+	g.scaling.BlockCols(on(mem, l.cols)[:0], st.IDs)
 	for i := range g.blockUses {
 		if a := &g.blockUses[i]; a.hop >= 0 {
 			g.putBlock(&l.layers[i], a, st, mem)
@@ -271,28 +279,26 @@ func (g *stage) put(d *sampledUnit) {
 }
 
 // putBlock writes a layer's block, transposed too where the layer spreads gradients.
-func (g *stage) putBlock(s *layerSpans, a *blockUse, st *sample.Stack, mem []byte) {
-	b := &st.Blocks[a.hop]
-	copy(s.forward.begin.on(mem), b.Begin)
-	copy(s.forward.indices.on(mem), b.Indices)
-	if s.scale.n > 0 {
-		g.scaling.BlockRows(s.scale.on(mem)[:0], st.IDs[:b.Rows], b.Ratio)
+func (g *stage) putBlock(x *gnn.LayerGraph, a *blockUse, st *sample.Stack, mem []byte) {
+	b, to, back := &st.Blocks[a.hop], x.Forward.Inner, x.Backward.Inner
+	copy(ptr(mem, to), b.Begin)
+	copy(on(mem, to.Indices), b.Indices)
+	if !x.Forward.RowScale.Empty() {
+		g.scaling.BlockRows(on(mem, x.Forward.RowScale)[:0], st.IDs[:b.Rows], b.Ratio)
 	}
-	if s.forward.values.n > 0 {
-		g.putValues(s.forward.values.on(mem), a, b, st.IDs, b, false)
-	}
-	if !a.spreads {
-		return
-	}
-	t := sample.Block{Begin: s.backward.begin.on(mem), Indices: s.backward.indices.on(mem)}
-	b.Transpose(&t)
-	if s.backward.values.n > 0 {
-		g.putValues(s.backward.values.on(mem), a, &t, st.IDs, b, true)
+	g.putValues(on(mem, to.Val), a, b, st.IDs, b, false)
+	if a.spreads {
+		t := sample.Block{Begin: ptr(mem, back), Indices: on(mem, back.Indices)}
+		b.Transpose(&t)
+		g.putValues(on(mem, back.Val), a, &t, st.IDs, b, true)
 	}
 }
 
 // putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges weigh, what columns do, and what keeps the weight of loops that are added.
 func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
+	if len(val) == 0 {
+		return
+	}
 	g.putPlain(val, a, b, ids, drawn.Ratio, turned)
 	for n := len(b.Indices); len(val) > 0; val = val[n:] { // of each kind
 		drawn.Weigh(val[:n], b, turned)

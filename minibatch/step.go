@@ -179,8 +179,8 @@ func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 	}
 	stop(w.Waits.Settle()) // forgets what is over
 	stop(w.widen(n, d))
+	n.lay(&w.stage, d)
 	n.upload(w.prefetch, &w.stage, d)
-	n.bind(&w.stage, d)
 	return n, awaited
 }
 

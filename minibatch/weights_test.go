@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/graph/synth"
@@ -47,7 +48,7 @@ func TestWeightsOfBlocks(t *testing.T) {
 		defer x.close()
 		mem, ids, scaled, loops := x.mem.Bytes(), x.stack.IDs, 0, 0
 		for l := range stage.blockUses {
-			spans, b := &x.layout.layers[l], &x.stack.Blocks[stage.blockUses[l].hop]
+			block, b := &x.layout.layers[l], &x.stack.Blocks[stage.blockUses[l].hop]
 			weight := func(u, v int32) float64 {
 				w := float64(g.Weight(ids[u], ids[v]))
 				if u == v {
@@ -59,9 +60,9 @@ func TestWeightsOfBlocks(t *testing.T) {
 				}
 				return w
 			}
-			check := func(c csrSpans, turned bool) {
-				begin, indices, values := c.begin.on(mem), c.indices.on(mem), c.values.on(mem)
-				for row := range int32(c.rows) {
+			check := func(c gpu.CSR, turned bool) {
+				begin, indices, values := ptr(mem, c), on(mem, c.Indices), on(mem, c.Val)
+				for row := range int32(c.Rows) {
 					for e := begin[row]; e < begin[row+1]; e++ {
 						u, v := indices[e], row
 						if turned {
@@ -74,9 +75,9 @@ func TestWeightsOfBlocks(t *testing.T) {
 					}
 				}
 			}
-			check(spans.forward, false)
+			check(block.Forward.Inner, false)
 			if stage.blockUses[l].spreads {
-				check(spans.backward, true)
+				check(block.Backward.Inner, true)
 			}
 		}
 		if scaled == 0 || (loops > 0) != kind.Symmetric() {
