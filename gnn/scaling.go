@@ -79,21 +79,15 @@ func (s Scaling) BlockCols(dst []float32, ids []int32) []float32 {
 	return dst
 }
 
-// BlockLoops appends the values of a sampled block's entries to dst: 1/ratio for entry (r, r), a loop that was added and not
-// drawn and keeps its weight, 1 for the others. It appends nothing where ratio is nil. The block is given by its rows or, for the
-// backward pass, by those of its transpose; ratio is by row of the block either way.
-func BlockLoops(dst []float32, begin []int64, indices []int32, ratio []float32) []float32 {
-	if ratio == nil {
-		return dst
-	}
-	for r := range len(begin) - 1 {
+// KeepLoops divides the values of entries (r, r) of a sampled block, loops that were added and not drawn, by ratio, so that they keep
+// their weight in rows that are scaled by it; ratio nil: rows are not. The block is given by its rows or, for the backward pass, by
+// those of its transpose; ratio is by row of the block either way.
+func KeepLoops(val []float32, begin []int64, indices []int32, ratio []float32) {
+	for r, x := range ratio {
 		for e := begin[r]; e < begin[r+1]; e++ {
-			x := float32(1)
 			if indices[e] == int32(r) {
-				x /= ratio[r]
+				val[e] /= x
 			}
-			dst = append(dst, x)
 		}
 	}
-	return dst
 }

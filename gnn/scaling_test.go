@@ -57,12 +57,19 @@ func TestBlockWeights(t *testing.T) {
 		{"rows of GIN, all neighbours", Scaling{}.BlockRows(nil, ids[:2], nil), nil},
 		{"columns", s.BlockCols(nil, ids), []float32{6, 4, 5}},
 		{"columns of GIN", Scaling{}.BlockCols(nil, ids), nil},
-		{"loops", BlockLoops(nil, begin, indices, ratio), []float32{0.25, 1, 1, 1}},
-		{"loops of the transpose", BlockLoops(nil, back, rows, ratio), []float32{0.25, 1, 1, 1}},
-		{"loops, all neighbours", BlockLoops(nil, begin, indices, nil), nil},
+		{"loops", loopsOf(begin, indices, ratio), []float32{0.25, 1, 1, 1}},
+		{"loops of the transpose", loopsOf(back, rows, ratio), []float32{0.25, 1, 1, 1}},
+		{"loops, all neighbours", loopsOf(begin, indices, nil), []float32{1, 1, 1, 1}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
 		}
 	}
+}
+
+// loopsOf returns the values of entries that weigh 1, with loops that keep their weight.
+func loopsOf(begin []int64, indices []int32, ratio []float32) []float32 {
+	val := slices.Repeat([]float32{1}, len(indices))
+	KeepLoops(val, begin, indices, ratio)
+	return val
 }

@@ -214,8 +214,8 @@ func (d *desk) graph(c Config, s Scaling, ids []int32, b *block) LayerGraph {
 	}
 	var loops, backLoops []float32
 	back := b.transposed()
-	if c.Symmetric() {
-		loops, backLoops = BlockLoops(nil, b.begin, b.indices, ratio), BlockLoops(nil, back.begin, back.indices, ratio)
+	if c.Symmetric() && ratio != nil {
+		loops, backLoops = loopsOf(b.begin, b.indices, ratio), loopsOf(back.begin, back.indices, ratio)
 	}
 	row, col := d.vec(s.BlockRows(nil, ids[:b.rows()], ratio)), d.vec(s.BlockCols(nil, ids[:b.cols]))
 	return LayerGraph{Rows: b.rows(), Src: b.cols, Forward: Operand{Inner: d.csr(b, loops), RowScale: row, ColScale: col},

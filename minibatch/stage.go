@@ -299,36 +299,14 @@ func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []gra
 	if len(val) == 0 {
 		return
 	}
-	g.putPlain(val, a, b, ids, drawn.Ratio, turned)
+	g.p.WeighAll(val, b.Begin, b.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	if a.loops {
+		gnn.KeepLoops(val, b.Begin, b.Indices, drawn.Ratio)
+	}
 	for n := len(b.Indices); len(val) > 0; val = val[n:] { // of each kind
 		drawn.Weigh(val[:n], b, turned)
 		if a.weighs {
 			g.pair.weighEdges(val[:n], b, ids, turned)
-		}
-	}
-}
-
-// putPlain is putValues without corrections of isolated parts.
-func (g *stage) putPlain(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
-	if !g.p.Weighted() {
-		if !a.loops || ratio == nil {
-			for e := range val {
-				val[e] = 1
-			}
-			return
-		}
-		gnn.BlockLoops(val[:0], b.Begin, b.Indices, ratio)
-		return
-	}
-	g.p.Weigh(val, b.Begin, b.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
-	if !a.loops || ratio == nil {
-		return
-	}
-	for r := range ratio {
-		for e := b.Begin[r]; e < b.Begin[r+1]; e++ {
-			if b.Indices[e] == int32(r) {
-				val[e] /= ratio[r]
-			}
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 )
 
@@ -255,7 +254,10 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 		ratios = s.ratios
 	}
 	if s.weights = s.weights[:0]; t.weighted {
-		s.weigh(p, t)
+		s.weights = p.WeighAll(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+		if t.loops {
+			gnn.KeepLoops(s.weights, s.begin, s.indices, s.ratios)
+		}
 	}
 	if s.rowScale = s.rowScale[:0]; t.rowScales {
 		s.rowScale = w.e.scaling.BlockRows(s.rowScale, s.ids[:s.rows], ratios)
@@ -270,28 +272,6 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	case t.dense && !w.direct && !(t.given && !w.kept.X.Empty()):
 		s.dense = resized(s.dense, len(s.ids)*t.in)
 		w.features(s.dense, s.ids, t.in)
-	}
-}
-
-// weigh gives the block's entries their values: what edges weigh, and what keeps the weight of loops in rows of a sample.
-func (s *slot) weigh(p *learn.Problem, t *task) {
-	if p.Weighted() {
-		s.weights = p.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
-	} else {
-		s.weights = resized(s.weights, len(s.indices))
-		for e := range s.weights {
-			s.weights[e] = 1
-		}
-	}
-	if !t.loops {
-		return
-	}
-	for r, ratio := range s.ratios {
-		for e := s.begin[r]; e < s.begin[r+1]; e++ {
-			if s.indices[e] == int32(r) {
-				s.weights[e] /= ratio
-			}
-		}
 	}
 }
 

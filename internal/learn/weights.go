@@ -50,6 +50,21 @@ func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, r
 	return graph.Weigh(p.Shards.weight, dst, indptr, indices, row, col, turned)
 }
 
+// WeighAll is Weigh; where edges have no weights, all are 1.
+func (p *Problem) WeighAll(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
+	if p.Weighted() {
+		return p.Weigh(dst, indptr, indices, row, col, turned)
+	}
+	if cap(dst) < len(indices) {
+		dst = make([]float32, len(indices))
+	}
+	dst = dst[:len(indices)]
+	for e := range dst {
+		dst[e] = 1
+	}
+	return dst
+}
+
 // weight is graph.CSR.Weight of an edge one of whose ends is a vertex of a shard here.
 func (s *Shards) weight(u, v graph.NodeID) float32 {
 	if h, at := s.own(v); h != nil {
