@@ -240,11 +240,13 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 
 // sparseRows uploads feature rows as CSR and, for the first src of them, its transpose; root is that of the first root rows.
 func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, most room) (f gnn.Features, rootT gpu.CSR) {
-	rows, val := c.p.SparseFeatures(ids)
-	t, tval := transposeValues(rows, val, src)
-	f = gnn.Features{Sparse: c.ld.csr(name, rows, len(ids), rows.Cols, val, most), Before: rows.Indptr}
+	rows := new(graph.CSR)
+	c.p.SparseFeatures(rows, ids)
+	n := rows.Indptr[src]
+	t := (&graph.CSR{Indptr: rows.Indptr[:src+1], Indices: rows.Indices[:n], Cols: rows.Cols, Weights: rows.Weights[:n]}).Transpose()
+	f = gnn.Features{Sparse: c.ld.csr(name, rows, len(ids), rows.Cols, rows.Weights, most), Before: rows.Indptr}
 	most.rows = t.Rows()
-	f.SparseT = c.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval, most)
+	f.SparseT = c.ld.csr(name+" transposed", t, t.Rows(), t.Cols, t.Weights, most)
 	if c.model.DropsFeatures() {
 		n, nt := entryNumbers(ids, rows, t)
 		f.Numbers, f.NumbersT = put(c.ld, name+" numbers", n, most.entries), put(c.ld, name+" transposed numbers", nt, most.entries)
@@ -270,22 +272,6 @@ func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
 		}
 	}
 	return of, ofT
-}
-
-// transposeValues transposes the first rows of a CSR with values.
-func transposeValues(c *graph.CSR, val []float32, rows int) (*graph.CSR, []float32) {
-	head := &graph.CSR{Indptr: c.Indptr[:rows+1], Indices: c.Indices[:c.Indptr[rows]], Cols: c.Cols}
-	t := head.Transpose()
-	tval := make([]float32, len(t.Indices))
-	next := append([]int64(nil), t.Indptr[:c.Cols]...)
-	for r := range rows {
-		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
-			j := c.Indices[e]
-			tval[next[j]] = val[e]
-			next[j]++
-		}
-	}
-	return t, tval
 }
 
 // targets uploads what the loss reads of the rows that it needs, of which it counts those of training vertices.

@@ -50,7 +50,7 @@ func TestBoundsOfTheProcess(t *testing.T) {
 				heap += x.part.bytes() + gpu.Bytes(len(x.indexer.words))*gpu.Bytes(unsafe.Sizeof(word{}))
 				for i := range x.slots {
 					s := &x.slots[i]
-					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.room)+cap(s.numbers)+cap(s.ratios)+cap(s.weights)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
+					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.room)+cap(s.numbers)+cap(s.ratios)+cap(s.weights)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.Weights)+cap(s.values.Indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.Indptr)) + gpu.Bytes(cap(s.out))
 				}
 			}
 			if err := e.Close(); err != nil {

@@ -45,8 +45,8 @@ func (w *worker) load(s *slot, t *task, from rows, first int) (g gnn.LayerGraph,
 	switch at := s.ids; {
 	case t.sparse:
 		x := &s.values
-		begin, indices := put(q, s.dev[inValueBegin], x.begin), put(q, s.dev[inValueIndices], x.indices)
-		in.X = gnn.Features{Sparse: gpu.CSRAt(begin, indices, put(q, s.dev[inValues], x.data), g.Src, t.in), Before: x.begin}
+		begin, indices := put(q, s.dev[inValueBegin], x.Indptr), put(q, s.dev[inValueIndices], x.Indices)
+		in.X = gnn.Features{Sparse: gpu.CSRAt(begin, indices, put(q, s.dev[inValues], x.Weights), g.Src, t.in), Before: x.Indptr}
 	case from.placed:
 		at = s.at
 		fallthrough

@@ -37,7 +37,7 @@ type slot struct {
 	rowScale, colScale []float32
 	ratios             []float32 // of rows that read a sample
 	weights            []float32 // of the block's entries
-	values             sparseRows
+	values             graph.CSR // sparse features of ids
 	dense              []float32 // rows of features that do not lie by vertex
 	numbers            []int32   // of the chunk's own rows among those that are kept, where they are not one behind the other
 	at                 []int32   // where the rows of ids lie in what the task reads
@@ -267,7 +267,7 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	}
 	switch {
 	case t.sparse:
-		s.values.gather(p, s.ids)
+		p.SparseFeatures(&s.values, s.ids)
 		p.Rest()
 	case t.dense && !w.direct && !(t.given && !w.kept.X.Empty()):
 		s.dense = resized(s.dense, len(s.ids)*t.in)

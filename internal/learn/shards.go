@@ -183,12 +183,35 @@ func (f *Features) copySparse(columns []int32, values []float32, v graph.NodeID)
 	return copy(values, f.Data[lo:hi])
 }
 
-// SparseFeatures returns the sparse features of some vertices.
-func (p *Problem) SparseFeatures(ids []graph.NodeID) (*graph.CSR, []float32) {
-	if p.Shards != nil {
-		return sparseRows(p.Features.Cols, ids, p.Shards.featuresOf)
+// gatherRows is the number of rows that a goroutine gathers at a time.
+const gatherRows = 1 << 8
+
+// SparseFeatures makes x the sparse features of some vertices, with values as Weights. It uses the slices that x has, if they are large enough.
+func (p *Problem) SparseFeatures(x *graph.CSR, ids []graph.NodeID) {
+	x.Cols, x.Indptr = p.Features.Cols, resized(x.Indptr, len(ids)+1)
+	x.Indptr[0] = 0
+	for i, v := range ids {
+		f := &p.Features
+		if p.Shards != nil {
+			f, v = p.Shards.featuresOf(v)
+		}
+		x.Indptr[i+1] = x.Indptr[i] + f.Indptr[v+1] - f.Indptr[v]
 	}
-	return p.Features.Rows(ids)
+	entries := int(x.Indptr[len(ids)])
+	x.Indices, x.Weights = resized(x.Indices, entries), resized(x.Weights, entries)
+	graph.EachBlock(len(ids), gatherRows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			p.CopySparse(x.Indices[x.Indptr[i]:], x.Weights[x.Indptr[i]:], ids[i])
+		}
+	})
+}
+
+// resized returns s with n elements, whatever they hold; not nil.
+func resized[T any](s []T, n int) []T {
+	if s == nil || cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // featuresOf returns where the feature row of a vertex lies that a shard here has: as its own, or as one that its vertices list.

@@ -55,10 +55,7 @@ func (p *Problem) WeighAll(dst []float32, indptr []int64, indices []graph.NodeID
 	if p.Weighted() {
 		return p.Weigh(dst, indptr, indices, row, col, turned)
 	}
-	if cap(dst) < len(indices) {
-		dst = make([]float32, len(indices))
-	}
-	dst = dst[:len(indices)]
+	dst = resized(dst, len(indices))
 	for e := range dst {
 		dst[e] = 1
 	}
