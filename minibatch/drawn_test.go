@@ -97,7 +97,7 @@ func TestPlanBoundsDrawnRuns(t *testing.T) {
 		r := trained(t, d.p, d.o)
 		bound := make([]gpu.Bytes, len(plan.Parts))
 		for _, part := range plan.Parts {
-			bound[part.Home] += Bound(part.Uses)
+			bound[part.Home] += part.Bound
 		}
 		for i, part := range plan.Parts {
 			if r.PeakDevice[i] > bound[part.Home] {

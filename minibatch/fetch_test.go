@@ -379,7 +379,7 @@ func TestPlanNamesCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		bound := gpu.Bytes(0)
-		for _, u := range plan.Host {
+		for _, u := range plan.Host.Uses {
 			if u.Name == "rows of other parts, on their way" || u.Name == "row caches" {
 				bound += u.Bound
 			}

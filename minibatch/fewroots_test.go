@@ -31,7 +31,7 @@ func TestPlanOfFewRoots(t *testing.T) {
 				}
 				r := trained(t, p, o)
 				for i, part := range plan.Parts {
-					if bound := Bound(part.Uses); r.PeakDevice[i] > bound {
+					if bound := part.Bound; r.PeakDevice[i] > bound {
 						t.Errorf("place %s, %d parts, seed %d: part %d took %d bytes, planned %d", place, parts, seed, i, r.PeakDevice[i], bound)
 					}
 				}

@@ -1,37 +1,38 @@
 package minibatch
 
 import (
-	"slices"
-
 	"capgnn/gpu"
 	"capgnn/internal/layered"
+	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
 )
 
-// host returns what the process takes beside the problem and the memory of CPU devices, and how much of it is not of the heap.
-func (x *sizing) host(r *roots, exact layered.Bound) (all []Use, mapped gpu.Bytes) {
+// host adds what the process takes beside the problem and the memory of CPU devices.
+func (x *sizing) host(m *memory.Plan, r *roots, exact layered.Bound) {
 	steps, staged := x.ahead()
-	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
-		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
-		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))}}
-	heap = append(heap, Use{Name: "places of resident rows", Bound: x.places()})
+	m.Add("steps sampled ahead", steps.Bound, steps.Slack)
+	m.Add("samplers", x.samplers(), 0)
+	m.Add("degrees and orders of roots", 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col))+r.bytes(), 0)
+	m.Add("blocks of evaluation", exact.Heap, 0)
+	m.Add("weights", 16*gpu.Bytes(len(x.weights.Flat)), 0)
+	m.Add("places of resident rows", x.places(), 0)
 	if r.units > 1 { // where devices do not reach each other
 		own := len(x.o.ownDevices()) // others may send to each of them
-		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(own*(1+r.parts-own)*len(x.weights.Flat))})
+		m.Add("carried gradients", 4*gpu.Bytes(own*(1+r.parts-own)*len(x.weights.Flat)), 0)
 	}
+	tables := exact.Sums + max(0, exact.Tables-x.left)
 	if s := r.isolation; s != nil {
-		heap = append(heap, Use{Name: "pairs of chunks", Bound: s.bytes(x.o.own())})
+		m.Add("pairs of chunks", s.bytes(x.o.own()), 0)
+		if x.d.sums && x.o.several() { // ÂX of the whole graph
+			tables += 4 * gpu.Bytes(x.p.Vertices()) * gpu.Bytes(x.p.Features.Cols)
+		}
 	}
-	if n := x.messages(); n > 0 {
-		heap = append(heap, Use{Name: "messages between ranks", Bound: n})
-	}
-	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
-	tables := Use{Name: "tables of rows", Bound: exact.Sums + max(0, exact.Tables-x.left)}
-	if r.isolation != nil && x.d.sums && x.o.several() { // ÂX of the whole graph
-		tables.Bound += 4 * gpu.Bytes(x.p.Vertices()) * gpu.Bytes(x.p.Features.Cols)
-	}
-	all = append(heap, garbage, Use{Name: "products of CPU devices", Bound: x.scratch(exact)}, staged, tables)
-	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 }), staged.Bound + tables.Bound
+	m.Add("messages between ranks", x.messages(), 0)
+	// Of a larger heap it is as much as is in use, but for what products take: they keep it, and debug.SetMemoryLimit is set where memory is short.
+	m.Add("not yet collected", max(memory.LeastGarbage, m.Bound), 0)
+	m.Add("products of CPU devices", x.scratch(exact), 0)
+	m.Map("staged steps", staged.Bound, staged.Slack)
+	m.Map("tables of rows", tables, 0)
 }
 
 // messages returns what this process keeps for what ranks send each other: requests, answers, gradients and weights.
@@ -50,13 +51,8 @@ func (x *sizing) messages() (n gpu.Bytes) {
 	return n + 2*gpu.Bytes(x.division.Bytes())
 }
 
-// leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use, but for what
-// products take: they keep it, and debug.SetMemoryLimit is set where memory is short.
-const leastGarbage = 8 << 20
-
 // ahead returns what steps that are sampled ahead take: of the heap, and beside it, as they are uploaded.
-func (x *sizing) ahead() (heap, staged Use) {
-	heap.Name, staged.Name = "steps sampled ahead", "staged steps"
+func (x *sizing) ahead() (heap, staged memory.Use) {
 	for part, dev := range x.o.Devices {
 		if dev == nil {
 			continue
@@ -66,18 +62,18 @@ func (x *sizing) ahead() (heap, staged Use) {
 		for unit := range x.d.units[part] {
 			seen := &x.d.units[part][unit]
 			ample := seen.ample(x.p.Vertices(), x.d.roots.units > 1)
-			heap.add(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
+			heap.More(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
 			most := g.sampledBytes(&ample)
-			staged.add(slots*most, slots*(most-g.sampledBytes(seen)))
+			staged.More(slots*most, slots*(most-g.sampledBytes(seen)))
 			if g.resident != nil {
-				heap.add(slots*4*gpu.Bytes(ample.missing)*5/4, slots*4*gpu.Bytes(ample.missing-seen.missing)*5/4)
+				heap.More(slots*4*gpu.Bytes(ample.missing)*5/4, slots*4*gpu.Bytes(ample.missing-seen.missing)*5/4)
 			}
 			if x.d.roots.units > 1 { // groups
-				heap.add(slots*4*gpu.Bytes(ample.ids), slots*4*gpu.Bytes(ample.ids-seen.ids))
+				heap.More(slots*4*gpu.Bytes(ample.ids), slots*4*gpu.Bytes(ample.ids-seen.ids))
 			}
 		}
 		if x.d.roots.units > 1 {
-			heap.add(slots*gpu.Bytes(x.p.Vertices()/8), 0)
+			heap.More(slots*gpu.Bytes(x.p.Vertices()/8), 0)
 		}
 	}
 	return heap, staged
@@ -92,8 +88,6 @@ func (x *sizing) places() (n gpu.Bytes) {
 	}
 	return n
 }
-
-func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
 
 // sampledBytes returns what a unit of an extent takes of its slot for what is uploaded.
 func (g *stage) sampledBytes(e *extent) gpu.Bytes {
@@ -117,20 +111,20 @@ func stackBytes(e *extent) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
-// caches returns what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices. The second
-// result is how much of it is beside the heap.
-func (x *sizing) caches(steps int) ([]Use, gpu.Bytes) {
+// caches adds what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices.
+func (x *sizing) caches(m *memory.Plan, steps int) {
 	if !x.o.fetches() {
-		return nil, 0
+		return
 	}
-	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
+	var area, cache gpu.Bytes
+	var ahead memory.Use
 	for part, slots := range x.d.slots {
 		if x.o.Devices[part] == nil {
 			continue
 		}
-		area.Bound += x.d.areas[part] * gpu.Bytes(x.turns()*(x.o.Sampling.Prefetch+1))
+		area += x.d.areas[part] * gpu.Bytes(x.turns()*(x.o.Sampling.Prefetch+1))
 		if slots > 0 {
-			cache.Bound += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*n
+			cache += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*gpu.Bytes(x.p.Vertices())
 		}
 		if looks := x.o.Sampling.Fetch.Reach(steps*x.turns(), slots, remoteOf(x.o, part)); looks > 0 {
 			step := gpu.Bytes(0)
@@ -140,13 +134,15 @@ func (x *sizing) caches(steps int) ([]Use, gpu.Bytes) {
 			}
 			kept := gpu.Bytes(looks/x.turns()+2) * step // also of the turn that is decided, and of one that is drawn
 			kept = min(kept, mostKept/gpu.Bytes(len(x.o.Devices)))
-			ahead.add(kept, kept)
+			ahead.More(kept, kept)
 		}
 	}
 	if ahead.Bound > 0 {
-		ahead.add(x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), 0)
+		ahead.More(x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), 0)
 	}
-	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 }), area.Bound + cache.Bound
+	m.Map("rows of other parts, on their way", area, 0)
+	m.Map("row caches", cache, 0)
+	m.Add("steps that caches look ahead for", ahead.Bound, ahead.Slack)
 }
 
 // turns returns how often a part fetches rows in a step.

@@ -68,9 +68,9 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound := Bound(plan.Host)
+			bound := plan.Host.Bound
 			for _, part := range plan.Parts {
-				bound += Bound(part.Uses)
+				bound += part.Bound
 			}
 			warm := o
 			warm.Part, warm.Isolated = homes(500, c.parts), nil

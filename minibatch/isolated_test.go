@@ -253,7 +253,7 @@ func TestIsolatedPlan(t *testing.T) {
 		}
 		r := trained(t, p, o)
 		for i, part := range plan.Parts {
-			if bound := Bound(part.Uses); r.PeakDevice[i] > bound || 2*r.PeakDevice[i] < bound {
+			if bound := part.Bound; r.PeakDevice[i] > bound || 2*r.PeakDevice[i] < bound {
 				t.Errorf("%+v: part %d took %d bytes, planned %d: %+v", how, i, r.PeakDevice[i], bound, part.Uses)
 			}
 		}

@@ -11,16 +11,16 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
+	"capgnn/internal/memory"
 	"capgnn/reduce"
 )
 
 // Memory is the memory of a run, known before it begins: bounds, with slack for steps that are larger than the
 // sampled ones. If a step exceeds a bound, its buffer grows, with a line in the log.
 type Memory struct {
-	Parts  []PartMemory // by part
-	Host   []Use        // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
-	Mapped gpu.Bytes    // of Host, what is not of the heap
-	Steps  int          // of an epoch
+	Parts []PartMemory // by part
+	Host  memory.Plan  // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
+	Steps int          // of an epoch
 	// Edges, Rows, Bytes and Requests are those of an epoch, from the steps that were sampled.
 	Edges    int64
 	Rows     Rows
@@ -33,29 +33,14 @@ type PartMemory struct {
 	Device string    // "": it is another process's, of which the Share alone is known. Several may have one name
 	Home   int       // the first part on the same device
 	Budget gpu.Bytes // of the device, which its parts share
-	Uses   []Use
-	Share  Share // of an epoch, by the steps that were sampled
+	memory.Plan
+	Share Share // of an epoch, by the steps that were sampled
 	// Resident is how many feature rows the device keeps, so that steps do not upload them.
 	Resident int
 }
 
 // Share is which part of an epoch's roots a part computes, and of the rows that are read it reads; 0 to 1.
 type Share struct{ Roots, Rows float64 }
-
-// Use is memory for one purpose.
-type Use struct {
-	Name  string
-	Bound gpu.Bytes // slack included
-	Slack gpu.Bytes
-}
-
-// Bound returns the sum of uses.
-func Bound(uses []Use) (n gpu.Bytes) {
-	for _, u := range uses {
-		n += u.Bound
-	}
-	return n
-}
 
 // Steps returns how many steps an epoch has. Options are valid.
 func Steps(p *learn.Problem, o Options) int { return newRoots(p, &o).steps }
@@ -82,15 +67,15 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 			m.Parts = append(m.Parts, PartMemory{Home: home[part], Share: d.share(part)})
 			continue
 		}
-		uses := x.part(part, r.steps)
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Uses: append(uses, x.evaluation(exact, part, uses)), Share: d.share(part)})
+		uses, room := x.part(part, r.steps)
+		x.evaluation(&uses, exact, part, room)
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Plan: uses, Share: d.share(part)})
 		if kept := d.residents[part]; kept != nil {
 			m.Parts[part].Resident = kept.rows
 		}
 	}
-	m.Host, m.Mapped = x.host(r, exact)
-	caches, mapped := x.caches(r.steps)
-	m.Host, m.Mapped = append(m.Host, caches...), m.Mapped+mapped
+	x.host(&m.Host, r, exact)
+	x.caches(&m.Host, r.steps)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
 	e := &d.epoch
 	m.Edges, m.Requests = share(e.Edges), share(e.Requests)
@@ -103,7 +88,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 func (m *Memory) Fits() bool {
 	taken := make([]gpu.Bytes, len(m.Parts))
 	for _, p := range m.Parts {
-		if taken[p.Home] += Bound(p.Uses); taken[p.Home] > p.Budget {
+		if taken[p.Home] += p.Bound; taken[p.Home] > p.Budget {
 			return false
 		}
 	}
@@ -183,10 +168,10 @@ func (x *sizing) chunk(steps int) gpu.Bytes {
 		left, parts, most := m.Budget-m.Used, gpu.Bytes(0), gpu.Bytes(math.MaxInt64)
 		for part, other := range x.o.Devices {
 			if other == dev {
-				n := Bound(x.part(part, steps))
-				left, parts = left-n, parts+1
+				m, _ := x.part(part, steps)
+				left, parts = left-m.Bound, parts+1
 				if dev.Info().Kind == gpu.CPU {
-					most = min(most, mostOfHost, max(leastOfHost, n/4))
+					most = min(most, mostOfHost, max(leastOfHost, m.Bound/4))
 				}
 			}
 		}
@@ -198,20 +183,14 @@ func (x *sizing) chunk(steps int) gpu.Bytes {
 	return max(1, least)
 }
 
-// granule is what devices round blocks up to, at most.
-const granule = 512
-
-// blockOf returns what a block of n bytes takes of a device at most.
-func blockOf(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }
-
-// part returns what a part takes of its device for training, block by block as the device rounds them.
-func (x *sizing) part(part, steps int) []Use {
+// part returns what a part takes of its device for training, block by block as the device rounds them. Of it, evaluation has room on a CPU.
+func (x *sizing) part(part, steps int) (m memory.Plan, room gpu.Bytes) {
 	ample, seen := x.layout(part)
-	n := blockOf(4 * gpu.Bytes(len(x.weights.Flat)))
+	n := memory.Block(4 * gpu.Bytes(len(x.weights.Flat)))
 	var owner, weighed gpu.Bytes
 	into := func(sum *gpu.Bytes) func(gpu.Bytes, string) gpu.Buffer {
 		return func(size gpu.Bytes, _ string) gpu.Buffer {
-			*sum += blockOf(size)
+			*sum += memory.Block(size)
 			return nil
 		}
 	}
@@ -219,36 +198,36 @@ func (x *sizing) part(part, steps int) []Use {
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
 	units := gpu.Bytes(x.d.roots.units)
 	inputs, _ := x.d.ring(x.o, part)
-	uses := []Use{{"inputs", gpu.Bytes(inputs) * blockOf(ample.size), gpu.Bytes(inputs) * (ample.size - seen.size)}, {"activations", activations, activations - least},
-		{"weights, gradients and optimiser", 2*n + owner + blockOf(8*units*gpu.Bytes(min(steps, longest))), 0}}
+	m.Add("inputs", gpu.Bytes(inputs)*memory.Block(ample.size), gpu.Bytes(inputs)*(ample.size-seen.size))
+	m.Add("activations", activations, activations-least)
+	room = m.Bound
+	m.Add("weights, gradients and optimiser", 2*n+owner+memory.Block(8*units*gpu.Bytes(min(steps, longest))), 0)
 	x.d.task.On(into(&weighed), nil, nil, x.o.lossRows(x.d.roots.total))
-	if weighed > 0 {
-		uses = append(uses, Use{"class weights and smoothed labels", weighed, 0})
-	}
+	m.Add("class weights and smoothed labels", weighed, 0)
 	if units > 1 {
-		uses = append(uses, Use{"carried gradients", 2 * n, 0})
+		m.Add("carried gradients", 2*n, 0)
 	}
 	if part < len(x.d.residents) && x.d.residents[part] != nil {
-		uses = append(uses, Use{"resident rows", blockOf(x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model))), 0})
+		m.Add("resident rows", memory.Block(x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model))), 0)
 	}
-	return uses
+	return m, room
 }
 
-// evaluation returns what exact evaluation takes of the device of a part; on a CPU beyond the inputs and activations of a step, whose room it has. What it leaves of that is for tables. A vertex
+// evaluation adds what exact evaluation takes of the device of a part; on a CPU beyond the inputs and activations of a step, whose room it has. What it leaves of that is for tables. A vertex
 // that takes more of the device than chunks may is named.
-func (x *sizing) evaluation(exact layered.Bound, part int, uses []Use) Use {
+func (x *sizing) evaluation(m *memory.Plan, exact layered.Bound, part int, room gpu.Bytes) {
 	name, bound := "evaluation", exact.Devices[part]
 	if v := exact.Hubs[part]; v >= 0 {
 		name = fmt.Sprintf("evaluation of vertex %d from %d in-neighbours", v, len(x.p.Graph.Row(v)))
 	}
 	if x.o.Devices[part].Info().Kind == gpu.CPU {
-		room, weights := Bound(uses[:2]), blockOf(4*gpu.Bytes(len(x.weights.Flat)))
+		weights := memory.Block(4 * gpu.Bytes(len(x.weights.Flat)))
 		if !x.o.several() { // else tables stay: other processes read them
 			x.left += max(0, room+weights-bound)
 		}
 		bound = max(weights, bound-room)
 	}
-	return Use{Name: name, Bound: bound}
+	m.Add(name, bound, 0)
 }
 
 // layout returns the layouts of a part's input, with slack and without.
@@ -265,7 +244,7 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 	none := gnn.Bind(x.weights, gpu.Vec{Len: len(x.weights.Flat)})
 	gnn.NewPass(x.o.Model, x.d.plan, e.layers(x.d.blockUses), x.d.input(), none, none, ws)
 	for _, s := range ws.Slabs() {
-		n += blockOf(s.Size)
+		n += memory.Block(s.Size)
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
 )
 
@@ -29,7 +30,7 @@ func TestPlanIsWhatARunTakes(t *testing.T) {
 			}
 			r := trained(t, p, o)
 			for i, part := range plan.Parts {
-				bound := Bound(part.Uses)
+				bound := part.Bound
 				if peak := r.PeakDevice[i]; peak > bound || float64(peak) < 0.8*float64(bound) {
 					t.Errorf("%s %+v: part %d took %d bytes, planned %d: %+v", kind, k, i, peak, bound, part.Uses)
 				}
@@ -94,7 +95,7 @@ func TestFitsByDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range plan.Parts {
-			plan.Parts[i].Budget = max(Bound(plan.Parts[0].Uses), Bound(plan.Parts[1].Uses)) * 3 / 2
+			plan.Parts[i].Budget = max(plan.Parts[0].Bound, plan.Parts[1].Bound) * 3 / 2
 		}
 		if plan.Fits() == one {
 			t.Errorf("one device: %t, fits %t: %+v", one, plan.Fits(), plan.Parts)
@@ -206,7 +207,7 @@ func TestLargeStepsAreNotStaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(plan.Host, func(u Use) bool { return u.Name == "staged steps" }); got != want {
+		if got := slices.ContainsFunc(plan.Host.Uses, func(u memory.Use) bool { return u.Name == "staged steps" }); got != want {
 			t.Errorf("fan-out %d: staged %t, want %t: %+v", fanout, got, want, plan.Host)
 		}
 	}

@@ -311,7 +311,7 @@ func TestPlanOfPlaces(t *testing.T) {
 		}
 		r := trained(t, p, o)
 		for i, part := range plan.Parts {
-			if peak, bound := r.PeakDevice[i], Bound(part.Uses); peak > bound || float64(peak) < 0.7*float64(bound) {
+			if peak, bound := r.PeakDevice[i], part.Bound; peak > bound || float64(peak) < 0.7*float64(bound) {
 				t.Errorf("%v: part %d took %d bytes, planned %d: %+v", place, i, peak, bound, part.Uses)
 			}
 		}

@@ -36,7 +36,8 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	taken, parts := map[gpu.Device]gpu.Bytes{}, map[gpu.Device]gpu.Bytes{}
 	for part, dev := range o.Devices {
 		if apart(dev) {
-			taken[dev] += Bound(x.part(part, steps))*5/4 + exact.Devices[part]
+			m, _ := x.part(part, steps)
+			taken[dev] += m.Bound*5/4 + exact.Devices[part]
 			parts[dev]++
 		}
 	}

@@ -174,7 +174,7 @@ func TestResidentRowsTakeWhatIsLeft(t *testing.T) {
 			if err != nil || got.WeightsSHA != want {
 				t.Fatalf("%s in %d bytes: %v, %+v", kind, memory, err, got)
 			}
-			if peak, bound := got.PeakDevice[0], Bound(plan.Parts[0].Uses); peak > bound || float64(peak) < 0.8*float64(bound) {
+			if peak, bound := got.PeakDevice[0], plan.Parts[0].Bound; peak > bound || float64(peak) < 0.8*float64(bound) {
 				t.Errorf("%s: %d bytes taken, planned %d", kind, peak, bound)
 			}
 		}

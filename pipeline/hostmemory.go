@@ -4,62 +4,55 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/layered"
+	"capgnn/internal/memory"
 )
 
-// HostUse is host memory of a process for one purpose, not counting its devices, in bytes.
-type HostUse struct {
-	Name  string
-	Bound gpu.Bytes
-}
-
-// leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
-const leastGarbage = 8 << 20
-
-// ProcessMemory returns the host memory of a process without the problem, its devices and, unless parts take turns,
+// ProcessMemory adds the host memory of a process without the problem, its devices and, unless parts take turns,
 // the temporary memory of placing parts. Tables count if they are in memory, not in files. real are the devices that
-// those of the trainer, one for each worker, stand for. The second result is how much of the memory is outside of the
-// Go heap.
-func (t *Trainer) ProcessMemory(real []gpu.Device) ([]HostUse, gpu.Bytes, error) {
-	s := t.isolation
+// those of the trainer, one for each worker, stand for.
+func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
+	s, before := t.isolation, m.Bound
+	weights := 16 * gpu.Bytes(len(t.weights.Flat))
 	if !t.o.phased() {
 		cache, staging := t.HostMemory()
-		uses := []HostUse{{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}, {"products of CPU devices", t.scratch(real)}, {"cache, and rows on their way", cache + staging},
-			{"not yet collected", leastGarbage}}
+		m.Add("weights", weights, 0)
+		m.Add("products of CPU devices", t.scratch(real), 0)
+		m.Map("cache, and rows on their way", cache+staging, 0)
+		m.Add("not yet collected", memory.LeastGarbage, 0)
 		if s != nil {
-			uses = append(uses, t.hostPairs())
+			m.Add("pairs of two phases", t.hostPairs(), 0)
 		}
 		if s != nil && t.o.Model.CanPrecompute() {
-			uses = append(uses, HostUse{"aggregated features", 4 * gpu.Bytes(len(s.place)) * gpu.Bytes(t.o.Model.In)})
+			m.Add("aggregated features", 4*gpu.Bytes(len(s.place))*gpu.Bytes(t.o.Model.In), 0)
 		}
-		return uses, cache + staging, nil
+		return nil
 	}
 	n := gpu.Bytes(len(s.place))
-	numbers := 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf)) + 4*n + n + 8*gpu.Bytes(len(s.between)*len(s.between))
-	staged := 2 * uploadBytes * gpu.Bytes(len(t.workers))
-	heap := []HostUse{{"numbers by vertex", numbers}, t.hostPairs(), {"rows on their way to devices", staged},
-		{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}}
+	m.Add("numbers by vertex", 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
+	m.Add("pairs of two phases", t.hostPairs(), 0)
+	m.Add("rows on their way to devices", 2*uploadBytes*gpu.Bytes(len(t.workers)), 0)
+	m.Add("weights", weights, 0)
 	var tables gpu.Bytes
 	if t.exact != nil {
 		exact, err := layered.Bounds(s.p, placer{t}.layered(false))
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		heap, tables = append(heap, HostUse{"blocks of evaluation", exact.Heap}), exact.Tables+exact.Sums
+		tables = exact.Tables + exact.Sums
+		m.Add("blocks of evaluation", exact.Heap, 0)
 	}
-	garbage := HostUse{Name: "not yet collected"}
-	for _, u := range heap {
-		garbage.Bound += u.Bound
-	}
-	return append(heap, garbage, HostUse{"products of CPU devices", t.scratch(real)}, HostUse{"tables of rows", tables}), tables, nil
+	m.Add("not yet collected", m.Bound-before, 0)
+	m.Add("products of CPU devices", t.scratch(real), 0)
+	m.Map("tables of rows", tables, 0)
+	return nil
 }
 
 // hostPairs returns what pairs take on the host.
-func (t *Trainer) hostPairs() HostUse {
-	u := HostUse{Name: "pairs of two phases"}
+func (t *Trainer) hostPairs() (n gpu.Bytes) {
 	for _, w := range t.workers {
-		u.Bound += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
+		n += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
 	}
-	return u
+	return n
 }
 
 // hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of their neighbourhoods rows see, and what layer 0 reads

@@ -14,6 +14,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/memory"
 )
 
 // Evaluator computes the logits of all vertices, or of those that are wanted, exactly.
@@ -71,7 +72,9 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 }
 
 // weightBytes is what the weights take of a device.
-func (e *Evaluator) weightBytes() gpu.Bytes { return rounded(4 * gpu.Bytes(gnn.FlatLen(e.o.Model))) }
+func (e *Evaluator) weightBytes() gpu.Bytes {
+	return memory.Block(4 * gpu.Bytes(gnn.FlatLen(e.o.Model)))
+}
 
 // New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more than is left is a
 // *TooLarge, other lack of memory a *gpu.OutOfMemory.

@@ -66,7 +66,7 @@ func evaluated(t testing.TB, p *learn.Problem, o Options, w *gnn.Weights) []floa
 		t.Error("a second evaluation has other bits")
 	}
 	for d, bound := range sums {
-		if took := d.Memory().Used - before[d]; took > bound || took < bound-gpu.Bytes(40*granule*len(o.Devices)) {
+		if took := d.Memory().Used - before[d]; took > bound || took < bound-gpu.Bytes(40*512*len(o.Devices)) {
 			t.Errorf("%s: %d bytes taken, %d announced", d.Info().Name, took, bound)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
 )
 
@@ -274,10 +275,10 @@ func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Byt
 		d.take(t, of.most, params, ws)
 	}
 	for _, slab := range ws.Slabs() {
-		d.chunks += rounded(slab.Size)
+		d.chunks += memory.Block(slab.Size)
 	}
 	for _, b := range d.input {
-		d.chunks += gpu.Bytes(slots) * rounded(b)
+		d.chunks += gpu.Bytes(slots) * memory.Block(b)
 	}
 	return d
 }
@@ -285,14 +286,9 @@ func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Byt
 // take adds what a task takes.
 func (d *partition) take(t *task, most size, params *gnn.Params, ws *gnn.Workspace) {
 	if t.layer < 0 {
-		d.chunks += rounded(4 * gpu.Bytes(most.rows) * gpu.Bytes(t.out))
+		d.chunks += memory.Block(4 * gpu.Bytes(most.rows) * gpu.Bytes(t.out))
 	} else {
 		t.over(most, ws, params)
 	}
 	d.input = d.input.most(t.input(most))
 }
-
-// granule is what devices round buffers up to, at most.
-const granule = 512
-
-func rounded(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }

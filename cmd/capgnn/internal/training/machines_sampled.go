@@ -117,7 +117,7 @@ func (t *Forecaster) sampledMachines(ctx context.Context, list []int) (m *Sample
 	}
 	var need []gpu.Bytes
 	for i := range s.Parts {
-		need = append(need, minibatch.Bound(s.Parts[i].Uses))
+		need = append(need, s.Parts[i].Bound)
 	}
 	m.Peak, m.Budget, m.Fits = t.fullest(need)
 	m.Fits = m.Fits && oom == nil

@@ -71,7 +71,7 @@ type plannedBlock struct {
 // they take. It is copied to ask what would fit.
 type Planner struct {
 	Forecaster
-	own MemUse    // what the process had when memory was planned; of a run in phases, before it was cut
+	own Amount    // what the process had when memory was planned; of a run in phases, before it was cut
 	may gpu.Bytes // what it may have in all; 0: not asked
 }
 
@@ -187,17 +187,12 @@ func (t *Planner) account(ctx context.Context, opt pipeline.Options, limited boo
 		Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	if t.may > 0 {
-		uses, mapped, err := trainer.ProcessMemory(t.onWorkers())
-		if err != nil {
-			return nil, nil, errors.Join(err, trainer.Close())
-		}
-		m.Process = &Amount{mapped: mapped}
-		m.Process.add(t.own)
+		m.Process = new(t.own)
 		if !t.Config.Phased() {
-			m.Process.add(MemUse{Name: "placing parts", Bound: gpu.Bytes(after.TotalAlloc - before.TotalAlloc)})
+			m.Process.Add("placing parts", gpu.Bytes(after.TotalAlloc-before.TotalAlloc), 0)
 		}
-		for _, u := range uses {
-			m.Process.add(MemUse{Name: u.Name, Bound: u.Bound})
+		if err := trainer.ProcessMemory(m.Process, t.onWorkers()); err != nil {
+			return nil, nil, errors.Join(err, trainer.Close())
 		}
 	}
 	for i, b := range ledgers {

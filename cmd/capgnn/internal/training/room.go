@@ -36,7 +36,7 @@ func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r
 // boundHeap has the runtime collect its heap before it takes more than what devices and mapped memory leave.
 func (r *HostRoom) boundHeap(host *Amount) {
 	if r != nil && r.May < math.MaxInt64 {
-		debug.SetMemoryLimit(int64(r.May - r.Devices - host.mapped))
+		debug.SetMemoryLimit(int64(r.May - r.Devices - host.Mapped))
 	}
 }
 

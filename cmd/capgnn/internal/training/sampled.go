@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/memory"
 	"capgnn/minibatch"
 	"capgnn/minibatch/rowcache"
 )
@@ -49,22 +50,8 @@ type PartMemory struct {
 	Amount
 }
 
-// Amount is memory for some uses: a bound, and how much of it is for steps that are larger than those that were sampled
-// to see.
-type Amount struct {
-	Bound gpu.Bytes `json:"bound"`
-	Slack gpu.Bytes `json:"slack"`
-	Uses  []MemUse  `json:"uses"`
-
-	mapped gpu.Bytes // of Bound, what is not of the heap
-}
-
-// MemUse is memory for one purpose.
-type MemUse struct {
-	Name  string    `json:"name"`
-	Bound gpu.Bytes `json:"bound"`
-	Slack gpu.Bytes `json:"slack"`
-}
+// Amount is memory for some uses.
+type Amount = memory.Plan
 
 // SampledEpoch is what an epoch reads.
 type SampledEpoch struct {
@@ -91,13 +78,12 @@ func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
 	c := &t.Config
 	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Sampler: c.Sampler,
 		Fanout: c.Fanout.String(), Storage: c.Storage,
-		Host:  amountOf(append([]minibatch.Use{minibatch.Use(t.own)}, m.Host...)),
+		Host:  t.own.And(m.Host),
 		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
-	p.Host.mapped = m.Mapped
 	taken := make([]gpu.Bytes, len(t.Specs))
-	for part, memory := range m.Parts {
-		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots,
-			memory.Share.Rows, memory.Resident, amountOf(memory.Uses)})
+	for part, x := range m.Parts {
+		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), x.Budget, x.Share.Roots,
+			x.Share.Rows, x.Resident, x.Plan})
 		taken[t.deviceOf(part)] += p.Parts[part].Bound
 	}
 	taken = taken[t.firstDevice():]
@@ -112,22 +98,11 @@ func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
 
 // ownMemory is what the process takes without the run: now, and as much again as its heap holds before that is
 // collected.
-func ownMemory() MemUse {
+func ownMemory() (a Amount) {
 	debug.FreeOSMemory() // what reading the data set has left
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)
-	return MemUse{Name: "program and data set", Bound: gpu.Bytes(hostmem.Anonymous()) + gpu.Bytes(heap.HeapAlloc)}
-}
-
-// add adds a use.
-func (a *Amount) add(u MemUse) {
-	a.Bound, a.Slack, a.Uses = a.Bound+u.Bound, a.Slack+u.Slack, append(a.Uses, u)
-}
-
-func amountOf(uses []minibatch.Use) (a Amount) {
-	for _, u := range uses {
-		a.add(MemUse(u))
-	}
+	a.Add("program and data set", gpu.Bytes(hostmem.Anonymous())+gpu.Bytes(heap.HeapAlloc), 0)
 	return a
 }
 
@@ -165,7 +140,7 @@ func (t *Planner) FitSampled(ctx context.Context, p *SampledPlan) error {
 		part++
 	}
 	m := &p.Parts[part]
-	largest := slices.MaxFunc(m.Uses, func(a, b MemUse) int { return cmp.Compare(a.Bound, b.Bound) })
+	largest := slices.MaxFunc(m.Uses, func(a, b memory.Use) int { return cmp.Compare(a.Bound, b.Bound) })
 	return &term.FitError{Err: fmt.Errorf("%s: steps of %s need up to %s, the device has %s; %q alone takes %s", m.Device,
 		term.Counted(p.BatchSize, "root"), term.Size(m.Budget+p.lacks[device]), term.Size(m.Budget), largest.Name,
 		term.Size(largest.Bound)), Remedy: t.enough(ctx, p.lacks) + t.fitting(ctx)}

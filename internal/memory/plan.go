@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"slices"
+
+	"capgnn/gpu"
+)
+
+// Plan is a list of uses, in bytes.
+type Plan struct {
+	Bound  gpu.Bytes `json:"bound"` // of all uses
+	Slack  gpu.Bytes `json:"slack"` // of Bound, what is for steps that are larger than those that were sampled to see
+	Uses   []Use     `json:"uses"`
+	Mapped gpu.Bytes `json:"-"` // of Bound, what is not of the heap
+}
+
+// Use is memory for one purpose.
+type Use struct {
+	Name  string    `json:"name"`
+	Bound gpu.Bytes `json:"bound"` // slack included
+	Slack gpu.Bytes `json:"slack"`
+}
+
+// More makes a use larger.
+func (u *Use) More(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
+
+// LeastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
+const LeastGarbage = 8 << 20
+
+// granule is what devices round blocks up to, at most.
+const granule = 512
+
+// Block returns what a block of n bytes takes of a device at most.
+func Block(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }
+
+// Add adds a use, unless it is of nothing. Copies of m stay what they are.
+func (m *Plan) Add(name string, bound, slack gpu.Bytes) {
+	if bound > 0 {
+		m.Bound, m.Slack, m.Uses = m.Bound+bound, m.Slack+slack, append(slices.Clip(m.Uses), Use{name, bound, slack})
+	}
+}
+
+// Map adds a use that is not of the heap.
+func (m *Plan) Map(name string, bound, slack gpu.Bytes) {
+	m.Add(name, bound, slack)
+	m.Mapped += bound
+}
+
+// And returns m with the uses of x.
+func (m Plan) And(x Plan) Plan {
+	for _, u := range x.Uses {
+		m.Add(u.Name, u.Bound, u.Slack)
+	}
+	m.Mapped += x.Mapped
+	return m
+}
