@@ -31,7 +31,6 @@ type design struct {
 	vertices  int         // of the graph
 	memory    int64       // of the host, by sampler; 0: not known
 	chunk     gpu.Bytes   // of evaluation, by part
-	reads     int         // columns of sparse features, for input
 	scored    []bool      // vertices that evaluation is of; nil: all
 	residents []*resident // by part; nil: its device keeps no rows
 
@@ -52,7 +51,7 @@ const (
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	m := o.Model
-	d := design{roots: r, vertices: p.Vertices(), sparse: p.Features.Sparse(), reads: p.Features.Cols, scored: p.Scored()}
+	d := design{roots: r, vertices: p.Vertices(), sparse: p.Features.Sparse(), scored: p.Scored()}
 	var err error
 	if d.task, err = learn.Of(o.Task, p); err != nil {
 		return d, err
@@ -231,14 +230,6 @@ func (d *design) sampler(p *learn.Problem) *sample.Sampler {
 // topology is what is sampled.
 func (d *design) topology(p *learn.Problem) sample.Topology {
 	return sample.Topology{Graph: p.Graph, Loops: p.Loops, Memory: d.memory}
-}
-
-// input is what a pass is planned for.
-func (d *design) input() (in gnn.Input) {
-	if d.sparse {
-		in.X.Sparse.Cols, in.X.SparseT.Rows = d.reads, d.reads
-	}
-	return in
 }
 
 // stageOf returns what makes the sampledUnits of a part, but for ÂX.

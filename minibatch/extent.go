@@ -144,16 +144,3 @@ func rounded(x float64) int64 {
 	}
 	return int64(math.Round(math.Pow(1.05, math.Round(math.Log(x)/math.Log(1.05)))))
 }
-
-// layers are blocks of this extent without content: what a pass plans its buffers by.
-func (e *extent) layers(blockUses []blockUse) []gnn.LayerGraph {
-	out := make([]gnn.LayerGraph, len(blockUses))
-	for l, a := range blockUses {
-		out[l] = gnn.LayerGraph{Rows: e.ids, Src: e.ids}
-		if a.hop >= 0 {
-			out[l] = gnn.LayerGraph{Rows: e.hops[a.hop].rows, Src: e.hops[a.hop].cols}
-		}
-	}
-	out[0].Stored = e.features
-	return out
-}

@@ -86,7 +86,9 @@ func enlarge(t *testing.T, tr *Trainer) {
 		for h := range e.hops {
 			e.hops[h].rows, e.hops[h].cols = e.ids, e.ids
 		}
-		if err := w.pass.Grow(w.Device, e.layers(tr.design.blockUses)); err != nil {
+		var l layout
+		w.stage.lay(&l, &e, nil)
+		if err := w.pass.Grow(w.Device, l.layers); err != nil {
 			t.Fatal(err)
 		}
 		d := sampledUnit{}

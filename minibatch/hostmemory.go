@@ -176,13 +176,9 @@ func (x *sizing) scratch(exact layered.Bound) (n gpu.Bytes) {
 		if !ok {
 			continue
 		}
-		e := &x.d.extents[part]
-		layers := e.layers(x.d.blockUses)
+		ample, _ := x.layout(part)
 		most[dev] = max(most[dev], exact.Scratch[part], x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
-			if h := x.d.blockUses[l].hop; h >= 0 {
-				entries = int64(e.hops[h].entries)
-			}
-			return layers[l].Src, entries
+			return ample.layers[l].Src, ample.layers[l].Forward.Inner.Entries
 		}))
 	}
 	for _, b := range most {

@@ -195,7 +195,7 @@ func (x *sizing) part(part, steps int) (m memory.Plan, room gpu.Bytes) {
 		}
 	}
 	x.division.NewOwner(into(&owner), nil, x.o.Optimizer, part-x.o.own().Lo)
-	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
+	activations, least := x.activations(&ample), x.activations(&seen)
 	units := gpu.Bytes(x.d.roots.units)
 	inputs, _ := x.d.ring(x.o, part)
 	m.Add("inputs", gpu.Bytes(inputs)*memory.Block(ample.size), gpu.Bytes(inputs)*(ample.size-seen.size))
@@ -238,11 +238,11 @@ func (x *sizing) layout(part int) (ample, seen layout) {
 	return ample, seen
 }
 
-// activations returns what a pass over blocks of an extent takes.
-func (x *sizing) activations(e *extent) (n gpu.Bytes) {
+// activations returns what a pass over blocks that are laid out takes.
+func (x *sizing) activations(l *layout) (n gpu.Bytes) {
 	ws := gnn.NewWorkspace(gpu.Info{})
 	none := gnn.Bind(x.weights, gpu.Vec{Len: len(x.weights.Flat)})
-	gnn.NewPass(x.o.Model, x.d.plan, e.layers(x.d.blockUses), x.d.input(), none, none, ws)
+	gnn.NewPass(x.o.Model, x.d.plan, l.layers, l.in, none, none, ws)
 	for _, s := range ws.Slabs() {
 		n += memory.Block(s.Size)
 	}

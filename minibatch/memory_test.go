@@ -118,7 +118,9 @@ func TestBuffersGrow(t *testing.T) {
 			tiny := extent{roots: 1, ids: 1, features: 1, hops: []hopExtent{{rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}}}
 			w.Workspace.Free()
 			w.Workspace = gnn.NewWorkspace(gpu.Info{})
-			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.blockUses), tr.design.input(), w.Params, w.Grads, w.Workspace)
+			var l layout
+			w.stage.lay(&l, &tiny, nil)
+			w.pass = gnn.NewPass(m, tr.design.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 			if err := w.Workspace.Alloc(w.Device); err != nil {
 				t.Fatal(err)
 			}

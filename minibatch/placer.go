@@ -95,7 +95,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.upload(params, t.weights.Flat)
 	w.Params, w.Grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
 	w.Workspace = gnn.NewWorkspace(gpu.Info{})
-	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.blockUses), d.input(), w.Params, w.Grads, w.Workspace)
+	w.pass = gnn.NewPass(o.Model, d.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 	if w.Device.Info().Kind != gpu.CPU { // rows that are kept have what is left
 		if err := w.take(); err != nil {
 			return err
