@@ -26,49 +26,49 @@ type builder struct {
 	scale  gnn.Scaling
 	sparse bool // features stay sparse on the device
 
-	picks  map[picked][]float32
-	values map[*graph.CSR][]float32 // of entries
+	picks   map[picked][]float32
+	weights map[*graph.Block]weights
+	values  map[*graph.CSR][][]float32 // of entries
 
 	prepared     Prepared
 	aggregateKey string // of the part's aggregated features, "": they are not kept
 }
 
-// adjacency is a part as one or more layers see it, with the edge weights of both directions.
-type adjacency struct {
-	part     *graph.Part
-	forward  scales
-	backward *scales // nil until a layer needs it
+// weights are what the edges of a block weigh in the graph; nil: all are 1.
+type weights struct{ inner, halo []float32 }
+
+// operand returns the first rows of a block whose rows read columns or, turned, are read by them.
+func (b *builder) operand(name string, block *graph.Block, turned bool, rows, cols, level int) gnn.Operand {
+	ids, row, col, w := b.part.Inner, b.scale.Row, b.scale.Col, b.weigh(block, turned)
+	if turned {
+		row, col = col, row
+	}
+	return gnn.Operand{
+		RowScale:  upload(b.ld, name+" row scale", b.pick(row, ids)),
+		ColScale:  upload(b.ld, name+" column scale", b.pick(col, ids)),
+		HaloScale: upload(b.ld, name+" halo scale", b.pick(col, block.IDs)),
+		Inner:     b.ld.csr(name, block.Inner, rows, cols, w.inner, room{}),
+		Halo:      b.ld.haloCSR(name+" halo", block, rows, level, w.halo),
+	}
 }
 
-// scales are the edge weights of one block: scale vectors, and the values that edges have besides.
-type scales struct {
-	row, col, halo gpu.Vec
-	inner, outer   []float32
-}
-
-// adjacency uploads the forward weights of a part.
-func (b *builder) adjacency(part *graph.Part) *adjacency {
-	return &adjacency{part: part, forward: b.scales("forward", &part.In, b.scale.Row, b.scale.Col, false)}
-}
-
-// scales returns the weights of a block whose rows read columns or, turned, are read by them.
-func (b *builder) scales(name string, block *graph.Block, row, col []float32, turned bool) scales {
-	ids := b.part.Inner
-	rows, cols, halo := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs)
-	inner, outer := b.weights(block, turned)
-	return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-		halo: upload(b.ld, name+" halo scale", halo), inner: b.shared(block.Inner, inner), outer: outer}
-}
-
-// weights returns what the edges of a block weigh in the graph; nil: all are 1.
-func (b *builder) weights(block *graph.Block, turned bool) (inner, outer []float32) {
-	if !b.p.Weighted() {
-		return nil, nil
+// weigh returns the weights of a block, each array made once.
+func (b *builder) weigh(block *graph.Block, turned bool) weights {
+	w, ok := b.weights[block]
+	if ok || !b.p.Weighted() {
+		return w
 	}
 	ids, h := b.part.Inner, &block.Halo
-	inner = b.p.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
-	outer = b.p.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
-	return inner, outer
+	w.inner = b.p.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	w.halo = b.p.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
+	made := b.values[block.Inner] // for another direction, or for what is not dropped
+	if k := slices.IndexFunc(made, func(x []float32) bool { return slices.Equal(x, w.inner) }); k >= 0 {
+		w.inner = made[k]
+	} else {
+		b.values[block.Inner] = append(made, w.inner)
+	}
+	b.weights[block] = w
+	return w
 }
 
 // picked says which values of which vertices have been picked.
@@ -89,69 +89,34 @@ func (b *builder) pick(x []float32, ids []graph.NodeID) []float32 {
 	return b.picks[key]
 }
 
-// shared returns the values of a CSR's entries, nil for nil. Directions that share a CSR share them where they are equal.
-func (b *builder) shared(c *graph.CSR, weight []float32) []float32 {
-	if weight == nil {
-		return nil
-	}
-	if shared := b.values[c]; slices.Equal(shared, weight) {
-		return shared
-	}
-	b.values[c] = weight
-	return weight
-}
-
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
 func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
-	whole := b.adjacency(b.part)
-	kept := whole
-	if b.kept != b.part {
-		kept = b.adjacency(b.kept)
-	}
 	all := len(b.part.Inner)
 	for l := range b.model.Layers {
-		a := kept
+		part := b.kept
 		if l == 0 {
-			a = whole
+			part = b.part
 		}
 		rows, src := b.part.Rows[l+1], b.part.Rows[l]
-		g := b.layer(a, rows, src)
+		g := b.layer(part, rows, src)
 		if b.plan.Layers[l].Returns {
-			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", a.part.Out.Inner, src, rows, nil, room{})}
+			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", part.Out.Inner, src, rows, nil, room{})}
 		} else if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
-			g.Backward = b.back(a, src, rows, l+1)
+			g.Backward = b.operand("backward", &part.Out, true, src, rows, l+1)
 		}
 		if l == 0 && b.plan.Input == gnn.Replicated {
 			g.HaloBack = b.haloBack(rows)
 		}
 		train = append(train, g)
-		eval = append(eval, b.layer(whole, all, all))
+		eval = append(eval, b.layer(b.part, all, all))
 	}
 	return train, eval
 }
 
-// back returns the operand of a backward pass.
-func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
-	if a.backward == nil {
-		s := b.scales("backward", &a.part.Out, b.scale.Col, b.scale.Row, true)
-		a.backward = &s
-	}
-	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)
-}
-
-func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
-	return gnn.Operand{
-		Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner, room{}),
-		Halo:     b.ld.haloCSR(name+" halo", block, rows, level, s.outer),
-		RowScale: s.row, ColScale: s.col, HaloScale: s.halo,
-	}
-}
-
 // layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over, forward.
-func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
-	part := a.part
+func (b *builder) layer(part *graph.Part, rows, src int) gnn.LayerGraph {
 	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs)}
-	g.Forward = b.operand("forward", &part.In, &a.forward, rows, len(part.Inner), -1)
+	g.Forward = b.operand("forward", &part.In, false, rows, len(part.Inner), -1)
 	g.Forward.Inner.Cols = src // all that the needed rows read
 	for _, r := range part.Central {
 		if r.Lo < rows {

@@ -153,7 +153,7 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 // builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
 	return &builder{contents: contents{w, t.p, t.o.Model, t.task, t.plan}, kept: t.layout.kept.Parts[w.Index], scale: scale,
-		picks: map[picked][]float32{}, values: map[*graph.CSR][]float32{},
+		picks: map[picked][]float32{}, values: map[*graph.CSR][][]float32{}, weights: map[*graph.Block]weights{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }

@@ -227,7 +227,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
 func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
 	b := t.builder(w, scale)
-	all := b.layer(b.adjacency(w.part), len(w.part.Inner), len(w.part.Inner))
+	all := b.layer(w.part, len(w.part.Inner), len(w.part.Inner))
 	if w.ld.err != nil {
 		return w.ld.err
 	}

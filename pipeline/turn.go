@@ -132,7 +132,7 @@ func (t placer) wholePart(b *builder) ([]gnn.LayerGraph, gnn.Input) {
 		return nil, gnn.Input{}
 	}
 	all, h := len(b.part.Inner), b.hold
-	eval := slices.Repeat([]gnn.LayerGraph{b.layer(b.adjacency(b.part), all, all)}, t.o.Model.Layers)
+	eval := slices.Repeat([]gnn.LayerGraph{b.layer(b.part, all, all)}, t.o.Model.Layers)
 	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}} // the base chunk's rows come first, in the order of the part
 	if b.sparse {
 		in = b.input(eval[0], 0, 0)
