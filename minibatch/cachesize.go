@@ -100,7 +100,8 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 	return nil
 }
 
-// left is what of the host's memory caches may take where the user does not say: half of what is free beside the steps that are sampled ahead.
+// left is what of the host's memory caches may take where the user does not say: half of what is free beside the
+// steps that are sampled ahead.
 func (d *design) left(p *learn.Problem, o *Options) gpu.Bytes {
 	free, _, err := hostmem.Free()
 	if err != nil {

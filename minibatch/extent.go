@@ -60,7 +60,8 @@ func (e *extent) clone() extent {
 	return x
 }
 
-// grow makes e that of a step with so many roots, on a graph of n vertices, if it has fewer: of steps of few roots those that were sampled may lack one that others have.
+// grow makes e that of a step with so many roots, on a graph of n vertices, if it has fewer: of steps of few roots
+// those that were sampled may lack one that others have.
 func (e *extent) grow(roots, n int) {
 	if roots <= e.roots {
 		return
@@ -75,7 +76,8 @@ func (e *extent) grow(roots, n int) {
 	}
 }
 
-// slack is the part of what was seen by which buffers are larger at first: steps differ. Those of fewer than fewRoots differ more, by the square root of how many roots they have.
+// slack is the part of what was seen by which buffers are larger at first: steps differ. Those of fewer than
+// fewRoots differ more, by the square root of how many roots they have.
 const (
 	slack    = 8
 	fewRoots = slack * slack / 4
@@ -89,7 +91,8 @@ func withSlack(x, roots int) int {
 	return x + (x+slack-1)/slack
 }
 
-// ample returns e with slack, within what a graph of n vertices can need. Where roots of a unit are drawn, their number has slack too; else it is known beforehand.
+// ample returns e with slack, within what a graph of n vertices can need. Where roots of a unit are drawn, their
+// number has slack too; else it is known beforehand.
 func (e *extent) ample(n int, drawn bool) extent {
 	a := extent{roots: e.roots, ids: e.ids}
 	if drawn {
@@ -113,7 +116,8 @@ func (e *extent) ample(n int, drawn bool) extent {
 	return a
 }
 
-// shape adds up extents for gnn.Choose: their mean over steps, rounded to 5 %, so that a plan does not hang on single vertices.
+// shape adds up extents for gnn.Choose: their mean over steps, rounded to 5 %, so that a plan does not hang on
+// single vertices.
 func shapeOf(all []extent, steps int, layers int, f *learn.Features) gnn.Shape {
 	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers), Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: f != nil}
 	for i := range all {

@@ -14,12 +14,15 @@ import (
 	"capgnn/minibatch/rowcache"
 )
 
-// fetcher brings the rows of other parts to the steps of one part, and keeps some of them. Two goroutines of the part's feed use it, each in the order of steps: decide says
-// which rows the cache has and asks owners for the others, collect waits for those and puts rows where the device reads them. So while a step is
-// collected, rows of later ones are on their way. What is decided and fetched together is a turn: a step, or with Hop and without gathering one of its units.
+// fetcher brings the rows of other parts to the steps of one part, and keeps some of them. Two goroutines of the
+// part's feed use it, each in the order of steps: decide says which rows the cache has and asks owners for the
+// others, collect waits for those and puts rows where the device reads them. So while a step is collected, rows of
+// later ones are on their way. What is decided and fetched together is a turn: a step, or with Hop and without
+// gathering one of its units.
 //
-// Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written behind the reads of all earlier turns, and a row
-// that a turn brings is in its slot when a later turn reads it. So a row that is on its way to a slot is not asked for twice.
+// Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written
+// behind the reads of all earlier turns, and a row that a turn brings is in its slot when a later turn reads it. So
+// a row that is on its way to a slot is not asked for twice.
 type fetcher struct {
 	hub       *meet.Hub // of its own: the run's is in the epoch that is computed
 	epoch     int       // steps of an epoch
@@ -183,7 +186,8 @@ func (f *fetcher) ask(x *fetching) {
 	}
 }
 
-// collect puts the rows of a slot where the device reads them, those that are fetched when they have come, and into the cache what is kept of them.
+// collect puts the rows of a slot where the device reads them, those that are fetched when they have come, and into
+// the cache what is kept of them.
 func (f *fetcher) collect(s *slot) error {
 	for k := range s.turns {
 		if err := f.bring(&s.turns[k]); err != nil {
@@ -318,8 +322,9 @@ func (f *fetcher) waits() string {
 // rowsOf is what a part waits for that has asked another one for rows.
 func rowsOf(owner int) string { return fmt.Sprintf("part %d: rows", owner) }
 
-// blamed says in the error of a part that has waited too long, or that another part has ended the run, what it was waiting for. Who answers for rows is not what trains at
-// their owner: so nobody is to look for what that waits for.
+// blamed says in the error of a part that has waited too long, or that another part has ended the run, what it was
+// waiting for. Who answers for rows is not what trains at their owner: so nobody is to look for what that waits
+// for.
 func blamed(err error, what string) {
 	if late := waited(err); late != nil {
 		late.For, late.What = late.Part, what

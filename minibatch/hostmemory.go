@@ -28,7 +28,8 @@ func (x *sizing) host(m *memory.Plan, r *roots, exact layered.Bound) {
 		}
 	}
 	m.Add("messages between ranks", x.messages(), 0)
-	// Of a larger heap it is as much as is in use, but for what products take: they keep it, and debug.SetMemoryLimit is set where memory is short.
+	// Of a larger heap it is as much as is in use, but for what products take: they keep it, and
+	// debug.SetMemoryLimit is set where memory is short.
 	m.Add("not yet collected", max(memory.LeastGarbage, m.Bound), 0)
 	m.Add("products of CPU devices", x.scratch(exact), 0)
 	m.Map("staged steps", staged.Bound, staged.Slack)
@@ -96,7 +97,8 @@ func (g *stage) sampledBytes(e *extent) gpu.Bytes {
 	return l.staged
 }
 
-// stackBytes is what the stack of a unit in a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.
+// stackBytes is what the stack of a unit in a slot takes at most, as a sampler leaves it: lists have an eighth more
+// room than they need, those that are appended to more.
 func stackBytes(e *extent) gpu.Bytes {
 	n := 4 * (e.roots + e.ids) * 9 / 8
 	for _, h := range e.hops {
@@ -111,7 +113,8 @@ func stackBytes(e *extent) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
-// caches adds what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices.
+// caches adds what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies
+// know of steps and vertices.
 func (x *sizing) caches(m *memory.Plan, steps int) {
 	if !x.o.fetches() {
 		return

@@ -6,8 +6,8 @@ import (
 	"capgnn/hostmem"
 )
 
-// layout says where the arrays of a step lie in one piece of memory: in the slot that samplers fill, and equally in the device's input. Dense rows come last: they may be
-// uploaded from where they lie, or be gathered by the device.
+// layout says where the arrays of a step lie in one piece of memory: in the slot that samplers fill, and equally in
+// the device's input. Dense rows come last: they may be uploaded from where they lie, or be gathered by the device.
 type layout struct {
 	buf     gpu.Buffer            // the input; nil: it is not known yet
 	targets []gpu.Array[uint8]    // of the roots: those of the task

@@ -124,7 +124,8 @@ func (e *TooLarge) Error() string {
 
 func (e *TooLarge) Unwrap() error { return e.Memory }
 
-// tooLarge returns an error of placing a run, which says what fits where it is for lack of memory. Nothing lies on the devices any more.
+// tooLarge returns an error of placing a run, which says what fits where it is for lack of memory. Nothing lies on
+// the devices any more.
 func tooLarge(ctx context.Context, p *learn.Problem, o Options, err error) error {
 	oom := new(gpu.OutOfMemory)
 	if !errors.As(err, &oom) {
@@ -155,12 +156,12 @@ func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 	return x
 }
 
-// Evaluation takes a quarter of what training takes of the host's memory for a part, within these limits: where there is more, a run needs no more. A GPU's memory is
-// there for nothing else.
+// Evaluation takes a quarter of what training takes of the host's memory for a part, within these limits: where
+// there is more, a run needs no more. A GPU's memory is there for nothing else.
 const leastOfHost, mostOfHost = 16 << 20, 128 << 20
 
-// chunk returns what evaluation may take of a device for each part. Where training does not leave that, it is half of what it leaves: the rest is for steps that are larger
-// than all before.
+// chunk returns what evaluation may take of a device for each part. Where training does not leave that, it is half
+// of what it leaves: the rest is for steps that are larger than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
 	least := gpu.Bytes(math.MaxInt64)
 	for _, dev := range x.o.ownDevices() {
@@ -183,7 +184,8 @@ func (x *sizing) chunk(steps int) gpu.Bytes {
 	return max(1, least)
 }
 
-// part returns what a part takes of its device for training, block by block as the device rounds them. Of it, evaluation has room on a CPU.
+// part returns what a part takes of its device for training, block by block as the device rounds them. Of it,
+// evaluation has room on a CPU.
 func (x *sizing) part(part, steps int) (m memory.Plan, room gpu.Bytes) {
 	ample, seen := x.layout(part)
 	n := memory.Block(4 * gpu.Bytes(len(x.weights.Flat)))
@@ -213,8 +215,9 @@ func (x *sizing) part(part, steps int) (m memory.Plan, room gpu.Bytes) {
 	return m, room
 }
 
-// evaluation adds what exact evaluation takes of the device of a part; on a CPU beyond the inputs and activations of a step, whose room it has. What it leaves of that is for tables. A vertex
-// that takes more of the device than chunks may is named.
+// evaluation adds what exact evaluation takes of the device of a part; on a CPU beyond the inputs and activations
+// of a step, whose room it has. What it leaves of that is for tables. A vertex that takes more of the device than
+// chunks may is named.
 func (x *sizing) evaluation(m *memory.Plan, exact layered.Bound, part int, room gpu.Bytes) {
 	name, bound := "evaluation", exact.Devices[part]
 	if v := exact.Hubs[part]; v >= 0 {

@@ -8,8 +8,8 @@ import (
 	"capgnn/hostmem"
 )
 
-// A packed row is all that a step reads of a vertex, as it lies in requests and caches: its row of every table, one behind the other; of sparse features the
-// columns and then the values of its entries.
+// A packed row is all that a step reads of a vertex, as it lies in requests and caches: its row of every table, one
+// behind the other; of sparse features the columns and then the values of its entries.
 
 // rowSize returns the bytes of a vertex's packed row.
 func (g *stage) rowSize(v graph.NodeID) int {
@@ -111,7 +111,8 @@ func (g *stage) each(n int, f func(lo, hi int)) {
 	}
 }
 
-// seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them; not those that are resident.
+// seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them;
+// not those that are resident.
 func (g *stage) seatOwn(d *sampledUnit) {
 	mem, ids := d.host, d.ids()
 	if g.sparse() != nil {

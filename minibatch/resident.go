@@ -10,8 +10,9 @@ import (
 	"capgnn/internal/learn"
 )
 
-// resident is the rows that a device with memory of its own keeps there for a part, packed as its tables are: those of the part, ascending, and then those of other parts. A
-// step uploads the numbers of the rows that it reads, and those rows that are not among them; the device gathers both. Which rows are kept changes no bit: they are copies.
+// resident is the rows that a device with memory of its own keeps there for a part, packed as its tables are: those
+// of the part, ascending, and then those of other parts. A step uploads the numbers of the rows that it reads, and
+// those rows that are not among them; the device gathers both. Which rows are kept changes no bit: they are copies.
 type resident struct {
 	rows   int          // that are kept
 	area   int          // rows behind them, through which others come; 0: all are kept
@@ -22,7 +23,8 @@ type resident struct {
 // all reports whether every row is there.
 func (r *resident) all() bool { return r != nil && r.area == 0 }
 
-// keep decides which rows devices keep beside steps and evaluation. A quarter of what steps take is left, for steps that are larger than all before.
+// keep decides which rows devices keep beside steps and evaluation. A quarter of what steps take is left, for steps
+// that are larger than all before.
 func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	d.residents = make([]*resident, len(o.Devices))
 	if d.sparse || o.Isolated != nil || !slices.ContainsFunc(o.Devices, apart) {
@@ -56,7 +58,8 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	return nil
 }
 
-// apart reports whether a device has memory of its own, apart from that of the host that samples for it. One of another process (nil) is not asked.
+// apart reports whether a device has memory of its own, apart from that of the host that samples for it. One of
+// another process (nil) is not asked.
 func apart(dev gpu.Device) bool {
 	if dev == nil {
 		return false
@@ -65,8 +68,9 @@ func apart(dev gpu.Device) bool {
 	return dev.Info().Kind != gpu.CPU && !(ok && r.Linked())
 }
 
-// resident returns what a part keeps in so much memory; nil: nothing. It keeps its own rows, or as many of them as there is memory for, those of the vertices with the most
-// neighbours. Rows of other parts that are read as own ones are kept too, if there is memory for all of them.
+// resident returns what a part keeps in so much memory; nil: nothing. It keeps its own rows, or as many of them as
+// there is memory for, those of the vertices with the most neighbours. Rows of other parts that are read as own
+// ones are kept too, if there is memory for all of them.
 func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes) *resident {
 	var own, others []graph.NodeID
 	for v := range p.Vertices() {
@@ -104,7 +108,8 @@ func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes
 	return residentRows(all, area, own)
 }
 
-// hottest returns the n vertices of a list that have the most neighbours, of equal ones the first, in the order of the list.
+// hottest returns the n vertices of a list that have the most neighbours, of equal ones the first, in the order of
+// the list.
 func hottest(g *graph.CSR, list []graph.NodeID, n int) []graph.NodeID {
 	degree := func(v graph.NodeID) int { return len(g.Row(int(v))) }
 	most := 0
@@ -226,7 +231,8 @@ func (r *resident) kept(g *stage) (k layered.Kept) {
 	return k
 }
 
-// pieceOf is how many bytes are copied before anybody waits for them: the deadline of a wait is for these, from a slow disk too.
+// pieceOf is how many bytes are copied before anybody waits for them: the deadline of a wait is for these, from a
+// slow disk too.
 const pieceOf = 64 << 20
 
 // find lists the rows of a sampledUnit that the device does not keep.
@@ -241,7 +247,8 @@ func (r *resident) find(d *sampledUnit) {
 	d.extent.missing = len(d.missing)
 }
 
-// number writes which rows of the tables a sampledUnit reads: a row that is not kept is in the area when its round has come.
+// number writes which rows of the tables a sampledUnit reads: a row that is not kept is in the area when its round
+// has come.
 func (r *resident) number(rows []int32, ids []graph.NodeID) {
 	others := 0
 	for i, v := range ids {
@@ -252,7 +259,8 @@ func (r *resident) number(rows []int32, ids []graph.NodeID) {
 	}
 }
 
-// upload enqueues the way of a sampledUnit's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
+// upload enqueues the way of a sampledUnit's rows to its input, which has their numbers. Rows that are not kept
+// come in rounds of as many as the area has room for.
 func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
 	mem, rows := d.host, n.in.IDs
 	if r.row != nil {

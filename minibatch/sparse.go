@@ -44,8 +44,9 @@ func (d *sampledUnit) begins(dst []int64, f *learn.Features) []int64 {
 	return append(dst, at)
 }
 
-// spreadSparse writes a sampledUnit's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
-// It numbers the entries of both, where features are dropped.
+// spreadSparse writes a sampledUnit's sparse features transposed: each column's entries ascend, so that those of
+// the first layer's own rows, the first ones, come first. It numbers the entries of both, where features are
+// dropped.
 func (g *stage) spreadSparse(d *sampledUnit) {
 	f, l, mem := &g.p.Features, &d.layout, d.host
 	x, t := l.in.X.Sparse, l.in.X.SparseT

@@ -12,7 +12,8 @@ import (
 	"capgnn/minibatch/sample"
 )
 
-// sampledUnit is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
+// sampledUnit is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot
+// fetch them, rows, all in one piece of page-locked memory.
 type sampledUnit struct {
 	step    int
 	unit    int
@@ -294,7 +295,8 @@ func (g *stage) putBlock(x *gnn.LayerGraph, a *blockUse, st *sample.Stack, mem [
 	}
 }
 
-// putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges weigh, what columns do, and what keeps the weight of loops that are added.
+// putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges
+// weigh, what columns do, and what keeps the weight of loops that are added.
 func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
 	if len(val) == 0 {
 		return

@@ -6,8 +6,8 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// address makes the operands of training read rows where they lie: entries keep their order, their columns become rows of the
-// halo matrix.
+// address makes the operands of training read rows where they lie: entries keep their order, their columns become
+// rows of the halo matrix.
 func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 	for _, at := range x.Placements() {
 		if b.plan.Layers[at.Layer].Returns {
@@ -43,8 +43,8 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 	}
 }
 
-// addressReturned makes the operands of a layer that returns gradients: forward, by which edges each row of the halo matrix was read; backward, which of the
-// rows that come back belong to each row of the part, in part order.
+// addressReturned makes the operands of a layer that returns gradients: forward, by which edges each row of the
+// halo matrix was read; backward, which of the rows that come back belong to each row of the part, in part order.
 func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
 	row := func(k int) int32 {
 		if at.Row == nil {

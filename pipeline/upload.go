@@ -15,8 +15,8 @@ type loader struct {
 	dev  gpu.Device
 	q    gpu.Queue
 	side gpu.Queue // carries half of what is large
-	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says that it
-	// does not even ask how many entries a product has.
+	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says
+	// that it does not even ask how many entries a product has.
 	drops, accounts bool
 	bufs            []gpu.Buffer
 	seen            map[any]gpu.Buffer
@@ -40,8 +40,8 @@ func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
 	return &loader{dev: dev, q: q, side: side, accounts: keepsAccounts(dev), drops: dropsContent(dev), seen: map[any]gpu.Buffer{}}
 }
 
-// send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until q has
-// been synchronised.
+// send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until
+// q has been synchronised.
 func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -59,15 +59,15 @@ func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
 	}
 }
 
-// uploadBytes is the size of the pieces that rows are gathered in: large beside what starting a copy costs, small beside
-// memory.
+// uploadBytes is the size of the pieces that rows are gathered in: large beside what starting a copy costs, small
+// beside memory.
 const uploadBytes = 4 << 20
 
 // gatherRows is the number of rows that a goroutine gathers at a time.
 const gatherRows = 1 << 9
 
-// gather uploads rows of vertices to m, from one row of it on: each gathered into one of two chunks while the other one is under way. row writes that of a
-// vertex.
+// gather uploads rows of vertices to m, from one row of it on: each gathered into one of two chunks while the other
+// one is under way. row writes that of a vertex.
 func (ld *loader) gather(m gpu.Matrix, at int, ids []graph.NodeID, row func(dst []float32, v graph.NodeID)) {
 	if ld.err != nil || ld.drops {
 		return
@@ -133,8 +133,8 @@ func (ld *loader) close() {
 	ld.bufs = nil
 }
 
-// streamed says of a new buffer that it is read in order, as indices are, and the rows of products; rows that neighbours
-// gather are not.
+// streamed says of a new buffer that it is read in order, as indices are, and the rows of products; rows that
+// neighbours gather are not.
 func streamed(b gpu.Buffer) {
 	if s, ok := b.(gpu.Streamer); ok {
 		s.Streamed()
@@ -146,8 +146,8 @@ type slice[T gpu.Element] struct {
 	n     int
 }
 
-// room is how many rows and entries a CSR has at most where its slots have had, or get, others; the zero value: as many as
-// it has. ends are the rows of those that are cut before a column.
+// room is how many rows and entries a CSR has at most where its slots have had, or get, others; the zero value: as
+// many as it has. ends are the rows of those that are cut before a column.
 type room struct{ rows, entries, ends int }
 
 // upload returns s in device memory. s must stay unchanged until the queue has been synchronised.
@@ -185,8 +185,8 @@ func put[T gpu.Element](ld *loader, name string, s []T, most int) gpu.Array[T] {
 	return gpu.Array[T]{Buf: b, Len: len(s)}
 }
 
-// csr uploads the first rows of c, each row cut before the first column ≥ cols. val, if not nil, has one value per entry
-// of c.
+// csr uploads the first rows of c, each row cut before the first column ≥ cols. val, if not nil, has one value per
+// entry of c.
 func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32, most room) gpu.CSR {
 	out := gpu.CSR{Rows: rows, Cols: cols, Indices: put(ld, name+" indices", c.Indices, most.entries)}
 	if val != nil {

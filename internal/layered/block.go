@@ -18,11 +18,12 @@ type block struct {
 // blockRows is how many rows of a block one goroutine works on at once.
 const blockRows = 1 << 8
 
-// build makes the block of a chunk of a layer. Entries stay in the order of the graph's rows, so that a sum over them does not depend on the chunk. b's
-// slices are used again.
+// build makes the block of a chunk of a layer. Entries stay in the order of the graph's rows, so that a sum over
+// them does not depend on the chunk. b's slices are used again.
 //
-// Method: a bit for every vertex that the chunk reads, with counts of the bits before it, in place of a table of all vertices: it is small enough to stay
-// in the processor's caches, and sources come out by id, so that their rows are read in the order of memory.
+// Method: a bit for every vertex that the chunk reads, with counts of the bits before it, in place of a table of
+// all vertices: it is small enough to stay in the processor's caches, and sources come out by id, so that their
+// rows are read in the order of memory.
 func (x *indexer) build(need *needed, layer int, own []graph.NodeID, b *block) {
 	b.rows = len(own)
 	b.begin = resized(b.begin, len(own)+1)

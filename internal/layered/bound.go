@@ -49,7 +49,8 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	return b, nil
 }
 
-// inMemory is the size of a table that does not go to a file for want of room; none does where the caller makes them (all).
+// inMemory is the size of a table that does not go to a file for want of room; none does where the caller makes
+// them (all).
 func (e *Evaluator) inMemory(all bool, size int64) gpu.Bytes {
 	if all || within(hostRoom(e.o.Devices), size) {
 		return gpu.Bytes(size)
@@ -60,7 +61,8 @@ func (e *Evaluator) inMemory(all bool, size int64) gpu.Bytes {
 // grown is the most that a list of so many bytes takes which was appended to element by element.
 func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
-// slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
+// slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any
+// task.
 func (e *Evaluator) slotBytes(d *partition, direct bool) gpu.Bytes {
 	var host input // of what lies there as it does on the device
 	var ids, at, numbers, ratios, out gpu.Bytes

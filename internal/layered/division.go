@@ -33,11 +33,13 @@ func (c cost) of(s size) gpu.Bytes {
 	return c.row*gpu.Bytes(s.rows) + c.source*gpu.Bytes(s.sources) + c.entry*gpu.Bytes(s.entries) + c.value*gpu.Bytes(s.values)
 }
 
-// limits returns how large chunks may be so that they take no more than budget: all of a part if it fits, else all sources if they leave a quarter of the
-// budget for the rest, else shares of the budget that are fixed, half of it for sources. What all rows, sources or entries of the part together do not need
-// of their share goes to the others.
+// limits returns how large chunks may be so that they take no more than budget: all of a part if it fits, else all
+// sources if they leave a quarter of the budget for the rest, else shares of the budget that are fixed, half of it
+// for sources. What all rows, sources or entries of the part together do not need of their share goes to the
+// others.
 //
-// Why all sources: where neighbours are anywhere, a chunk that may read nine tenths of them has a twentieth of the vertices.
+// Why all sources: where neighbours are anywhere, a chunk that may read nine tenths of them has a twentieth of the
+// vertices.
 func (c cost) limits(all size, budget gpu.Bytes) size {
 	type item struct {
 		each  gpu.Bytes
@@ -211,7 +213,8 @@ func whole(need *needed, inner []graph.NodeID, t *task) size {
 // indexer numbers the vertices that a chunk reads: its own first, by id, then the others by id.
 type indexer struct{ words []word }
 
-// word is what is known of 64 vertices: which are the chunk's own, which others it reads, and how many of both are before them.
+// word is what is known of 64 vertices: which are the chunk's own, which others it reads, and how many of both are
+// before them.
 type word struct {
 	rows, others             uint64
 	rowsBefore, othersBefore int32

@@ -76,8 +76,8 @@ func (e *Evaluator) weightBytes() gpu.Bytes {
 	return memory.Block(4 * gpu.Bytes(gnn.FlatLen(e.o.Model)))
 }
 
-// New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more than is left is a
-// *TooLarge, other lack of memory a *gpu.OutOfMemory.
+// New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more
+// than is left is a *TooLarge, other lack of memory a *gpu.OutOfMemory.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
 	p, err := p.For(o.Model)
 	if err != nil {
@@ -154,7 +154,8 @@ func (e *Evaluator) hubOf(ctx context.Context) *meet.Hub {
 	return h
 }
 
-// each runs f for every part at once, and beside them on the caller's goroutine, if it is given. The first error ends all.
+// each runs f for every part at once, and beside them on the caller's goroutine, if it is given. The first error
+// ends all.
 func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() error) error {
 	done := make(chan struct{}, len(e.workers))
 	errs := make([]error, len(e.workers))
@@ -186,8 +187,8 @@ func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() err
 	return cause
 }
 
-// Aggregated returns ÂX, a row for every vertex of this process's parts: see Places. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
-// Options.Precomputed.
+// Aggregated returns ÂX, a row for every vertex of this process's parts: see Places. It is made by the first call,
+// lies in one of Options.Tables and is valid until Close. Only with Options.Precomputed.
 func (e *Evaluator) Aggregated(ctx context.Context) (ax []float32, err error) {
 	if !e.o.Precomputed {
 		return nil, errors.New("aggregated features are not precomputed")
@@ -216,8 +217,8 @@ func (e *Evaluator) Aggregated(ctx context.Context) (ax []float32, err error) {
 	return hostmem.Of[float32](e.ax.Bytes()), nil
 }
 
-// Sums returns ÂX of all vertices, which these devices make, a row at each of places. It lies in a table that the caller
-// closes.
+// Sums returns ÂX of all vertices, which these devices make, a row at each of places. It lies in a table that the
+// caller closes.
 func Sums(ctx context.Context, p *learn.Problem, o Options) (table Memory, places []int32, err error) {
 	part := o.Part
 	o.Part = make([]int32, p.Vertices())

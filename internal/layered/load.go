@@ -9,8 +9,8 @@ import (
 	"capgnn/hostmem"
 )
 
-// load copies a block and the rows that it reads to the device, and returns what a pass reads there. The chunk begins with the first-th
-// vertex of the part.
+// load copies a block and the rows that it reads to the device, and returns what a pass reads there. The chunk
+// begins with the first-th vertex of the part.
 func (w *worker) load(s *slot, t *task, from rows, first int) (g gnn.LayerGraph, in gnn.Input) {
 	q, numbers := w.copies, gpu.Ints{}
 	rows := func(buf int, from []byte, at []int32, kept gpu.Matrix) gpu.Matrix {
@@ -78,8 +78,8 @@ func numbered(dst []int32, ids, all []graph.NodeID) []int32 {
 	return dst
 }
 
-// features writes rows of features that do not lie by vertex. They are read in the order of the vertices, which is about that of a shard, so that no more than a piece of what is
-// mapped is in memory at a time.
+// features writes rows of features that do not lie by vertex. They are read in the order of the vertices, which is
+// about that of a shard, so that no more than a piece of what is mapped is in memory at a time.
 func (w *worker) features(dst []float32, ids []graph.NodeID, cols int) {
 	piece := max(blockRows, pieceBytes/4/cols)
 	for from := 0; from < len(ids); from += piece {

@@ -9,8 +9,8 @@ import (
 	"capgnn/internal/meet"
 )
 
-// merge brings the chunks of all parts into one order, which says nothing of when they were computed: by the share of a part that is done with
-// a chunk, so that parts that take equally long do not wait for each other.
+// merge brings the chunks of all parts into one order, which says nothing of when they were computed: by the share
+// of a part that is done with a chunk, so that parts that take equally long do not wait for each other.
 type merge struct {
 	turns []turn
 	lines []line // by part

@@ -21,7 +21,8 @@ type needed struct {
 	taken  gpu.Bytes       // of the heap, by what a sample took
 }
 
-// neededOf returns the rows that those that are wanted need: the last layer computes these, each other one what the layer above it reads.
+// neededOf returns the rows that those that are wanted need: the last layer computes these, each other one what the
+// layer above it reads.
 func neededOf(p *learn.Problem, o *Options) *needed {
 	x := &needed{p: p, count: make([]int, o.Model.Layers), edges: make([]int64, o.Model.Layers), blocks: make([]*sample.Block, o.Model.Layers)}
 	if o.Fanout != nil {
@@ -84,7 +85,8 @@ func (x *needed) draw(o *Options) {
 	x.taken += 4*gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots)) + gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most, 0))
 }
 
-// neighbours returns what the row of a vertex reads in a layer, as graph.Loops.Split does. A loop in a sample is an entry as others.
+// neighbours returns what the row of a vertex reads in a layer, as graph.Loops.Split does. A loop in a sample is an
+// entry as others.
 func (x *needed) neighbours(l int, v graph.NodeID) (before, behind []graph.NodeID, loop bool) {
 	b := x.block(l)
 	if b == nil {
@@ -105,7 +107,8 @@ func (x *needed) block(l int) *sample.Block {
 // scaled reports whether rows of a layer read fewer neighbours than there are.
 func (x *needed) scaled(l int) bool { return x.block(l) != nil && x.blocks[l].Ratio != nil }
 
-// ratios returns, in dst's place, by how much the sums of rows are multiplied for the neighbours that they do not read, where the layer is scaled.
+// ratios returns, in dst's place, by how much the sums of rows are multiplied for the neighbours that they do not
+// read, where the layer is scaled.
 func (x *needed) ratios(dst []float32, l int, ids []graph.NodeID) []float32 {
 	dst = resized(dst, len(ids))
 	for i, v := range ids {

@@ -19,12 +19,15 @@ type Options struct {
 	Model   gnn.Config
 	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Part    []int32      // part of every vertex; nil: there is one part
-	// Rows are the vertices whose logits are wanted; nil: all. A layer computes the rows that these need, and no others; of ÂX all are made.
+	// Rows are the vertices whose logits are wanted; nil: all. A layer computes the rows that these need, and no
+	// others; of ÂX all are made.
 	Rows []bool
-	// Fanout has a row read a sample of its in-neighbours, so that logits are estimates: how many, by hop, nearest the last layer first, as many as layers; nil: all. Which ones is a
-	// function of the model's seed, hop and vertex, equal in every evaluation. The last hop is exact with Precomputed, whatever is said of it.
+	// Fanout has a row read a sample of its in-neighbours, so that logits are estimates: how many, by hop, nearest
+	// the last layer first, as many as layers; nil: all. Which ones is a function of the model's seed, hop and
+	// vertex, equal in every evaluation. The last hop is exact with Precomputed, whatever is said of it.
 	Fanout []int
-	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features that stay sparse.
+	// Precomputed has layer 0 read ÂX, which Aggregated makes. Only for models that read it, and not for features
+	// that stay sparse.
 	Precomputed bool
 	// Storage is the element type of the rows that are gathered.
 	Storage gpu.DType
@@ -34,17 +37,19 @@ type Options struct {
 	Dense bool
 	// Scaling is ScalingOf the model and the degrees of the graph with its loops; nil: New makes it.
 	Scaling *gnn.Scaling
-	// ChunkBytes bounds what a part takes of its device for chunks; 0: 1 GiB, and at most half of what is left of the device's budget,
-	// shared with the other parts on it. A part that does not fit as one chunk takes at most 256 MiB of a CPU device. A vertex whose in-neighbours take more
-	// has a chunk of its own.
+	// ChunkBytes bounds what a part takes of its device for chunks; 0: 1 GiB, and at most half of what is left of
+	// the device's budget, shared with the other parts on it. A part that does not fit as one chunk takes at most
+	// 256 MiB of a CPU device. A vertex whose in-neighbours take more has a chunk of its own.
 	ChunkBytes gpu.Bytes
 	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder, of what CPU devices may use.
 	Tables func(name string, size int64) (Memory, error)
-	// Complete is called when the rows of the vertices of this process's parts are in a table of a layer, and returns when those of the others are that its own read; nil: all
-	// parts are of this process. Processes have equal ChunkBytes.
+	// Complete is called when the rows of the vertices of this process's parts are in a table of a layer, and
+	// returns when those of the others are that its own read; nil: all parts are of this process. Processes have
+	// equal ChunkBytes.
 	Complete func(h *meet.Hub, layer int, t *Table) error
-	// Shares has others use the memory of CPU devices, and that of the tables of layers, between calls: it is taken by a call, and given back when that returns (tables: if
-	// all parts are of this process). New takes it, too, to see that it is there.
+	// Shares has others use the memory of CPU devices, and that of the tables of layers, between calls: it is taken
+	// by a call, and given back when that returns (tables: if all parts are of this process). New takes it, too, to
+	// see that it is there.
 	Shares bool
 	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -56,8 +61,8 @@ type Memory interface {
 	Close() error
 }
 
-// TablesIn returns what makes tables in memory, where they take no more than half of what is free and of room (0: no bound), and otherwise in files of a
-// folder that vanish with the process.
+// TablesIn returns what makes tables in memory, where they take no more than half of what is free and of room (0:
+// no bound), and otherwise in files of a folder that vanish with the process.
 func TablesIn(dir string, room gpu.Bytes) func(name string, size int64) (Memory, error) {
 	return func(name string, size int64) (Memory, error) {
 		free, _, err := hostmem.Free()
@@ -82,7 +87,8 @@ func files(dir string) func(name string, size int64) (Memory, error) {
 	}
 }
 
-// hostRoom is what the user lets this process have of the host's memory: the least budget of a CPU device, 0 where there is none.
+// hostRoom is what the user lets this process have of the host's memory: the least budget of a CPU device, 0 where
+// there is none.
 func hostRoom(devices []gpu.Device) (least gpu.Bytes) {
 	for _, d := range devices {
 		if d == nil {

@@ -8,15 +8,16 @@ import (
 	"capgnn/internal/learn"
 )
 
-// places says in which row of this process's tables a vertex lies that a layer computes: those of its parts come first, part by part and ascending in each, and then those of
-// other processes that these read.
+// places says in which row of this process's tables a vertex lies that a layer computes: those of its parts come
+// first, part by part and ascending in each, and then those of other processes that these read.
 type places struct {
 	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
 	rows   int
 	others [][]graph.NodeID // by part: its vertices that are read here, ascending; their rows follow those of the parts before
 }
 
-// placesOf returns the places of the vertices of parts that a layer computes, of all if it is -1 (ÂX). inner are those of every part, nil for parts of other processes.
+// placesOf returns the places of the vertices of parts that a layer computes, of all if it is -1 (ÂX). inner are
+// those of every part, nil for parts of other processes.
 func placesOf(p *learn.Problem, layer int, inner [][]graph.NodeID, need *needed) *places {
 	n, own := p.Vertices(), 0
 	for _, list := range inner {
@@ -99,7 +100,8 @@ func (x *places) bytes() gpu.Bytes {
 	return n
 }
 
-// Table is the rows of a layer that this process has: of the vertices of its parts, and room for those of others that they read.
+// Table is the rows of a layer that this process has: of the vertices of its parts, and room for those of others
+// that they read.
 type Table struct {
 	Row int // bytes of a row
 	mem []byte

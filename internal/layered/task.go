@@ -75,8 +75,9 @@ var aggregateFirst = gnn.LayerPlan{AggregateFirst: true, KeepAggregate: true, Ba
 // costGathered is what it takes to gather an element of a row, in multiply-adds of a dense product (gnn.Choose).
 const costGathered = 16
 
-// orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex that is read is transformed once in every chunk that reads it: about as
-// often as chunks of this budget are many, and no more often than it is read.
+// orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex that is read is
+// transformed once in every chunk that reads it: about as often as chunks of this budget are many, and no more
+// often than it is read.
 func orderOf(p *learn.Problem, o *Options, need *needed, l int, budget gpu.Bytes) gnn.LayerPlan {
 	if !o.Model.Chooses(l) {
 		return gnn.LayerPlan{}
@@ -98,7 +99,8 @@ func (t *task) over(s size, ws *gnn.Workspace, params *gnn.Params) *gnn.Pass {
 	return t.pass(gnn.LayerGraph{Rows: s.rows, Src: s.sources}, params, ws)
 }
 
-// cost returns what the task takes of a device by row, source, entry and value, and whatever the chunk is: inputs, and the buffers of the pass.
+// cost returns what the task takes of a device by row, source, entry and value, and whatever the chunk is: inputs,
+// and the buffers of the pass.
 func (t *task) cost(params *gnn.Params, slots gpu.Bytes) (c cost, fixed gpu.Bytes) {
 	if t.layer < 0 {
 		c.row = 4 * gpu.Bytes(t.out)
@@ -148,7 +150,8 @@ const (
 var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "edge weights", "row scale", "column scale",
 	"features rows", "features indices", "features values"}
 
-// maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk has one.
+// maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk
+// has one.
 const maxSlots = 2
 
 // most returns the larger of each.
@@ -207,8 +210,8 @@ type partition struct {
 	vertex    int              // that has a chunk beyond the budget, -1: none
 }
 
-// divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into chunks for every task, so that they take no more
-// than a piece may where no single vertex does.
+// divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into
+// chunks for every task, so that they take no more than a piece may where no single vertex does.
 func divideAll(need *needed, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
 	if fitsWhole(need, tasks, rows, budget, params) {
 		if d := divideFor(need, tasks, rows, budget, params, 1); d.chunks <= budget {

@@ -54,10 +54,12 @@ func direct(dev gpu.Device) bool {
 	return resident && dev.Info().Kind == gpu.CPU
 }
 
-// Kept is rows of a part's own vertices, ascending, that lie on its device: of ÂX and of X. What is empty does not lie there.
+// Kept is rows of a part's own vertices, ascending, that lie on its device: of ÂX and of X. What is empty does not
+// lie there.
 type Kept struct{ AX, X gpu.Matrix }
 
-// Keep has layer 0 read rows of ÂX, and those of X beside them, from where they lie on the device of a part, until Close. Bits stay what they are.
+// Keep has layer 0 read rows of ÂX, and those of X beside them, from where they lie on the device of a part, until
+// Close. Bits stay what they are.
 func (e *Evaluator) Keep(part int, k Kept) { e.workers[part].kept = k }
 
 // rows is what a task reads: X by vertex, or the rows of a layer, which have their places, and ÂX, which has too.
@@ -143,7 +145,8 @@ func (w *worker) give() {
 
 // target is where the rows of a chunk go.
 type target struct {
-	// place returns memory for the rows of these vertices in their order; nil: the slot's own, which done takes them from.
+	// place returns memory for the rows of these vertices in their order; nil: the slot's own, which done takes
+	// them from.
 	place func(ids []graph.NodeID) []byte
 	done  func(ids []graph.NodeID, rows []byte) error
 }

@@ -8,7 +8,8 @@ import (
 	"capgnn/graph"
 )
 
-// Shards is a problem that is kept in shards, of which a process has some: what it knows of all parts, and the shards that it has.
+// Shards is a problem that is kept in shards, of which a process has some: what it knows of all parts, and the
+// shards that it has.
 type Shards struct {
 	graph.Outline
 	Edges          int64 // stored directed edges of the graph
@@ -18,7 +19,8 @@ type Shards struct {
 	fault          atomic.Pointer[func(error)]
 }
 
-// Shard is what is kept of some parts: rows of their vertices, part by part and ascending in each, then those of other vertices that they list.
+// Shard is what is kept of some parts: rows of their vertices, part by part and ascending in each, then those of
+// other vertices that they list.
 type Shard struct {
 	Parts      graph.Range
 	IDs        []graph.NodeID // of the vertices: first the parts' own, behind them others, ascending
@@ -133,7 +135,8 @@ func (s *Shards) each(do func(f Files)) {
 	}
 }
 
-// WithGraph gives the problem what sampled training reads of all parts: the graph, labels or targets, and where the entries of sparse features begin among those of all vertices.
+// WithGraph gives the problem what sampled training reads of all parts: the graph, labels or targets, and where the
+// entries of sparse features begin among those of all vertices.
 func (p *Problem) WithGraph(g *graph.CSR, labels []int32, targets []uint8, entries []int64) {
 	p.Graph, p.Labels, p.Targets = g, labels, targets
 	if p.Features.Sparse() {
@@ -167,7 +170,8 @@ func (p *Problem) LyingFeatures(ids []graph.NodeID) []float32 {
 	return p.Features.Lying(ids)
 }
 
-// CopySparse writes the sparse features of vertex v to columns and values, which have room for them, and returns how many there are.
+// CopySparse writes the sparse features of vertex v to columns and values, which have room for them, and returns
+// how many there are.
 func (p *Problem) CopySparse(columns []int32, values []float32, v graph.NodeID) (n int) {
 	if p.Shards == nil {
 		return p.Features.copySparse(columns, values, v)
@@ -186,7 +190,8 @@ func (f *Features) copySparse(columns []int32, values []float32, v graph.NodeID)
 // gatherRows is the number of rows that a goroutine gathers at a time.
 const gatherRows = 1 << 8
 
-// SparseFeatures makes x the sparse features of some vertices, with values as Weights. It uses the slices that x has, if they are large enough.
+// SparseFeatures makes x the sparse features of some vertices, with values as Weights. It uses the slices that x
+// has, if they are large enough.
 func (p *Problem) SparseFeatures(x *graph.CSR, ids []graph.NodeID) {
 	x.Cols, x.Indptr = p.Features.Cols, resized(x.Indptr, len(ids)+1)
 	x.Indptr[0] = 0
@@ -214,7 +219,8 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// featuresOf returns where the feature row of a vertex lies that a shard here has: as its own, or as one that its vertices list.
+// featuresOf returns where the feature row of a vertex lies that a shard here has: as its own, or as one that its
+// vertices list.
 func (s *Shards) featuresOf(v graph.NodeID) (*Features, graph.NodeID) {
 	if h, at := s.own(v); h != nil {
 		return &h.Features, graph.NodeID(at)

@@ -32,8 +32,8 @@ func (p *Problem) Weighs() int {
 	return max(1, len(p.Values))
 }
 
-// Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each edge. Where edges have several values, those of all
-// entries lie one kind after the other.
+// Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each
+// edge. Where edges have several values, those of all entries lie one kind after the other.
 func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
 	if n := len(indices); p.Values != nil {
 		dst = slices.Grow(dst[:0], n*len(p.Values))[:n*len(p.Values)]
@@ -87,7 +87,8 @@ func (h *Shard) outward() *graph.CSR {
 	return &graph.CSR{Indptr: h.Out.Indptr, Indices: h.Out.Indices, Cols: h.Out.Cols, Weights: h.OutWeights}
 }
 
-// Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge weights symmetric models have the sums of these for degrees.
+// Scaling returns the scales of a model on a graph of these degrees, loops as the problem wants them. With edge
+// weights symmetric models have the sums of these for degrees.
 func (p *Problem) Scaling(m gnn.Config, in, out []int32) gnn.Scaling {
 	if m.Symmetric() && p.Weighted() {
 		in, out := p.weightSums().Degrees(p.Loops)
@@ -96,8 +97,9 @@ func (p *Problem) Scaling(m gnn.Config, in, out []int32) gnn.Scaling {
 	return gnn.ScalingOf(m, in, out)
 }
 
-// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT and GATv2 have none, and symmetric models divide by the roots of the sums of weights into and
-// out of every vertex, which may be 0 only where there is nothing to be summed.
+// SuitsWeights says why a model cannot be trained with the edge weights of the problem: GAT and GATv2 have none,
+// and symmetric models divide by the roots of the sums of weights into and out of every vertex, which may be 0 only
+// where there is nothing to be summed.
 func (p *Problem) SuitsWeights(m gnn.Config) error {
 	switch {
 	case !p.Weighted() || p.Values != nil:
