@@ -1,5 +1,7 @@
 package chunks
 
+import "capgnn/graph"
+
 // Course says what parts hold in each phase of each epoch of a run.
 type Course struct {
 	Phases
@@ -7,6 +9,23 @@ type Course struct {
 	Targets  Targets
 	Training []int // training vertices of every chunk, at least one in all
 }
+
+// NewCourse returns that of a run, and the targets of its parts, by vertex. Forecasts may go beyond its epochs.
+func NewCourse(i Isolated, c *Cut, workers, epochs int, trains func(v graph.NodeID) bool) (Course, []bool) {
+	turn := Rotation{Chunks: c.Chunks()}
+	out := Course{Phases: Phases{Rotation: turn, Workers: workers}, Targets: i.Targets,
+		Schedule: Schedule{Rotation: turn, Epochs: max(1, epochs)}, Training: make([]int, turn.Chunks)}
+	train := make([]bool, len(c.Of))
+	for v, k := range c.Of {
+		if train[v] = trains(graph.NodeID(v)); train[v] {
+			out.Training[k]++
+		}
+	}
+	return out, train
+}
+
+// Shift returns that of an epoch.
+func (c *Course) Shift(epoch int) int { return c.Schedule.At(min(epoch, c.Schedule.Epochs-1)).Shift }
 
 // Moment is what parts hold their pairs for: a phase of the epochs of a shift.
 type Moment struct{ Shift, Phase int }

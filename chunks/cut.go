@@ -10,6 +10,7 @@ import (
 // Cut says in which chunk every vertex of a graph is.
 type Cut struct {
 	Of      []int32          // chunk of every vertex
+	Place   []int32          // its index in Members of it
 	Members [][]graph.NodeID // vertices of every chunk, ascending; no chunk is empty
 }
 
@@ -26,7 +27,7 @@ func New(of []int32, chunks int) (*Cut, error) {
 		}
 		size[k]++
 	}
-	c := &Cut{Of: of, Members: make([][]graph.NodeID, chunks)}
+	c := &Cut{Of: of, Place: make([]int32, len(of)), Members: make([][]graph.NodeID, chunks)}
 	for k, n := range size {
 		if n == 0 {
 			return nil, fmt.Errorf("chunk %d has no vertex", k)
@@ -34,6 +35,7 @@ func New(of []int32, chunks int) (*Cut, error) {
 		c.Members[k] = make([]graph.NodeID, 0, n)
 	}
 	for v, k := range of {
+		c.Place[v] = int32(len(c.Members[k]))
 		c.Members[k] = append(c.Members[k], graph.NodeID(v))
 	}
 	return c, nil

@@ -104,7 +104,7 @@ func BenchmarkEvaluation(b *testing.B) {
 	for epoch := range b.N {
 		timed("epoch", func() (err error) {
 			for err == nil && t.state.Batch < t.roots.steps { // a stretch ends after some time
-				err = t.run(b.Context(), epoch, t.roots.steps)
+				err = t.Stretch(epoch, t.state.Batch, t.roots.steps)
 			}
 			return err
 		})

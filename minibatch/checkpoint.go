@@ -2,13 +2,10 @@ package minibatch
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
-	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
-	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/together"
 	"capgnn/internal/trainer"
 )
@@ -17,27 +14,15 @@ import (
 // of the step, so nothing is kept of those that were drawn ahead.
 type saver struct{ *Trainer }
 
-// core is what writes and reads weights and moments.
-func (t saver) core() *trainer.Saver {
-	o := &t.o
-	return &trainer.Saver{Crew: &t.crew, Reduce: t.reduce, Rule: o.Optimizer, Weights: t.weights, Talk: t.talk(),
-		Found: tagFound, Section: tagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep,
-		Log: o.Log, Finite: t.finite}
-}
-
-// checkpoint writes the run's state. Of several ranks all call it, and rank 0 writes.
-func (t saver) checkpoint() (err error) {
-	state, c := t.state, &checkpoint.File{Epoch: t.state.Epochs, Sections: map[string]checkpoint.Section{}}
-	if state.Caches, err = t.caches(); err != nil {
+// save writes what row caches remember.
+func (t saver) save(c *checkpoint.File) (err error) {
+	if t.state.Caches, err = t.caches(); err != nil {
 		return err
 	}
-	for part, x := range state.Caches {
+	for part, x := range t.state.Caches {
 		c.Sections[cacheSection(part)] = bytes.NewReader(x.state)
 	}
-	if c.State, err = json.Marshal(state); err != nil {
-		return err
-	}
-	return t.core().Save(c, state.best, state.Best, nil)
+	return nil
 }
 
 // cacheSection is the name of what a part's cache remembers.
@@ -56,7 +41,7 @@ func (t saver) caches() ([]snapshot, error) {
 	for i, x := range t.ownCaches() {
 		own[i] = kept{&x, x.state}
 	}
-	all, err := together.Gather(t.hub.Context(), t.talk(), tagCaches, own)
+	all, err := together.Gather(t.Hub.Context(), t.Talk(), trainer.TagCaches, own)
 	if err != nil {
 		return nil, err
 	}
@@ -98,35 +83,6 @@ func (s *state) cache(part int) *snapshot {
 	return &s.Caches[part]
 }
 
-// finite checks some weights or moments.
-func (t saver) finite(part []byte) error {
-	if section.Finite(hostmem.Of[float32](part)) {
-		return nil
-	}
-	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights after step %d", t.state.Epochs, t.state.Batch)}
-}
-
-// restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
-func (t saver) restore() error {
-	core := t.core()
-	c, f, err := core.Newest()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if f.Epoch < 0 {
-		return nil
-	}
-	if err = t.take(c, &f); err == nil {
-		t.state.best, err = core.Load(c, &f, make([]byte, checkpoint.Piece))
-	}
-	if err != nil {
-		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
-	}
-	t.o.Log.Info("resumed", "epoch", t.state.Epochs, "step", t.state.Batch)
-	return nil
-}
-
 // check reports where a state cannot be one of a run of so many steps in an epoch, and parts.
 func (s *state) check(steps, parts int) error {
 	p := &s.Partial
@@ -141,34 +97,35 @@ func (s *state) check(steps, parts int) error {
 	return nil
 }
 
-// take takes the state over from a file, which rank 0 has.
-func (t saver) take(c *checkpoint.File, f *trainer.Found) error {
-	if err := json.Unmarshal(f.State, &t.state); err != nil {
-		return err
-	}
+// take takes the state over that a file has, whose sections are rank 0's.
+func (t saver) take(c *checkpoint.File) error {
 	s := &t.state
-	if err := s.check(t.roots.steps, t.roots.parts); err != nil {
-		return err
+	err := s.check(t.roots.steps, t.roots.parts)
+	if m := &s.Merging; err == nil && (m.Kept < 0 || m.Kept > m.most) {
+		err = fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)
 	}
-	if m := &s.Merging; m.Kept < 0 || m.Kept > m.most {
-		return fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)
+	if err == nil {
+		t.roots.merge(s.Merging)
+		err = t.takeCaches(c)
 	}
-	t.roots.merge(s.Merging)
-	return t.takeCaches(c)
+	if err != nil {
+		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
+	}
+	return nil
 }
 
 // takeCaches reads what row caches remember.
 func (t saver) takeCaches(c *checkpoint.File) (err error) {
 	states := make([][]byte, len(t.state.Caches))
 	for part := range states {
-		if !t.o.leads() {
+		if !t.Options.Leads() {
 			break
 		}
 		if states[part], err = readAll(c.Sections[cacheSection(part)]); err != nil {
 			return err
 		}
 	}
-	if states, err = together.First(t.hub.Context(), t.talk(), tagCaches, states); err != nil {
+	if states, err = together.First(t.Hub.Context(), t.Talk(), trainer.TagCaches, states); err != nil {
 		return err
 	}
 	if len(states) != len(t.state.Caches) {

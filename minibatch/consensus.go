@@ -8,6 +8,7 @@ import (
 
 	"capgnn/cluster"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/link"
 )
 
@@ -49,7 +50,7 @@ func (a *consensus) areas() (all []cluster.Area) {
 }
 
 func votesArea(from, to int) cluster.Area {
-	return cluster.Area{From: from, To: to, Number: consensusArea, Bytes: 1}
+	return cluster.Area{From: from, To: to, Number: trainer.ConsensusArea, Bytes: 1}
 }
 
 // open begins to listen.

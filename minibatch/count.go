@@ -213,13 +213,13 @@ func (t *Trace) Smallest(ctx context.Context, r rowcache.Rules) (*Good, error) {
 	}
 	g := &Good{Demand: counts[0][0], Best: counts[1][0]}
 	for _, c := range counts[2:] {
-		if c[0].Rows.brought() < g.Best.Rows.brought() {
+		if c[0].Rows.Brought() < g.Best.Rows.Brought() {
 			g.Best = c[0]
 		}
 	}
 	for i, share := range shares {
 		g.Share, g.Slots, g.Counts = share, ways[i+1].Slots, counts[i+1][0]
-		if float64(g.Counts.Rows.brought()) <= Nearly*float64(g.Best.Rows.brought()) {
+		if float64(g.Counts.Rows.Brought()) <= Nearly*float64(g.Best.Rows.Brought()) {
 			break
 		}
 	}
@@ -233,9 +233,6 @@ func slotsOf(rows []int, share float64) (slots []int) {
 	}
 	return slots
 }
-
-// brought is how many rows came from other parts.
-func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
 
 // settle decides what is sampled: sums says whether layer 0 reads rows of ÂX, so that the last hop is not drawn.
 func (d *design) settle(p *learn.Problem, o *Options) {

@@ -131,7 +131,7 @@ func TestTraceSmallest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, got, smaller := g.Best.Rows.brought(), g.Counts.Rows.brought(), less[0][0].Rows.brought()
+	best, got, smaller := g.Best.Rows.Brought(), g.Counts.Rows.Brought(), less[0][0].Rows.Brought()
 	if best > got || float64(got) > Nearly*float64(best) || float64(smaller) <= Nearly*float64(best) || g.Demand.Rows.Fetched <= got {
 		t.Errorf("%v of the rows: %d fetched; %d with %v, %d at best, %d without", g.Share, got, smaller, shares[k-1], best, g.Demand.Rows.Fetched)
 	}

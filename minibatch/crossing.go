@@ -5,6 +5,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/machines"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 )
 
 // crossing is the way of rows from other machines to a part in a simulation. They lie in this process; requests and answers take virtual time, in as many messages as asker and answerer
@@ -23,7 +24,7 @@ type crossing struct {
 // newCrossing returns the crossing of a part.
 func (t *rows) newCrossing(net machines.Machine, w *worker) *crossing {
 	n, parts := net.Ranks(), t.roots.parts
-	return &crossing{net: net, part: w.Index, rankOf: t.rankOf, ask: firstRowArea + uint32(w.Index), hear: firstRowArea + uint32(parts+w.Index), most: t.answerBytes(w.Index),
+	return &crossing{net: net, part: w.Index, rankOf: t.RankOf, ask: trainer.FirstRowArea + uint32(w.Index), hear: trainer.FirstRowArea + uint32(parts+w.Index), most: t.answerBytes(w.Index),
 		size: w.stage.rowSize, last: make([]gpu.Event, n), asked: make([]gpu.Bytes, n), answer: make([]gpu.Bytes, n)}
 }
 

@@ -9,6 +9,7 @@ import (
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 )
 
 // tables returns where the dense rows of layer 0 come from, ÂX first, which is still to be made; none: features are sparse, and stay so.
@@ -37,7 +38,7 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 
 // evaluate scores each split by exact logits, or estimates, and returns the loss of validation. It ends with ctx, within a chunk.
 func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
-	w, err := t.crew.Weights(t.weights)
+	w, err := t.Crew.Weights(t.Weights)
 	if err != nil {
 		return learn.Metrics{}, err
 	}
@@ -50,7 +51,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 		}
 	}
 	own := make([]learn.Evidence, len(t.workers))
-	both, done := context.WithCancel(t.hub.Context())
+	both, done := context.WithCancel(t.Hub.Context())
 	defer done()
 	if !t.o.several() {
 		defer context.AfterFunc(ctx, done)()
@@ -60,14 +61,14 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 		if t.o.Part != nil {
 			part = int(t.o.Part[ids[0]]) - t.own().Lo
 		}
-		t.design.task.Count(&own[part], ids, rows)
+		t.Task.Count(&own[part], ids, rows)
 		return nil
 	})
 	if err != nil {
 		return learn.Metrics{}, err
 	}
-	t.received() // what travels to evaluate counts for no epoch
-	m, err := together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.design.task, own)
+	t.Received() // what travels to evaluate counts for no epoch
+	m, err := together.Scores(t.Hub.Context(), t.Talk(), trainer.TagEvaluation, trainer.TagScores, t.Task, own)
 	m.Estimated = t.o.EvalFanout != nil
 	return m, err
 }

@@ -10,6 +10,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/link"
 )
 
@@ -73,7 +74,7 @@ func (t *Trainer) answerBytes(part int) int { return t.design.answerBytes(part, 
 func (t *rows) areas() (all []cluster.Area) {
 	for part := range t.roots.parts {
 		for rank := range t.o.Ranks.Ranks() {
-			if mine := t.rankOf[part]; mine != rank {
+			if mine := t.RankOf[part]; mine != rank {
 				all = append(all, t.requests(part, rank), t.answers(part, rank))
 			}
 		}
@@ -83,12 +84,12 @@ func (t *rows) areas() (all []cluster.Area) {
 
 // requests is the area in which a part asks a rank, answers that in which it is answered.
 func (t *rows) requests(part, rank int) cluster.Area {
-	return cluster.Area{From: t.rankOf[part], To: rank, Number: firstRowArea + uint32(part), Bytes: requestHeader + 4*mostAsked}
+	return cluster.Area{From: t.RankOf[part], To: rank, Number: trainer.FirstRowArea + uint32(part), Bytes: requestHeader + 4*mostAsked}
 }
 
 func (t *rows) answers(part, rank int) cluster.Area {
-	number := firstRowArea + uint32(t.roots.parts+part)
-	return cluster.Area{From: rank, To: t.rankOf[part], Number: number, Bytes: answerHeader + t.answerBytes(part)}
+	number := trainer.FirstRowArea + uint32(t.roots.parts+part)
+	return cluster.Area{From: rank, To: t.RankOf[part], Number: number, Bytes: answerHeader + t.answerBytes(part)}
 }
 
 // open begins to ask and to answer. What steps read lies in the stages. In a simulation all rows lie here, and only their times cross the network.
@@ -101,8 +102,8 @@ func (t *rows) open() {
 	}
 	me := t.o.Ranks.Rank()
 	for part := range t.roots.parts {
-		if t.rankOf[part] != me {
-			a := &answerer{net: t.net, hub: t.hub, part: part, hear: t.requests(part, me), say: t.answers(part, me), pack: t.pack,
+		if t.RankOf[part] != me {
+			a := &answerer{net: t.net, hub: t.Hub, part: part, hear: t.requests(part, me), say: t.answers(part, me), pack: t.pack,
 				books: books{home: t.o.Part, own: t.own(), size: t.size, most: t.answerBytes(part)}}
 			a.open()
 			t.answering.Go(a.run) // ends with the hub; Close waits
@@ -111,7 +112,7 @@ func (t *rows) open() {
 		askers := make([]*asker, t.o.Ranks.Ranks())
 		for rank := range askers {
 			if rank != me {
-				askers[rank] = &asker{net: t.net, hub: t.hub, part: part, ask: t.requests(part, rank), hear: t.answers(part, rank)}
+				askers[rank] = &asker{net: t.net, hub: t.Hub, part: part, ask: t.requests(part, rank), hear: t.answers(part, rank)}
 				askers[rank].open()
 			}
 		}
@@ -120,7 +121,7 @@ func (t *rows) open() {
 		if w.fetcher == nil { // isolated parts read rows of the whole data set, which every rank has
 			continue
 		}
-		w.fetcher.service = &far{w.fetcher.service, &w.stage, t.rankOf, askers}
+		w.fetcher.service = &far{w.fetcher.service, &w.stage, t.RankOf, askers}
 	}
 }
 
@@ -158,15 +159,14 @@ func (t *rows) pack(table int, dst []byte, v graph.NodeID) int {
 // complete is layered.Options.Complete. All ranks have their rows of a layer before any asks for others; those of the layer before stay until all have them.
 func (t *rows) complete(h *meet.Hub, layer int, table *layered.Table) error {
 	t.tables[tableOf(layer)%2].Store(&layerTable{layer, table})
-	if err := t.talk().Together(h.Context(), tagLayer); err != nil {
+	if err := t.Talk().Together(h.Context(), trainer.TagLayer); err != nil {
 		return err
 	}
-	t.gathering.Store(&tagNames[tagLayer])
-	defer t.gathering.Store(nil)
+	defer t.Waiting(trainer.TagLayer)()
 	came := make([]event, t.roots.parts)
 	for part := range came {
 		if ids, mem := table.Others(part); len(ids) > 0 {
-			came[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return table.Row }, func(_, offset int, rows []byte) { copy(mem[offset:], rows) })
+			came[part] = t.askers[0][t.RankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return table.Row }, func(_, offset int, rows []byte) { copy(mem[offset:], rows) })
 		}
 	}
 	return meet.Guard(func() {

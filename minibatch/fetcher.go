@@ -9,6 +9,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -74,7 +75,7 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 			near.queue = w.rows
 		}
 	}
-	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.Index], row: t.design.row,
+	f := &fetcher{hub: meet.NewHub(t.Hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.Index], row: t.design.row,
 		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != "" && t.o.Sampling.Fetch.Kind != rowcache.Demand}
 	if near.queue != nil {
 		f.linked = make([]bool, len(t.o.Devices))
@@ -146,7 +147,7 @@ func (t *Trainer) fetch(from int, first bool) error {
 	if err != nil || !first {
 		return err
 	}
-	if refilled, err = together.Gather(t.hub.Context(), t.talk(), tagRefilled, refilled); err != nil {
+	if refilled, err = together.Gather(t.Hub.Context(), t.Talk(), trainer.TagRefilled, refilled); err != nil {
 		return err
 	}
 	for _, n := range refilled {

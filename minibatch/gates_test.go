@@ -62,12 +62,12 @@ func weightsAt(t *testing.T, p *learn.Problem, o Options, step int) *gnn.Weights
 	for epoch := 0; step > 0; epoch++ {
 		n := min(step, tr.roots.steps)
 		tr.state.Batch = 0
-		if err := tr.run(t.Context(), epoch, n); err != nil {
+		if err := tr.Stretch(epoch, tr.state.Batch, n); err != nil {
 			t.Fatal(err)
 		}
 		step -= n
 	}
-	w, err := tr.crew.Weights(tr.weights)
+	w, err := tr.Crew.Weights(tr.Weights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +88,10 @@ func gradientAt(t *testing.T, p *learn.Problem, o Options, w *gnn.Weights, step,
 	defer closed(o.Devices) // some hundred of them would stay open
 	defer tr.Close()
 	tr.state.Batch = step % tr.roots.steps
-	if err := tr.run(t.Context(), step/tr.roots.steps, tr.state.Batch+1); err != nil {
+	if err := tr.Stretch(step/tr.roots.steps, tr.state.Batch, tr.state.Batch+1); err != nil {
 		t.Fatal(err)
 	}
-	g, err := tr.crew.Weights(tr.weights)
+	g, err := tr.Crew.Weights(tr.Weights)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func enlarge(t *testing.T, tr *Trainer) {
 		}
 		var l layout
 		w.stage.lay(&l, &e, nil)
-		if err := w.pass.Grow(w.Device, l.layers); err != nil {
+		if err := w.Pass.Grow(w.Device, l.layers); err != nil {
 			t.Fatal(err)
 		}
 		d := sampledUnit{}

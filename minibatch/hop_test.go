@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"capgnn/internal/trainer"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
-	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/rowcache"
 )
@@ -159,7 +159,7 @@ func TestCarriedSumsAreThoseOfOnePlace(t *testing.T) {
 			const epoch, batch = 4, 2
 			tr.state.Batch = batch
 			want := inOnePlace(t, tr, epoch*tr.roots.steps+batch)
-			if err := tr.run(t.Context(), epoch, batch+1); err != nil {
+			if err := tr.Stretch(epoch, tr.state.Batch, batch+1); err != nil {
 				t.Fatal(err)
 			}
 			var got [4][]float32
@@ -218,7 +218,7 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 			err := meet.Guard(func() {
 				n, _ := w.fetch(&d)
 				w.Compute.Wait(w.prefetch.Record())
-				tr.gradient(w, n, learn.Compared{Scale: tr.scale(step/tr.roots.steps, step%tr.roots.steps), Sum: w.sums.Slice(0, 1), Host: w.lossHost[:8]}, func(int) {})
+				tr.gradient(w, n, trainer.Unit{Scale: tr.scale(step/tr.roots.steps, step%tr.roots.steps)}, func(int) {})
 				n.read = w.Compute.Record()
 			})
 			if err != nil {

@@ -74,13 +74,12 @@ type isolation struct {
 	edges  [][]int64 // among the members of two chunks, in one direction
 	course chunks.Course
 	train  []bool         // by vertex
-	place  []int32        // of every vertex in its chunk
 	steps  []int          // by phase: its first step in an epoch; and behind the last one
 	fanout int            // of roots
 	hops   int            // that are drawn within pairs
 	held   chunks.Moment  // whose pairs workers hold
 	table  layered.Memory // of ÂX, where each rank has all of it
-	ahead  *ahead         // pairs of the moment behind it, on their way; nil: there are none
+	ahead  chunks.Ahead[*pair]
 }
 
 // unheld is before the first pairs.
@@ -91,8 +90,7 @@ func newIsolation(p *learn.Problem, o *Options) *isolation {
 	if o.Isolated == nil {
 		return nil
 	}
-	n := p.Vertices()
-	s := &isolation{Isolated: o.Isolated.Isolated, p: p, train: make([]bool, n), place: make([]int32, n),
+	s := &isolation{Isolated: o.Isolated.Isolated, p: p,
 		fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout), held: unheld}
 	s.Complete()
 	if !s.AllLayers {
@@ -103,20 +101,11 @@ func newIsolation(p *learn.Problem, o *Options) *isolation {
 		panic(err)
 	}
 	s.edges = s.cut.Between(p.Graph)
-	turn := chunks.Rotation{Chunks: s.cut.Chunks()}
-	s.course = chunks.Course{Phases: chunks.Phases{Rotation: turn, Workers: len(o.Devices)}, Targets: s.Targets,
-		Schedule: chunks.Schedule{Rotation: turn, Epochs: max(1, o.Epochs)}, Training: make([]int, turn.Chunks)}
-	for k, members := range s.cut.Members {
-		for i, v := range members {
-			if s.place[v], s.train[v] = int32(i), p.Trains(v); s.train[v] {
-				s.course.Training[k]++
-			}
-		}
-	}
+	s.course, s.train = chunks.NewCourse(s.Isolated, s.cut, len(o.Devices), o.Epochs, p.Trains)
 	s.steps = []int{0}
 	for phase := range s.course.Count() {
 		most := 0
-		for shift := 1; shift <= turn.Shifts(); shift++ {
+		for shift := 1; shift <= s.course.Shifts(); shift++ {
 			n := 0
 			for worker := range s.course.Workers {
 				n += s.targets(s.course.Part(phase, worker), shift)
@@ -140,11 +129,6 @@ func (s *isolation) targets(part, shift int) int {
 	return s.course.Training[at.Base]
 }
 
-// shift returns that of an epoch. Forecasts go beyond the last one.
-func (s *isolation) shift(epoch int) int {
-	return s.course.Schedule.At(min(epoch, s.course.Schedule.Epochs-1)).Shift
-}
-
 // phase returns that of a step of an epoch.
 func (s *isolation) phase(batch int) int {
 	last := s.course.Count() - 1
@@ -153,7 +137,7 @@ func (s *isolation) phase(batch int) int {
 
 // at returns what parts hold in a step of an epoch.
 func (s *isolation) at(epoch, batch int) chunks.Moment {
-	return chunks.Moment{Shift: s.shift(epoch), Phase: s.phase(batch)}
+	return chunks.Moment{Shift: s.course.Shift(epoch), Phase: s.phase(batch)}
 }
 
 // span returns which targets of a worker's part are its roots in a step, and which part that is; −1: none.
@@ -184,12 +168,12 @@ func (s *isolation) most(worker int) (most int) {
 
 // order puts the targets of a part in the order of an epoch.
 func (s *isolation) order(part, epoch int, seed uint64, into []graph.NodeID) []graph.NodeID {
-	at := s.course.Pair(part, s.shift(epoch))
+	at := s.course.Pair(part, s.course.Shift(epoch))
 	held := []int{at.Base}
 	if s.Targets == chunks.Both {
 		held = append(held, at.Added)
 	}
-	list := make([]graph.NodeID, 0, s.targets(part, s.shift(epoch)))
+	list := make([]graph.NodeID, 0, s.targets(part, s.course.Shift(epoch)))
 	for _, k := range held {
 		for _, v := range s.cut.Members[k] {
 			if s.train[v] {
@@ -210,12 +194,6 @@ type pair struct {
 	weights     chunks.Weights // of edges
 }
 
-// ahead is pairs that are made beside training.
-type ahead struct {
-	chunks.Moment
-	made chan []*pair // of the workers of this process
-}
-
 // pairOf makes what a part holds in a super-epoch; −1: there is no part.
 func (s *isolation) pairOf(part, shift int) *pair {
 	if part < 0 {
@@ -234,7 +212,7 @@ func (x *pair) within(s *sample.Sampler) { s.Within(x.graph, x.s.hops, !x.s.Corr
 
 // index returns the index in the view of a vertex of the pair.
 func (x *pair) index(v graph.NodeID) int {
-	i := int(x.s.place[v])
+	i := int(x.s.cut.Place[v])
 	if int(x.s.cut.Of[v]) != x.Pair.Base {
 		i += x.Own
 	}
@@ -304,9 +282,10 @@ func (t *Trainer) hold(step int) {
 	}
 	epoch, batch := step/t.roots.steps, step%t.roots.steps
 	at, own := s.at(epoch, batch), t.own()
+	s.ahead.Make = func(at chunks.Moment) []*pair { return s.pairs(at, own) }
 	if at != s.held {
 		began := time.Now()
-		all := s.take(at, own)
+		all := s.ahead.Take(at)
 		for i, w := range t.workers {
 			w.stage.pair = all[i]
 		}
@@ -320,52 +299,14 @@ func (t *Trainer) hold(step int) {
 			w.stage.pair.within(x)
 		}
 	}
-	if next, ok := s.course.Behind(min(epoch, s.course.Schedule.Epochs-1), at.Phase); ok && s.ahead == nil {
-		a := &ahead{next, make(chan []*pair, 1)}
-		s.ahead = a
-		// Owned by the trainer: whoever takes the pairs, or Close, waits for it.
-		go func() { a.made <- s.pairs(next, own) }()
+	if next, ok := s.course.Behind(min(epoch, s.course.Schedule.Epochs-1), at.Phase); ok {
+		s.ahead.Prepare(next)
 	}
-}
-
-// covered notes what parts see in the steps from one on, where these are the first of a phase, and what switching
-// took.
-func (t *Trainer) covered(own []partSteps, from int) {
-	s := t.roots.isolation
-	if s == nil {
-		return
-	}
-	own[0].Switch, t.switching = t.switching, 0
-	for i, w := range t.workers {
-		if from == s.steps[s.phase(from)] {
-			own[i].Covered = &w.stage.pair.covered
-		}
-	}
-}
-
-// take returns the pairs of a moment: those made beside training, if they are of it.
-func (s *isolation) take(at chunks.Moment, own graph.Range) []*pair {
-	a := s.wait()
-	if a == nil || a.Moment != at {
-		return s.pairs(at, own)
-	}
-	return <-a.made
-}
-
-// wait waits for what is prepared.
-func (s *isolation) wait() *ahead {
-	if s == nil || s.ahead == nil {
-		return nil
-	}
-	a := s.ahead
-	a.made <- <-a.made
-	s.ahead = nil
-	return a
 }
 
 // bytes is what pairs of some workers take at most, those that are held and those behind them, and what all share.
 func (s *isolation) bytes(own graph.Range) gpu.Bytes {
-	n := int64(len(s.place))
+	n := int64(len(s.train))
 	all := 13 * n // place, train, members of chunks, and workers of vertices
 	for worker := own.Lo; worker < own.Hi; worker++ {
 		most := int64(0)
@@ -386,7 +327,10 @@ func (s *isolation) bytes(own graph.Range) gpu.Bytes {
 
 // close waits for what is prepared, and gives tables back.
 func (s *isolation) close() error {
-	if s.wait(); s == nil || s.table == nil {
+	if s == nil {
+		return nil
+	}
+	if s.ahead.Wait(); s.table == nil {
 		return nil
 	}
 	return s.table.Close()
@@ -407,7 +351,7 @@ func (s *isolation) horizon(step, steps int) int {
 	if s.course.Count() > 1 {
 		return epoch*steps + s.steps[s.phase(step%steps)+1]
 	}
-	for epoch++; epoch < s.course.Schedule.Epochs && s.shift(epoch) == s.shift(epoch-1); epoch++ {
+	for epoch++; epoch < s.course.Schedule.Epochs && s.course.Shift(epoch) == s.course.Shift(epoch-1); epoch++ {
 	}
 	return epoch * steps
 }
@@ -428,7 +372,7 @@ func (s *isolation) largest(worker, steps int) (list []int) {
 	for phase := range s.course.Count() {
 		part := s.course.Part(phase, worker)
 		for epoch := range s.course.Schedule.Epochs {
-			if shift := s.shift(epoch); part >= 0 && (epoch == 0 || shift != s.shift(epoch-1)) {
+			if shift := s.course.Shift(epoch); part >= 0 && (epoch == 0 || shift != s.course.Shift(epoch-1)) {
 				step := epoch*steps + s.steps[phase]
 				size[step] = s.within(s.course.Pair(part, shift))
 				list = append(list, step)

@@ -120,7 +120,7 @@ func TestBuffersGrow(t *testing.T) {
 			w.Workspace = gnn.NewWorkspace(gpu.Info{})
 			var l layout
 			w.stage.lay(&l, &tiny, nil)
-			w.pass = gnn.NewPass(m, tr.design.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
+			w.Pass = gnn.NewPass(m, tr.design.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 			if err := w.Workspace.Alloc(w.Device); err != nil {
 				t.Fatal(err)
 			}

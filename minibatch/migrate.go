@@ -6,6 +6,7 @@ import (
 	"capgnn/cluster"
 	"capgnn/gpu"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/link"
 )
 
@@ -41,8 +42,8 @@ func (t placer) newMigrator(w *worker) *migrator {
 	if t.roots.units == 1 {
 		return nil
 	}
-	n := len(t.weights.Flat)
-	c := &migrator{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.Queue("carry"), taken: make(chan gpu.Event, 1)}
+	n := len(t.Weights.Flat)
+	c := &migrator{hub: t.Hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.Queue("carry"), taken: make(chan gpu.Event, 1)}
 	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
 	c.taken <- nil
 	for range t.roots.units {
@@ -72,8 +73,8 @@ func (t *Trainer) carryAreas() (all []cluster.Area) {
 	if t.roots.units == 1 {
 		return nil
 	}
-	for from, a := range t.rankOf {
-		for to, b := range t.rankOf {
+	for from, a := range t.RankOf {
+		for to, b := range t.RankOf {
 			if a != b {
 				all = append(all, t.carryArea(from, to))
 			}
@@ -84,8 +85,8 @@ func (t *Trainer) carryAreas() (all []cluster.Area) {
 
 // carryArea is the area from one part to another.
 func (t *Trainer) carryArea(from, to int) cluster.Area {
-	number := firstRowArea + uint32((2+from)*t.roots.parts+to)
-	return cluster.Area{From: t.rankOf[from], To: t.rankOf[to], Number: number, Bytes: 4 * len(t.weights.Flat)}
+	number := trainer.FirstRowArea + uint32((2+from)*t.roots.parts+to)
+	return cluster.Area{From: t.RankOf[from], To: t.RankOf[to], Number: number, Bytes: 4 * len(t.Weights.Flat)}
 }
 
 // open begins to expect sums of other ranks.
@@ -147,7 +148,7 @@ func (c *migrator) bring() {
 	}
 	w.Waits.For(c.queue, c.came, from.Index, c.model(), "gradients")
 	if w.reach[from.Index] {
-		c.queue.(gpu.PeerCopier).CopyFrom(flat(c.in), flat(from.migrator.out))
+		c.queue.(gpu.PeerCopier).CopyFrom(trainer.Row(c.in), trainer.Row(from.migrator.out))
 	} else {
 		c.queue.Upload(c.in.Buf, 0, from.migrator.stage)
 	}
@@ -169,15 +170,15 @@ func (c *migrator) bringFar(from int, x *way) {
 // give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
 func (c *migrator) give() {
 	w := c.w
-	q, own := w.Compute, flat(w.Grads.Flat)
+	q, own := w.Compute, trainer.Row(w.Grads.Flat)
 	if c.at > 0 {
 		if from := c.all[c.before()]; from != nil && from.Device == w.Device {
 			w.Waits.For(q, c.came, from.Index, c.model(), "gradients")
-			q.Axpby(own, 1, flat(from.migrator.out), 1)
+			q.Axpby(own, 1, trainer.Row(from.migrator.out), 1)
 			from.migrator.taken <- q.Record()
 		} else {
 			q.Wait(c.queue.Record())
-			q.Axpby(own, 1, flat(c.in), 1)
+			q.Axpby(own, 1, trainer.Row(c.in), 1)
 			c.added = q.Record()
 		}
 	}
@@ -197,7 +198,7 @@ func (c *migrator) leave(to int) gpu.Event {
 	if free := meet.ReceiveRoom(c.hub, c.taken, w.Index, c.last, "to take gradients"); free != nil {
 		w.Waits.ForRoom(w.Compute, free, c.last, c.model(), "gradients")
 	}
-	w.Compute.Copy(flat(c.out), flat(w.Grads.Flat))
+	w.Compute.Copy(trainer.Row(c.out), trainer.Row(w.Grads.Flat))
 	c.last = to
 	return w.Compute.Record()
 }

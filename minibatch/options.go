@@ -12,6 +12,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -89,6 +90,16 @@ type Options struct {
 	OnEpoch func(EpochStats) error
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights.
 	OnBest func(epoch int, w *gnn.Weights) error
+}
+
+// core is what package trainer has to know.
+func (o *Options) core() trainer.Options {
+	return trainer.Options{Model: o.Model, Optimizer: o.Optimizer, Schedule: o.Schedule, Epochs: o.Epochs,
+		EvalEvery: o.EvalEvery, Patience: o.Patience, BestByLoss: o.BestByLoss, Devices: o.ownDevices(),
+		First: o.own().Lo, Parts: len(o.Devices), Ranks: o.Ranks, Init: o.Init, CheckpointDir: o.CheckpointDir,
+		CheckpointEvery: o.CheckpointEvery, CheckpointSteps: o.CheckpointSteps, CheckpointKeep: o.CheckpointKeep,
+		Resume: o.Resume, Identity: o.Identity, WaitDeadline: o.WaitDeadline, Lock: o.Lock, Log: o.Log,
+		OnTrain: o.OnTrain, Meter: o.Meter, OnEpoch: o.OnEpoch, OnBest: o.OnBest}
 }
 
 // ahead returns how many steps are drawn before they are due, at most, where an epoch has so many, whatever caches hold.

@@ -51,18 +51,18 @@ func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.D
 		}
 	}
 	for epoch := range o.Epochs {
-		tr.state.Batch, tr.state.Partial = 0, partial{}
+		tr.state.Batch, tr.state.Partial = 0, trainer.Partial{}
 		start := trainer.Now(tr.o.Devices)
 		if oneByOne {
 			for batch := range tr.roots.steps {
 				allow(1)
-				if err := tr.run(b.Context(), epoch, batch+1); err != nil {
+				if err := tr.Stretch(epoch, tr.state.Batch, batch+1); err != nil {
 					b.Fatal(err)
 				}
 			}
 		} else {
 			allow(tr.roots.steps)
-			if err := tr.run(b.Context(), epoch, tr.roots.steps); err != nil {
+			if err := tr.Stretch(epoch, tr.state.Batch, tr.roots.steps); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -33,10 +33,10 @@ func gradient(t *testing.T, p *learn.Problem, o Options, step int, from *gnn.Wei
 func stepped(t *testing.T, tr *Trainer, step int, from *gnn.Weights) *gnn.Weights {
 	t.Helper()
 	tr.state.Epochs, tr.state.Batch = step/tr.roots.steps, step%tr.roots.steps
-	if err := tr.run(t.Context(), tr.state.Epochs, tr.state.Batch+1); err != nil {
+	if err := tr.Stretch(tr.state.Epochs, tr.state.Batch, tr.state.Batch+1); err != nil {
 		t.Fatal(err)
 	}
-	w, err := tr.crew.Weights(tr.weights)
+	w, err := tr.Crew.Weights(tr.Weights)
 	if err != nil {
 		t.Fatal(err)
 	}

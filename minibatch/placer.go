@@ -22,7 +22,7 @@ func (t placer) place(ctx context.Context) error {
 		if dev == nil {
 			continue
 		}
-		w := &worker{Worker: trainer.NewWorker(t.hub, i, dev)}
+		w := &worker{Worker: trainer.NewWorker(t.Hub, i, dev)}
 		if r, ok := dev.(gpu.Resident); ok { // where blocks and rows lie with it
 			w.prefetch = w.Has(r.NewResidentQueue("prefetch"))
 		} else {
@@ -30,26 +30,20 @@ func (t placer) place(ctx context.Context) error {
 		}
 		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.reach = t.reach(w)
-		t.workers, t.crew.Workers = append(t.workers, w), append(t.crew.Workers, &w.Worker)
+		t.workers, t.Crew.Workers = append(t.workers, w), append(t.Crew.Workers, &w.Worker)
 	}
-	division := t.o.division(t.weights)
+	division := t.Options.Division(t.Weights.Layers())
 	for _, w := range t.workers {
 		if err := t.build(w, division); err != nil {
 			return err
 		}
 	}
 	own := t.own()
-	var parts []reduce.Part
+	t.Reduce = t.Reduces(division, func(i int) []bool { return t.workers[i].reach[own.Lo:own.Hi] })
+	t.LockHost()
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat, Gradients: w.Grads.Flat, Reach: w.reach[own.Lo:own.Hi], Owner: w.Owner})
-	}
-	t.reduce = reduce.New(t.hub, parts, division)
-	for i, w := range t.workers {
-		lock := w.Locking(t.o.Lock)
-		w.lossHost = lock(w.lossHost)
-		t.reduce.Lock(i, lock)
 		if w.migrator != nil {
-			w.migrator.stage = lock(w.migrator.stage)
+			w.migrator.stage = w.Locking(t.o.Lock)(w.migrator.stage)
 		}
 	}
 	for _, w := range t.workers {
@@ -80,22 +74,20 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.stage.lay(&l, &e, nil)
 	inputs, slots := d.ring(o, w.Index)
 	w.inputs = slices.Repeat([]input{{size: l.size}}, inputs)
-	n := len(t.weights.Flat)
+	n := len(t.Weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	w.migrator = t.newMigrator(w)
 	w.Owner = division.NewOwner(w.alloc, w.Compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
-	w.sums = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
-	w.loss = d.task.On(w.alloc, w.Compute, func() gpu.Queue { return w.Queue("loss") }, o.lossRows(t.roots.total))
+	w.NewLoss(t.Task, w.alloc, o.lossRows(t.roots.total), stretch)
 	if w.failed != nil {
 		return w.failed
 	}
-	w.lossHost = make([]byte, 8*stretch)
-	w.upload(params, t.weights.Flat)
-	w.Params, w.Grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
+	w.upload(params, t.Weights.Flat)
+	w.Params, w.Grads = gnn.Bind(t.Weights, params), gnn.Bind(t.Weights, grads)
 	w.Workspace = gnn.NewWorkspace(gpu.Info{})
-	w.pass = gnn.NewPass(o.Model, d.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
+	w.Pass = gnn.NewPass(o.Model, d.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 	if w.Device.Info().Kind != gpu.CPU { // rows that are kept have what is left
 		if err := w.take(); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 	"capgnn/pipeline/link"
 )
@@ -173,10 +174,10 @@ func TestFaultsOfRanks(t *testing.T) {
 		}, 0, "refuse a request of part 2 of rank 1: it asks part 1 for the row of vertex 300, the graph has 300"},
 		"lost": {func(rank int, tr *Trainer) {
 			if rank == 1 {
-				time.AfterFunc(20*time.Millisecond, func() { tr.hub.Fail(errors.New("killed")) })
+				time.AfterFunc(20*time.Millisecond, func() { tr.Hub.Fail(errors.New("killed")) })
 			}
 		}, 0, errRankLost.Error()},
-		"silent": {nil, firstRowArea + 3 + 1, "part 1 waited 2s for part 2: rows: device lost"},
+		"silent": {nil, trainer.FirstRowArea + 3 + 1, "part 1 waited 2s for part 2: rows: device lost"},
 	} {
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 		o.Epochs, o.Sampling.Fetch, o.WaitDeadline = 200, rowcache.Rules{}, time.Minute
@@ -213,7 +214,7 @@ func TestRanksOfOtherSteps(t *testing.T) {
 	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 	x := rankRun{p: p, o: func(int) Options { return o }, on: func(rank int, tr *Trainer) {
 		if rank == 1 {
-			tr.reduce.Resume(3)
+			tr.Reduce.Resume(3)
 		}
 	}, ctx: func(int) context.Context { return t.Context() }}
 	_, errs := x.run(t, groupings[0])

@@ -150,7 +150,7 @@ func TestStatesThatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(&tr.state, tr.roots.steps)
-		err = saver{tr}.checkpoint()
+		err = tr.Checkpoint()
 		tr.Close()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -51,16 +51,16 @@ func (u *unruly) ask(requests []request) []gpu.Event {
 // fed returns the parts of a run up to their feeds: nothing is computed.
 func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 	t.Helper()
-	tr := &Trainer{p: p, o: o, roots: newRoots(p, &o), design: d, hub: meet.NewHub(t.Context(), time.Minute)}
-	tr.state.Merging = tr.roots.merging
+	tr := newTrainerOf(p, o)
+	tr.design, tr.Hub = d, meet.NewHub(t.Context(), time.Minute)
 	for i, dev := range o.Devices {
-		w := &worker{Worker: trainer.Worker{Index: i, Device: dev, Waits: meet.Waits{Hub: tr.hub}}, stage: d.stageOf(p, &o, i)}
+		w := &worker{Worker: trainer.Worker{Index: i, Device: dev, Waits: meet.Waits{Hub: tr.Hub}}, stage: d.stageOf(p, &o, i)}
 		w.stage.roots, w.stage.grown = tr.roots, func(string, gpu.Bytes, gpu.Bytes) {}
 		w.feed = newFeed(i, o.Sampling.Prefetch+1, 1, w.stage.fill)
 		if err := (placer{tr}).fetcher(w); err != nil {
 			t.Fatal(err)
 		}
-		tr.workers, tr.crew.Workers = append(tr.workers, w), append(tr.crew.Workers, &w.Worker)
+		tr.workers, tr.Crew.Workers = append(tr.workers, w), append(tr.Crew.Workers, &w.Worker)
 	}
 	return tr
 }
@@ -99,7 +99,7 @@ func TestAnswersInAnyOrder(t *testing.T) {
 		for _, w := range tr.workers {
 			all.Go(func() {
 				for step := range o.Epochs * tr.roots.steps {
-					s, _ := w.feed.take(tr.hub, step)
+					s, _ := w.feed.take(tr.Hub, step)
 					d := &s.units[0]
 					rows := on(d.mem.Bytes(), d.layout.tables[0])
 					for i, v := range d.ids() {

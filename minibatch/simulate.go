@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, epochs int, over
 		copy(s.Parts[lo:hi], memory.Parts[lo:hi])
 		return build(ctx, p, own, true)
 	}, func(t *Trainer) {
-		t.over = true // nothing is under way that a machine would write
+		t.Over = true // nothing is under way that a machine would write
 		t.Close()
 	})
 	if err != nil {
@@ -92,12 +93,8 @@ type simulation struct{ *machines.Run[*Trainer] }
 func (m simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*SimulatedEpoch, error) {
 	e, steps := new(SimulatedEpoch), m.Trainers[0].roots.steps
 	began, before := clock.Now(), m.pairs()
-	for from, end := 0, 0; from < steps; from = end {
-		end = min(steps, from+longest)
-		if i := m.Trainers[0].roots.isolation; i != nil {
-			from, end = i.stretch(epoch, from)
-			end = min(end, from+longest)
-		}
+	next := m.Trainers[0].Engine.Stretch
+	for from, end := next(epoch, 0); from < end; from, end = next(epoch, end) {
 		if err := m.Each(func(t *Trainer) error { return t.simulate(ctx, epoch, from, end) }); err != nil {
 			return nil, err
 		}
@@ -121,16 +118,12 @@ func (m simulation) epoch(ctx context.Context, clock gpu.Clock, epoch int) (*Sim
 
 // simulate enqueues steps of an epoch on the parts of a machine.
 func (t *Trainer) simulate(ctx context.Context, epoch, from, end int) error {
-	first := epoch * t.roots.steps
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, consensus: t.consensus, first: first, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
-	t.hub.Epoch = epoch
-	if err := t.sample(first + from); err != nil {
+	t.Hub.Epoch, t.Asked = epoch, ctx
+	if err := t.Engine.Begin(epoch, from); err != nil {
 		return err
 	}
-	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
-		return err
-	}
-	return ctx.Err()
+	_, _, err := t.Engine.Run(epoch, from, end)
+	return cmp.Or(err, ctx.Err())
 }
 
 // pairs is what machines have sent each other so far.

@@ -8,8 +8,8 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 )
 
 // stretch is some steps of an epoch that parts run without a stop, one behind the other. All parts run the same ones.
@@ -79,8 +79,8 @@ func (s *stretch) follow(batch int) bool {
 func (t *Trainer) runPart(w *worker, s *stretch) error {
 	w.counts, w.linked = Counts{}, 0
 	done := s.from
-	w.Compute.Fill(gpu.Matrix{Buf: w.sums.Buf, Rows: 1, Cols: 2 * w.sums.Len, LD: 2 * w.sums.Len}, 0) // steps without roots leave it so
-	clear(w.lossHost)
+	w.Compute.Fill(gpu.Matrix{Buf: w.Sums.Buf, Rows: 1, Cols: 2 * w.Sums.Len, LD: 2 * w.Sums.Len}, 0) // steps without roots leave it so
+	clear(w.LossHost)
 	err := meet.Guard(func() {
 		for b := s.from; s.enter(b); b++ {
 			if t.step(w, s, b) && b-2 >= s.from {
@@ -94,7 +94,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 		return err
 	}
 	if n := w.counts.Steps * t.roots.units; n > 0 {
-		w.loss.Fetch(w.Compute, w.lossHost[:8*n], w.sums)
+		w.Loss.Fetch(w.Compute, w.LossHost[:8*n], w.Sums)
 	}
 	if err := w.Sync(); err != nil {
 		return err
@@ -108,13 +108,13 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 // progress says that a part has done the steps before one.
 func (t *Trainer) progress(w *worker, s *stretch, done int) {
 	if t.at(w) == 0 && t.o.OnStep != nil {
-		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: t.watch.edges + w.counts.Edges, Elapsed: time.Since(t.watch.began), Since: t.watch.since})
+		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: t.progressed.edges + w.counts.Edges, Elapsed: time.Since(t.progressed.began), Since: t.progressed.since})
 	}
 }
 
 // step enqueues a step of a part, unit by unit, each when the one before the last has been computed, and the update. It ends the part's meet.Guard with an error.
 func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
-	slot, waited := w.feed.take(t.hub, s.epoch*t.roots.steps+batch)
+	slot, waited := w.feed.take(t.Hub, s.epoch*t.roots.steps+batch)
 	w.counts.Time.Wait += waited
 	for u := range slot.units {
 		w.counts.Add(&slot.units[u].counts)
@@ -125,17 +125,16 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	if w.migrator != nil {
 		w.migrator.begin(units)
 	}
-	for u := range units {
-		last := u == len(units)-1
-		n, again := w.fetch(&units[u])
+	for k := range units {
+		last := k == len(units)-1
+		n, again := w.fetch(&units[k])
 		awaited = awaited || again
 		sent := w.prefetch.Record()
 		if last {
 			slot.release(sent)
 		}
 		w.Compute.Wait(sent)
-		at := (batch-s.from)*t.roots.units + u
-		t.compute(w, n, learn.Compared{Scale: s.scale(batch), Sum: w.sums.Slice(at, at+1), Host: w.lossHost[8*at:][:8]}, last)
+		t.compute(w, n, trainer.Unit{At: (batch-s.from)*t.roots.units + k, Scale: s.scale(batch)}, last)
 		n.read = w.Compute.Record()
 	}
 	return awaited
@@ -185,49 +184,37 @@ func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 }
 
 // compute enqueues a unit, and behind the last one of a step the update.
-func (t *Trainer) compute(w *worker, n *input, x learn.Compared, last bool) {
-	done := func(layer int) { t.reduce.Done(t.at(w), layer) }
+func (t *Trainer) compute(w *worker, n *input, u trainer.Unit, last bool) {
+	done := func(layer int) { t.Reduce.Done(t.at(w), layer) }
 	if w.migrator == nil {
-		t.gradient(w, n, x, done)
-		t.reduce.Finish(t.at(w))
+		t.gradient(w, n, u, done)
+		t.Reduce.Finish(t.at(w))
 		return
 	}
 	w.migrator.bring()
-	t.gradient(w, n, x, func(int) {})
+	t.gradient(w, n, u, func(int) {})
 	w.migrator.give()
 	if last {
-		t.eachLayer(done)
-		t.reduce.Finish(t.at(w))
-	}
-}
-
-// eachLayer calls f for the layers in the order of the backward pass.
-func (t *Trainer) eachLayer(f func(layer int)) {
-	for l := t.o.Model.Layers - 1; l >= 0; l-- {
-		f(l)
+		trainer.Idle(t.o.Model.Layers, done)
+		t.Reduce.Finish(t.at(w))
 	}
 }
 
 // gradient enqueues forward and backward pass of a unit.
-func (t *Trainer) gradient(w *worker, n *input, x learn.Compared, done func(layer int)) {
-	q := w.Compute
-	q.Fill(flat(w.Grads.Flat), 0)
+func (t *Trainer) gradient(w *worker, n *input, u trainer.Unit, done func(layer int)) {
+	w.Clear()
 	if n.roots == 0 { // nothing to add
-		t.eachLayer(done)
+		trainer.Idle(t.o.Model.Layers, done)
 		return
 	}
 	stop(t.bind(w, n))
-	x.Targets, x.Logits, x.Grad = n.targets, w.pass.Forward(q, nil, n.step), w.pass.LossGrad()
-	w.loss.Enqueue(q, x)
-	if n.weight.Len > 0 {
-		q.ScaleRows(x.Grad, x.Grad, n.weight)
-	}
-	w.pass.Backward(q, nil, n.step, done)
+	u.Clock, u.Targets, u.Weight = n.step, n.targets, n.weight
+	w.Gradient(u, done)
 }
 
 // bind has the pass go through the input's blocks. Where they exceed its memory, it gets more.
 func (t *Trainer) bind(w *worker, n *input) error {
-	err := w.pass.Bind(n.layers, n.in)
+	err := w.Pass.Bind(n.layers, n.in)
 	exceeds := new(gnn.Exceeds)
 	if !errors.As(err, &exceeds) {
 		return err
@@ -236,10 +223,10 @@ func (t *Trainer) bind(w *worker, n *input) error {
 		return err
 	}
 	t.grown(w, exceeds.Slab, exceeds.Have, exceeds.Need)
-	if err := w.pass.Grow(w.Device, n.layers); err != nil {
+	if err := w.Pass.Grow(w.Device, n.layers); err != nil {
 		return err
 	}
-	return w.pass.Bind(n.layers, n.in)
+	return w.Pass.Bind(n.layers, n.in)
 }
 
 // widen makes the input, which nobody reads any more, large enough for a sampledUnit.
@@ -262,14 +249,14 @@ func (w *worker) widen(n *input, d *sampledUnit) error {
 	return nil
 }
 
+// grown says that a buffer had to become larger.
+func (t *Trainer) grown(w *worker, what string, was, is gpu.Bytes) {
+	t.o.Log.Warn("a buffer has grown: this step is larger than those by which memory was planned", "part", w.Index, "what", what, "bytes", int64(is), "before", int64(was))
+}
+
 // stop ends the innermost meet.Guard if there is an error.
 func stop(err error) {
 	if err != nil {
 		meet.Stop(err)
 	}
-}
-
-// flat views a vector as a matrix of one row.
-func flat(v gpu.Vec) gpu.Matrix {
-	return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: 1, Cols: v.Len, LD: v.Len}
 }

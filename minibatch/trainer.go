@@ -5,60 +5,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/fit"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-	"capgnn/internal/together"
 	"capgnn/internal/trainer"
-	"capgnn/reduce"
 )
+
+// core is what all trainers have.
+type core = trainer.Trainer
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
-	p       *learn.Problem
-	o       Options
-	roots   *roots
-	design  design
-	weights *gnn.Weights // layout, and the first weights
-	workers []*worker
-	crew    trainer.Crew // the same
-	hub     *meet.Hub
-	reduce  *reduce.Reduction
-	weighs  float64 // what all roots of an epoch weigh in the loss
-	exact   *layered.Evaluator
-	state   state
-	watch   watch
-	looks   time.Duration // between looks at losses
-	fed     int           // samplers end before this step
+	core
+	p          *learn.Problem
+	o          Options
+	roots      *roots
+	design     design
+	workers    []*worker
+	weighs     float64 // what all roots of an epoch weigh in the loss
+	exact      *layered.Evaluator
+	state      state
+	progressed watch
+	looks      time.Duration // between looks at losses
+	fed        int           // samplers end before this step
 	// switching is what bringing pairs to isolated parts took since the last stretch.
 	switching time.Duration
-	saves     bool // the run writes checkpoints
 	// simulated says that the steps of the run are all that is of interest: nothing is computed.
 	simulated bool
 
 	// Of several ranks:
-	over      bool  // they have sent all that they send
-	rankOf    []int // of every part
 	rows      *rows
 	consensus *consensus
-	counter   *together.Counter
 	fetchers  []*fetcher
 	answering sync.WaitGroup
-	waiting   *meet.Watch            // of gradients and weights
-	gathering atomic.Pointer[string] // what is waited for beside those; nil: nothing
-	stop      context.CancelFunc     // ends the run behind a step in which one of them was asked to
-	asked     context.Context        // ends when this one is asked to
+}
+
+// state is what checkpoints have beside weights.
+type state struct {
+	*trainer.State
+	Merging merging
+	Caches  []snapshot // by part: of the run that this one goes on from, or of its newest checkpoint; nil: rows were not kept
 }
 
 // New validates everything, samples some steps to see how large they are, plans the order of operations, and puts every part on its device. Errors of input are plain; a
@@ -77,14 +71,10 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 		return nil, err
 	}
 	o.setDefaults()
-	t := &Trainer{p: p, o: o, simulated: simulated, looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
-	if !simulated { // which needs shapes alone
-		t.weights.Init(o.Model.Seed)
-	}
-	if o.Init != nil {
-		if err := t.weights.LoadStateDict(o.Init); err != nil {
-			return nil, fmt.Errorf("load initial weights: %w", err)
-		}
+	t := newTrainerOf(p, o)
+	t.simulated = simulated
+	if err := t.NewWeights(!simulated); err != nil { // which needs shapes alone
+		return nil, err
 	}
 	if last := int64(o.Epochs) * int64(t.roots.steps); last > math.MaxUint32 {
 		return nil, fmt.Errorf("%d epochs of %d steps: a run has at most %d steps: choose a larger batch size or fewer epochs", o.Epochs, t.roots.steps, uint32(math.MaxUint32))
@@ -92,22 +82,22 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
 		return nil, err
 	}
+	t.Task = t.design.task
 	times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
-	t.weighs = times * t.design.task.Terms(p.TrainingVertices(), p.Training())
+	t.weighs = times * t.Task.Terms(p.TrainingVertices(), p.Training())
 	if err := t.meetOthers(ctx); err != nil {
 		return nil, err
 	}
 	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
-	t.hub = meet.NewHub(context.WithoutCancel(ctx), o.WaitDeadline)
+	t.Hub = meet.NewHub(context.WithoutCancel(ctx), o.WaitDeadline)
 	if p.Shards != nil {
-		p.Shards.OnFault(t.hub.Fail)
+		p.Shards.OnFault(t.Hub.Fail)
 	}
-	t.state = state{State: fit.NewState[learn.Metrics](), Merging: t.roots.merging}
 	if err = (placer{t}).place(ctx); err == nil {
 		err = placer{t}.join()
 	}
 	if err == nil {
-		err = t.begin()
+		err = t.Start()
 	}
 	if err != nil {
 		t.Close()
@@ -116,11 +106,16 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	return t, nil
 }
 
+// newTrainerOf returns a trainer without anything on devices. Options have their defaults.
+func newTrainerOf(p *learn.Problem, o Options) *Trainer {
+	t := &Trainer{p: p, o: o, looks: looks, roots: newRoots(p, &o), progressed: watch{epoch: noEpoch}}
+	t.Is(o.core(), engine{t})
+	t.state = state{State: &t.State, Merging: t.roots.merging}
+	return t
+}
+
 func (o *Options) setDefaults() {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.WaitDeadline = cmp.Or(o.WaitDeadline, 5*time.Minute)
+	trainer.Complete(&o.Log, &o.WaitDeadline)
 	o.Sampling.Prefetch = cmp.Or(o.Sampling.Prefetch, 3)
 	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, o.samplers())
 	if i := o.Isolated; i != nil { // whoever trains on a chunk evaluates it
@@ -183,13 +178,13 @@ func (t *Trainer) horizon(step int) int {
 
 // each runs f for every worker, side by side.
 func (t *Trainer) each(f func(w *worker) error) error {
-	return t.crew.Each(func(i int) error { return f(t.workers[i]) })
+	return t.Crew.Each(func(i int) error { return f(t.workers[i]) })
 }
 
 // Close ends the samplers, waits for all queues and releases all memory. Devices stay open. Memory that a device
 // which does not answer, or another rank of an unfinished run, may still write to is not released.
 func (t *Trainer) Close() error {
-	t.hub.Fail(errors.New("closed"))
+	t.Hub.Fail(errors.New("closed"))
 	for _, w := range t.workers {
 		if w.fetcher != nil && w.fetcher.lookahead != nil {
 			w.fetcher.lookahead.close()
@@ -203,13 +198,13 @@ func (t *Trainer) Close() error {
 		t.rows.close()
 	}
 	for _, w := range t.workers {
-		if !t.crew.Stuck && !w.close(!t.o.several() || t.over) {
-			t.crew.Stuck = true
+		if !t.Crew.Stuck && !w.close(!t.Joined || t.Over && t.State.Stopped != fit.Interrupted) {
+			t.Crew.Stuck = true
 		}
 	}
 	t.workers = nil
 	err := t.roots.isolation.close()
-	if t.exact != nil && !t.crew.Stuck {
+	if t.exact != nil && !t.Crew.Stuck {
 		err = errors.Join(err, t.exact.Close())
 	}
 	return err

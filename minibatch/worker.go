@@ -3,10 +3,8 @@ package minibatch
 import (
 	"errors"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/sample"
@@ -27,11 +25,7 @@ type worker struct {
 	migrator *migrator         // nil: no gradients are carried
 	turn     int               // units that were enqueued
 
-	pass     *gnn.Pass
-	inputs   []input // one is filled while another is computed from, where there are two
-	loss     learn.Loss
-	sums     gpu.Array[float64] // losses of the steps of a stretch
-	lossHost []byte             // the same
+	inputs []input // one is filled while another is computed from, where there are two
 
 	bufs   []gpu.Buffer
 	failed error // of alloc
@@ -85,14 +79,6 @@ func (w *worker) give() {
 // upload enqueues the way of numbers to the device.
 func (w *worker) upload(to gpu.Vec, from []float32) {
 	w.Compute.Upload(to.Buf, 4*gpu.Bytes(to.Off), hostmem.Bytes(from))
-}
-
-// carried is what the queue of carried gradients has done.
-func (w *worker) carried() (u gpu.Usage) {
-	if w.migrator != nil {
-		u = w.migrator.queue.Usage()
-	}
-	return u
 }
 
 // close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not

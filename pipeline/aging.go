@@ -8,6 +8,8 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -51,7 +53,7 @@ func (t planner) agree(err error) error {
 	for i := range lacks {
 		lacks[i] = t.lacksMemoryToAge(err)
 	}
-	all, failed := gather(context.WithoutCancel(t.hub.Context()), t.Trainer, tagBuilt, lacks) // err has ended the run of this process
+	all, failed := together.Gather(context.WithoutCancel(t.Hub.Context()), t.Talk(), trainer.TagBuilt, lacks) // err has ended the run of this process
 	if err == nil && slices.Contains(all, true) {
 		err = halo.ErrNoSlots
 	}

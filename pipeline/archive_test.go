@@ -64,13 +64,13 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	if err := q.Sync(); err != nil {
 		meet.Stop(err)
 	}
-	epoch := a.tr.hub.Epoch
+	epoch := a.tr.Hub.Epoch
 	blur(&a.tr.o, halo.ID{Layer: layer, Dir: dir}, rows, host, a.sent(halo.ID{Layer: layer, Dir: dir}, rows.Rows), epoch)
 	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.Index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	id, now := halo.ID{Layer: layer, Dir: dir}, a.tr.hub.Epoch
+	id, now := halo.ID{Layer: layer, Dir: dir}, a.tr.Hub.Epoch
 	index := slices.IndexFunc(a.at, func(p halo.Placement) bool { return p.ID == id })
 	at, schedule, table := a.at[index], a.tr.halo.Schedules()[index], tableOf(a.tr.Caches(), id)
 	halo := at.Halo

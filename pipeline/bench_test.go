@@ -114,7 +114,7 @@ func benchPruned(b *testing.B, name string, kind gnn.Kind) {
 	for i := range runs {
 		slices.Sort(runs[i].ms)
 		ms := runs[i].ms[len(runs[i].ms)/2]
-		gradients := 2 * 4 * len(runs[i].tr.weights.Flat) * (parts - 1)
+		gradients := 2 * 4 * len(runs[i].tr.Weights.Flat) * (parts - 1)
 		b.ReportMetric(ms, runs[i].name+"-ms")
 		b.ReportMetric(ms/runs[0].ms[len(runs[0].ms)/2], runs[i].name+"/whole")
 		b.ReportMetric((float64(runs[i].last.Usage.Peer)-float64(gradients))/(1<<20), runs[i].name+"-halo-MiB")

@@ -243,7 +243,7 @@ func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
 func (b *builder) targets() {
 	ids := b.part.Inner[:b.part.Rows[b.model.Layers]]
 	b.answers(ids, len(ids), func(row int) bool { return b.p.Trains(ids[row]) })
-	b.newLoss(b.task, len(ids))
+	b.NewLoss(b.task, b.ld.alloc, len(ids), 1)
 }
 
 // answers puts what the loss reads of rows, of which there are at most so many, on the device. It counts those that counts says.

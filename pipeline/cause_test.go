@@ -23,7 +23,7 @@ func TestLostQueueBeforeItsEcho(t *testing.T) {
 		if w.Index == 0 {
 			return missed
 		}
-		<-tr.hub.Context().Done()
+		<-tr.Hub.Context().Done()
 		w.ep.Out.Download(make([]byte, 4), w.Params.Flat.Buf, 0)
 		_ = w.ep.Out.Sync()
 		return &meet.Echo{Err: missed}

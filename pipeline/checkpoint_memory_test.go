@@ -37,7 +37,7 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 			if _, err := tr.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			wrote := allocated(t, saver{tr}.checkpoint)
+			wrote := allocated(t, tr.Checkpoint)
 			if wrote > bound {
 				t.Errorf("writing a checkpoint allocates %d bytes, more than %d", wrote, bound)
 			}
@@ -53,12 +53,12 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 				t.Errorf("the checkpoint has %d bytes: too few to tell", size)
 			}
 			again := make()
-			n := allocated(t, saver{again}.restore)
-			if best := uint64(4 * len(again.weights.Flat)); n > bound+best { // which a run keeps on the host
+			n := allocated(t, again.Restore)
+			if best := uint64(4 * len(again.Weights.Flat)); n > bound+best { // which a run keeps on the host
 				t.Errorf("reading a checkpoint allocates %d bytes, more than %d", n, bound)
 			}
-			if again.state.Epochs != epochs {
-				t.Errorf("%d epochs were restored", again.state.Epochs)
+			if again.State.Epochs != epochs {
+				t.Errorf("%d epochs were restored", again.State.Epochs)
 			}
 			t.Logf("checkpoint of %d bytes: %d allocated to write it, %d to read it", size, wrote, n)
 		})

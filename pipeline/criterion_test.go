@@ -23,7 +23,7 @@ func TestWeighedFiniteDifferences(t *testing.T) {
 			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), weigh)
 			one := newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), weigh)
 			r := rand.New(rand.NewPCG(8, 9))
-			w := tr.weights.Clone()
+			w := tr.Weights.Clone()
 			for i := range w.Tensors {
 				for j := range w.Tensors[i].Data {
 					w.Tensors[i].Data[j] += float32(0.05 * r.NormFloat64())

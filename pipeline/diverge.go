@@ -1,35 +1,20 @@
 package pipeline
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint/section"
+	"capgnn/internal/trainer"
 )
 
 // Diverged says that the training loss became NaN or infinite, and where that began. The weights of this epoch are
 // useless; the last checkpoint is from before.
-type Diverged struct {
-	Epoch  int
-	Loss   float64 // NaN or infinite
-	Layer  int     // first layer whose output holds a NaN or an infinity; the last layer if none of the hidden ones does
-	Part   int
-	Device string
-}
+type Diverged = trainer.Diverged
 
-func (e *Diverged) Error() string {
-	return fmt.Sprintf("loss is %v: it began in the output of layer %d (part %d, %s): try a lower learning rate, or look for extreme features or edge weights",
-		e.Loss, e.Layer, e.Part, e.Device)
-}
-
-// checkLoss returns a *Diverged if the loss of an epoch is not finite.
-func (t *Trainer) checkLoss(e *EpochStats) error {
-	if !math.IsNaN(e.Loss) && !math.IsInf(e.Loss, 0) {
-		return nil
-	}
+// Diverged implements trainer.Engine: it looks for where that began.
+func (t engine) Diverged(epoch, _ int, loss float64) error {
 	own := make([]divergence, len(t.workers))
 	for i, w := range t.workers {
 		var err error
@@ -37,11 +22,11 @@ func (t *Trainer) checkLoss(e *EpochStats) error {
 			return err
 		}
 	}
-	all, err := gather(t.hub.Context(), t, tagDivergence, own)
+	all, err := trainer.Gather(&t.core, trainer.TagDivergence, own)
 	if err != nil {
 		return err
 	}
-	bad := &Diverged{Epoch: e.Epoch, Loss: e.Loss, Layer: t.o.Model.Layers - 1, Device: all[0].Device} // or only the sum of outputs overflowed
+	bad := &Diverged{Epoch: epoch, Loss: loss, Layer: t.o.Model.Layers - 1, Device: all[0].Device} // or only the sum of outputs overflowed
 	for part, d := range slices.Backward(all) {
 		if d.Layer <= bad.Layer {
 			bad.Layer, bad.Part, bad.Device = d.Layer, part, d.Device
@@ -59,7 +44,7 @@ type divergence struct {
 // divergence looks for it in the outputs of the last epoch, of which there are those of hidden layers.
 func (w *worker) divergence(layers int) (divergence, error) {
 	d := divergence{Layer: layers, Device: w.Device.Info().Name}
-	for l, m := range w.train.Outputs() {
+	for l, m := range w.Pass.Outputs() {
 		finite, err := w.finite(m)
 		if err != nil {
 			return d, err
@@ -88,12 +73,4 @@ func (w *worker) finite(m gpu.Matrix) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// finiteWeights checks some weights or moments of a checkpoint.
-func (t saver) finiteWeights(part []byte) error {
-	if section.Finite(hostmem.Of[float32](part)) {
-		return nil
-	}
-	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights after its update", t.state.Epochs-1)}
 }

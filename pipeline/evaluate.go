@@ -5,23 +5,24 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/together"
+	"capgnn/internal/trainer"
 )
 
 // evaluate runs a forward pass over every row on all parts, scores each split and returns the loss of validation. Logits stay on the devices; the host sees a
 // chunk at a time.
 func (t *Trainer) evaluate() (learn.Metrics, error) {
 	own := make([]learn.Evidence, len(t.workers))
-	err := t.logits(func(at int, ids []graph.NodeID, rows []float32) { t.task.Count(&own[at], ids, rows) })
+	err := t.logits(func(at int, ids []graph.NodeID, rows []float32) { t.Task.Count(&own[at], ids, rows) })
 	if err != nil {
 		return learn.Metrics{}, err
 	}
-	t.receivedInEpoch() // what travels to evaluate counts for no epoch
+	t.Received() // what travels to evaluate counts for no epoch
 	return t.scores(own)
 }
 
 // scores returns what is made of the evidence of all parts: that of this process is given.
 func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, error) {
-	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.task, own)
+	return together.Scores(t.Hub.Context(), t.Talk(), trainer.TagEvaluation, trainer.TagScores, t.Task, own)
 }
 
 // logits has count see the logits of every vertex that this process evaluates, with the place of the part that made them.
@@ -36,7 +37,7 @@ func (t *Trainer) logits(count func(at int, ids []graph.NodeID, rows []float32))
 		if err := w.Sync(); err != nil {
 			return err
 		}
-		return w.emit(t.hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
+		return w.emit(t.Hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
 			count(t.at(w), ids, rows)
 			return nil
 		})

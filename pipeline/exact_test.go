@@ -116,7 +116,7 @@ func traceOf(t *testing.T, tr *Trainer, at [][]float32) (trace, [][]float32) {
 		if own {
 			for _, want := range traceEpochs {
 				if e == want {
-					w, err := tr.crew.Weights(tr.weights)
+					w, err := tr.Crew.Weights(tr.Weights)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -133,7 +133,7 @@ func traceOf(t *testing.T, tr *Trainer, at [][]float32) (trace, [][]float32) {
 		for _, w := range tr.workers {
 			setWeights(t, w, 0, at[i])
 		}
-		tr.state.Epochs = e
+		tr.State.Epochs = e
 		g, _ := gradients(t, tr)
 		out.grads = append(out.grads, g)
 	}

@@ -35,7 +35,7 @@ func TestFiniteDifferences(t *testing.T) {
 					}
 				})
 				r := rand.New(rand.NewPCG(8, 8))
-				w := tr.weights.Clone()
+				w := tr.Weights.Clone()
 				for i := range w.Tensors {
 					for j := range w.Tensors[i].Data {
 						w.Tensors[i].Data[j] += float32(0.05 * r.NormFloat64()) // no symmetric starting point

@@ -20,8 +20,8 @@ import (
 
 // holdings returns the sections of halo rows that ranks other than 0 have, by name, at every rank. c has those of this
 // one.
-func (t saver) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
-	if !t.joined || !t.Ages() {
+func (t engine) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
+	if !t.Joined || !t.Ages() {
 		return nil, nil
 	}
 	var own []trainer.Held
@@ -32,7 +32,7 @@ func (t saver) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := t.collect(t.hub.Context(), tagHalo, raw)
+	from, err := t.Talk().Collect(t.Hub.Context(), trainer.TagHalo, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (t saver) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b trainer.Held) int { return cmp.Compare(a.Name, b.Name) })
-	return fromRank0(t.hub.Context(), t.Trainer, tagHalo, all)
+	return trainer.FromRank0(&t.core, trainer.TagHalo, all)
 }
 
 // heldRows is what rank 0 says of the halo rows of a checkpoint.
@@ -62,9 +62,9 @@ func (s sized) Size() int64              { return int64(s) }
 func (s sized) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // resumeTogether lets all ranks see the halo rows of a checkpoint that rank 0 has.
-func (t saver) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.Resuming) error {
+func (t engine) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.Resuming) error {
 	var held heldRows
-	if t.o.leads() {
+	if t.Options.Leads() {
 		held.States = map[string][]byte{}
 		for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
 			s := c.Sections[name]
@@ -79,7 +79,7 @@ func (t saver) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.
 			held.States[name] = raw
 		}
 	}
-	held, err := fromRank0(t.hub.Context(), t.Trainer, tagHalo, held)
+	held, err := trainer.FromRank0(&t.core, trainer.TagHalo, held)
 	if err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func (t saver) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.
 }
 
 // agreeHalo returns the first error of all ranks.
-func (t saver) agreeHalo(own error) error {
+func (t engine) agreeHalo(own error) error {
 	texts := make([]string, len(t.workers))
 	if own != nil {
 		texts[0] = own.Error()
 	}
-	all, err := gather(t.hub.Context(), t.Trainer, tagHalo, texts)
+	all, err := trainer.Gather(&t.core, trainer.TagHalo, texts)
 	if err != nil {
 		return err
 	}

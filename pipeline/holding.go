@@ -19,7 +19,7 @@ type holding struct {
 	idle  bool // the worker has no part in the phase
 
 	coverage chunks.Coverage // of the pair
-	record   chunkRecord     // of the newest epoch
+	copied   gpu.Bytes       // by switches that no record has
 }
 
 // planned are layers of the sizes that slabs are planned for: those of the largest pair.
@@ -60,7 +60,7 @@ func (h *holding) put(p *pair) error {
 		return err
 	}
 	h.base = p.chunks.Base
-	return h.train.Bind(layers, in)
+	return h.Pass.Bind(layers, in)
 }
 
 // layers puts edges and scales on the device, and returns what each layer aggregates over.

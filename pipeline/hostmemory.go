@@ -12,7 +12,7 @@ import (
 // those of the trainer, one for each worker, stand for.
 func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 	s, before := t.isolation, m.Bound
-	weights := 16 * gpu.Bytes(len(t.weights.Flat))
+	weights := 16 * gpu.Bytes(len(t.Weights.Flat))
 	if !t.o.phased() {
 		cache, staging := t.HostMemory()
 		m.Add("weights", weights, 0)
@@ -23,12 +23,12 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 			m.Add("pairs of two phases", t.hostPairs(), 0)
 		}
 		if s != nil && t.o.Model.CanPrecompute() {
-			m.Add("aggregated features", 4*gpu.Bytes(len(s.place))*gpu.Bytes(t.o.Model.In), 0)
+			m.Add("aggregated features", 4*gpu.Bytes(len(s.train))*gpu.Bytes(t.o.Model.In), 0)
 		}
 		return nil
 	}
-	n := gpu.Bytes(len(s.place))
-	m.Add("numbers by vertex", 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
+	n := gpu.Bytes(len(s.train))
+	m.Add("numbers by vertex", 4*gpu.Bytes(len(s.train)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
 	m.Add("pairs of two phases", t.hostPairs(), 0)
 	m.Add("rows on their way to devices", 2*uploadBytes*gpu.Bytes(len(t.workers)), 0)
 	m.Add("weights", weights, 0)
@@ -69,7 +69,7 @@ func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
 	const perRow = 4*8 + 8 // ids, places, scales, loops, degrees in the pair and in the graph; ends of rows
 	n := ways*(8*rows+4*entries) + values + perRow*rows + 8*gpu.Bytes(c.loss)
 	if replicates {
-		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.place))
+		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.train))
 		if s.p.Weighted() {
 			n += 2 * 4 * gpu.Bytes(c.entries+c.haloEdges)
 		}

@@ -65,13 +65,12 @@ type isolation struct {
 	scale   gnn.Scaling    // of the whole graph
 	looped  bool           // some vertex has a loop
 	train   []bool         // targets, by id
-	place   []int32        // of every vertex in its chunk, by id: its index in a chunks.View
 	between [][]int64      // edges into each part from each
 	stored  []int64        // sparse feature values of each part; nil: features are dense
 	table   layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
 	ax      []float32      // ÂX by vertex, in the table
 	held    chunks.Moment  // whose pairs parts hold
-	ahead   *ahead         // pairs of the next moment, on their way; nil: there is none
+	ahead   chunks.Ahead[*pair]
 }
 
 // newIsolation prepares isolated parts; nil where parts are not isolated.
@@ -80,25 +79,14 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 		return nil, nil
 	}
 	s := &isolation{Isolated: *o.Isolated, held: chunks.First, p: p, cut: cut, model: o.Model, layers: o.Model.Layers,
-		scale: p.Scaling(o.Model, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
+		scale: p.Scaling(o.Model, cut.InDegree, cut.OutDegree), between: cut.EdgesBetween(p.Graph, p.Loops)}
 	s.Complete()
 	var err error
 	if s.chunks, err = chunks.New(o.Part, o.chunks()); err != nil {
 		return nil, err
 	}
-	turn := chunks.Rotation{Chunks: o.chunks()}
-	s.turn = chunks.Course{Phases: chunks.Phases{Rotation: turn, Workers: o.Parts}, Targets: s.Targets,
-		Schedule: chunks.Schedule{Rotation: turn, Epochs: o.Epochs}, Training: make([]int, o.chunks())}
-	for _, members := range s.chunks.Members {
-		for i, v := range members {
-			s.place[v] = int32(i)
-		}
-	}
-	s.train = make([]bool, p.Vertices())
+	s.turn, s.train = chunks.NewCourse(s.Isolated, s.chunks, o.Parts, o.Epochs, p.Trains)
 	for v := range p.Vertices() {
-		if s.train[v] = p.Trains(graph.NodeID(v)); s.train[v] {
-			s.turn.Training[o.Part[v]]++
-		}
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}
 	if f := &p.Features; f.Sparse() {
@@ -185,19 +173,11 @@ func (c *capacity) cover(s *isolation, part int) {
 		rows := len(s.cut.Parts[p.Base].Inner) + len(s.cut.Parts[p.Added].Inner)
 		inside, outside := s.entries(p.Base, p.Added)
 		c.rows, c.loss, c.entries = max(c.rows, rows), max(c.loss, s.lossRows(p.Base, p.Added)), max(c.entries, int(inside))
-		c.halo, c.haloEdges = max(c.halo, min(len(s.place)-rows, int(min(outside, math.MaxInt32)))), max(c.haloEdges, int(outside))
+		c.halo, c.haloEdges = max(c.halo, min(len(s.train)-rows, int(min(outside, math.MaxInt32)))), max(c.haloEdges, int(outside))
 		if s.stored != nil {
 			own := s.stored[p.Base] + s.stored[p.Added]
 			c.stored, c.haloStored = max(c.stored, int(own)), max(c.haloStored, int(all-own))
 		}
-	}
-}
-
-// wait waits for what is prepared.
-func (s *isolation) wait() {
-	if s != nil && s.ahead != nil {
-		<-s.ahead.done
-		s.ahead = nil
 	}
 }
 
@@ -206,7 +186,7 @@ func (s *isolation) close() error {
 	if s == nil {
 		return nil
 	}
-	s.wait()
+	s.ahead.Wait()
 	s.ax = nil
 	if s.table == nil {
 		return nil

@@ -169,7 +169,7 @@ func compareDefinition(t *testing.T, p *learn.Problem, m gnn.Config, init gnn.St
 	if err := tr.hold(shift-1, 0); err != nil {
 		t.Fatal(err)
 	}
-	tr.state.Epochs, tr.terms = shift-1, tr.terms/tr.isolation.shareOfTarget()
+	tr.State.Epochs, tr.terms = shift-1, tr.terms/tr.isolation.shareOfTarget()
 	got, _ := gradients(t, tr)
 	w := newRefWeights(weightsOf(t, m, init))
 	want := make([]float64, len(w.flat))

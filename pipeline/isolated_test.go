@@ -93,7 +93,7 @@ func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, 
 	if err := tr.hold(epoch, 0); err != nil {
 		t.Fatal(err)
 	}
-	w, err := tr.crew.Weights(tr.weights)
+	w, err := tr.Crew.Weights(tr.Weights)
 	if err != nil {
 		t.Fatal(err)
 	}

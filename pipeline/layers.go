@@ -19,7 +19,7 @@ func (t placer) layers(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	evaluates := t.o.phased() && t.o.leads()
+	evaluates := t.o.phased() && t.Options.Leads()
 	sums := t.plan.Input == gnn.Precomputed && !t.workers[0].ld.drops
 	if !evaluates && !sums {
 		return nil
@@ -54,7 +54,7 @@ func (t placer) layered(sums bool) layered.Options {
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
 		Storage: t.o.Storage}
 	o.Dense = s.p.Features.Sparse() && (s.stored == nil || o.Precomputed)
-	chunk := 4 * gpu.Bytes(len(s.place)/s.turn.Chunks)
+	chunk := 4 * gpu.Bytes(len(s.train)/s.turn.Chunks)
 	if sums {
 		o.Devices, o.Part, o.ChunkBytes = devices, t.o.Part, chunk*gpu.Bytes(t.o.Model.In)
 		return o
@@ -67,7 +67,7 @@ func (t placer) layered(sums bool) layered.Options {
 	o.AggregateFirst = true
 	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+t.o.Model.Hidden))
 	if n := len(o.Devices); n > 1 {
-		o.Part = make([]int32, len(s.place))
+		o.Part = make([]int32, len(s.train))
 		for v := range o.Part {
 			o.Part[v] = int32(v * n / len(o.Part))
 		}
@@ -83,11 +83,11 @@ func (t *Trainer) layeredLogits(count func(at int, ids []graph.NodeID, rows []fl
 	if t.exact == nil {
 		return nil
 	}
-	w, err := t.crew.Weights(t.weights)
+	w, err := t.Crew.Weights(t.Weights)
 	if err != nil {
 		return err
 	}
-	return t.exact.Logits(t.hub.Context(), w, func(ids []graph.NodeID, rows []float32) error {
+	return t.exact.Logits(t.Hub.Context(), w, func(ids []graph.NodeID, rows []float32) error {
 		count(0, ids, rows)
 		return nil
 	})

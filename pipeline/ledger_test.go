@@ -111,7 +111,7 @@ func TestPlansDrawNoWeights(t *testing.T) {
 		want bool
 	}{{ledger.New(gpu.Info{Name: "cpu:0"}), false}, {cpus(t, 1)[0], true}} {
 		trainer := newTrainer(t, p, m, []gpu.Device{tc.dev}, part, nil)
-		if got := slices.ContainsFunc(trainer.weights.Flat, func(x float32) bool { return x != 0 }); got != tc.want {
+		if got := slices.ContainsFunc(trainer.Weights.Flat, func(x float32) bool { return x != 0 }); got != tc.want {
 			t.Errorf("%T: weights are drawn: %t", tc.dev, got)
 		}
 		trainer.Close()

@@ -9,7 +9,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
-	"capgnn/jaca"
+	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
 )
 
@@ -79,89 +79,19 @@ type Options struct {
 // own are the parts of this process.
 func (o *Options) own() graph.Range { return graph.Range{Lo: o.First, Hi: o.First + len(o.Devices)} }
 
-// EpochStats is one line of metrics.jsonl.
-type EpochStats struct {
-	Epoch int      // 0-based
-	Loss  float64  // training loss before this epoch's update
-	Rate  *float64 // learning rate by a schedule; nil: there is none
-	// GradNorm is the norm of the gradient before it was clipped, mean over the steps of the epoch; nil: nothing is clipped.
-	GradNorm *float64
-	Eval     bool // metrics were taken after this epoch's update
-	Metrics  learn.Metrics
-	Train    time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
-	EvalT    time.Duration // wall time of the evaluation
-	Usage    gpu.Usage     // summed over devices, training only
-	Parts    []gpu.Usage   // the same by part
-	// Gradients is the part of Usage that moves gradients and new weights between devices, sums gradients and takes
-	// optimiser steps; zero with one part.
-	Gradients gpu.Usage
-	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
-	Halo      jaca.Stats
-	HaloParts []jaca.Stats // the same by part
-	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
-	CheckCache time.Duration
-	CheckParts []time.Duration // the same by part
-	// Reduce is the time from the end of the last backward pass until all parts have the new weights: the rest of the
-	// reduction, the optimiser step, and the broadcast. Over ranks the longest of them, including waits for others.
-	Reduce time.Duration
-	// Isolated describes the chunks of isolated parts; nil: parts are not isolated.
-	Isolated *SuperEpoch
-	// Pairs is what ranks sent each other in training, by receiver and then by sender, without pairs that sent
-	// nothing; nil: there is one process.
-	Pairs []RankPair
-	CPU   time.Duration // processor time of this process, or of all ranks, everything included, in training
-	// Meters is what devices of all ranks consumed since the last reading; nil: not read.
-	Meters []gpu.Metered
-}
+// What a run tells of an epoch, of all of them, and in the end.
+type (
+	EpochStats = trainer.EpochStats
+	SuperEpoch = trainer.SuperEpoch
+	Totals     = trainer.Totals
+	Result     = trainer.Result
+)
 
-// Totals is the sum over all epochs of a run, those before a resumption among them.
-type Totals struct {
-	Usage      gpu.Usage // training only
-	Gradients  gpu.Usage // of it, as in EpochStats
-	Halo       jaca.Stats
-	CheckCache time.Duration
-	EvalTime   time.Duration
-	ReduceTime time.Duration
-	CPU        time.Duration `json:",omitempty"`
-	// Switches counts changes of chunks, or of the parts of a worker, and SwitchTime is their time, which is in no
-	// epoch's.
-	Switches   int           `json:",omitempty"`
-	SwitchTime time.Duration `json:",omitempty"`
-	Covered    float64       `json:",omitempty"` // sum over epochs of what isolated parts' targets have seen of their in-neighbours
-}
-
-// add adds an epoch's training.
-func (t *Totals) add(e *EpochStats) {
-	t.Usage = t.Usage.Add(e.Usage)
-	t.Gradients = t.Gradients.Add(e.Gradients)
-	t.Halo.Add(e.Halo)
-	t.CheckCache += e.CheckCache
-	t.ReduceTime += e.Reduce
-	t.CPU += e.CPU
-	if s := e.Isolated; s != nil {
-		t.SwitchTime += s.Switch
-		t.Covered += s.Coverage.Ratio
-		t.Switches += s.Switches
-	}
-}
-
-// Result is the outcome of a run.
-type Result struct {
-	Epochs     int // epochs done in all, resumed ones included
-	FinalLoss  float64
-	Best       learn.Metrics   // at BestEpoch
-	Last       learn.Metrics   // at the last evaluation
-	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
-	MetricName string          // a learn.Metric that the problem has
-	Stopped    string          // "", "patience" or "interrupted"
-	EpochTime  []time.Duration // of the epochs since the run was resumed, if it was
-	Totals
-	Caches      *jaca.Plan // of training; nil: none
-	HaloRows    int64      // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
-	HaloPairs   [][]int64  // the same from part to part: [i][j] are the rows of part j that part i reads; nil beyond MaxPairParts
-	PeakHost    gpu.Bytes  // of the process with most
-	PeakDevice  []gpu.Bytes
-	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
-	Weights     *gnn.Weights // last weights
-	BestWeights *gnn.Weights // weights at BestEpoch
+// core is what package trainer has to know.
+func (o *Options) core() trainer.Options {
+	return trainer.Options{Model: o.Model, Optimizer: o.Optimizer, Schedule: o.Schedule, Epochs: o.Epochs,
+		EvalEvery: o.EvalEvery, Patience: o.Patience, BestByLoss: o.BestByLoss, Devices: o.Devices, First: o.First,
+		Parts: o.Parts, Ranks: o.Ranks, Init: o.Init, CheckpointDir: o.CheckpointDir, CheckpointEvery: o.CheckpointEvery,
+		CheckpointKeep: o.CheckpointKeep, Resume: o.Resume, Identity: o.Identity, WaitDeadline: o.WaitDeadline,
+		Lock: o.Cache.Lock(), Log: o.Log, OnTrain: o.OnTrain, Meter: o.Meter, OnEpoch: o.OnEpoch, OnBest: o.OnBest}
 }

@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/trainer"
 )
 
 // emitter receives rows of some vertices, and must not keep them.
@@ -14,25 +15,25 @@ type emitter func(ids []graph.NodeID, rows []float32) error
 
 // emit hands the rows of all parts to f, in their order: those of this process, and at rank 0 then those of the others, which they give it a chunk at a time.
 func (t *Trainer) emit(ctx context.Context, out []gpu.Matrix, width int, f emitter) error {
-	if !t.joined {
+	if !t.Joined {
 		return t.emitOwn(ctx, out, f)
 	}
 	counts := make([]int, len(out))
 	for i, m := range out {
 		counts[i] = m.Rows
 	}
-	counts, err := gather(t.hub.Context(), t, tagOutputs, counts)
+	counts, err := trainer.Gather(&t.core, trainer.TagOutputs, counts)
 	if err != nil {
 		return err
 	}
-	if t.o.leads() {
+	if t.Options.Leads() {
 		if err := t.emitOwn(ctx, out, f); err != nil {
 			return err
 		}
 	}
 	for part, rows := range counts {
 		switch {
-		case t.pairs.of[part] == 0:
+		case t.RankOf[part] == 0:
 		case t.o.own().Has(part):
 			err = t.worker(part).emit(ctx, out[part-t.o.First], t.giveOutputs)
 		default:
@@ -57,7 +58,7 @@ func (t *Trainer) emitOwn(ctx context.Context, out []gpu.Matrix, f emitter) erro
 
 // giveOutputs gives a chunk to rank 0: ids, then rows.
 func (t *Trainer) giveOutputs(ids []graph.NodeID, rows []float32) error {
-	_, err := t.collect(t.hub.Context(), tagOutputs, append(append([]byte(nil), hostmem.Bytes(ids)...), hostmem.Bytes(rows)...))
+	_, err := t.Talk().Collect(t.Hub.Context(), trainer.TagOutputs, append(append([]byte(nil), hostmem.Bytes(ids)...), hostmem.Bytes(rows)...))
 	return err
 }
 
@@ -65,23 +66,23 @@ func (t *Trainer) giveOutputs(ids []graph.NodeID, rows []float32) error {
 func (t *Trainer) passOutputs(part, rows, width int, f emitter) error {
 	step := max(1, emittedValues/width)
 	for lo := 0; lo < rows; lo += step {
-		all, err := t.collect(t.hub.Context(), tagOutputs, nil)
+		all, err := t.Talk().Collect(t.Hub.Context(), trainer.TagOutputs, nil)
 		if err != nil {
 			return err
 		}
-		if !t.o.leads() {
+		if !t.Options.Leads() {
 			continue
 		}
-		n, b := min(step, rows-lo), all[t.pairs.of[part]]
+		n, b := min(step, rows-lo), all[t.RankOf[part]]
 		if len(b) != 4*n*(1+width) {
-			return fmt.Errorf("read predictions of part %d: rank %d sent %d bytes, not %d", part, t.pairs.of[part], len(b), 4*n*(1+width))
+			return fmt.Errorf("read predictions of part %d: rank %d sent %d bytes, not %d", part, t.RankOf[part], len(b), 4*n*(1+width))
 		}
 		ids, chunk := make([]graph.NodeID, n), make([]float32, n*width)
 		copy(hostmem.Bytes(ids), b)
 		copy(hostmem.Bytes(chunk), b[4*n:])
 		for _, v := range ids {
 			if v < 0 || int(v) >= len(t.o.Part) || int(t.o.Part[v]) != part {
-				return fmt.Errorf("read predictions of part %d: rank %d sent vertex %d", part, t.pairs.of[part], v)
+				return fmt.Errorf("read predictions of part %d: rank %d sent vertex %d", part, t.RankOf[part], v)
 			}
 		}
 		if err := f(ids, chunk); err != nil {

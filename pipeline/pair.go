@@ -58,9 +58,9 @@ func (s *isolation) edgeWeights(c *graph.CSR, rows, cols []graph.NodeID, turned 
 // index returns the index in a view of a row of a pair.
 func (s *isolation) index(p *pair, row int) int {
 	if row < p.Base {
-		return int(s.place[p.IDs[row]])
+		return int(s.chunks.Place[p.IDs[row]])
 	}
-	return p.Base + int(s.place[p.IDs[row]])
+	return p.Base + int(s.chunks.Place[p.IDs[row]])
 }
 
 // rescale makes what is left of sums over neighbours stand for all of them, in the scales of rows, and returns what loops weigh besides; nil where nothing is
@@ -144,19 +144,6 @@ func (s *isolation) shareOfTarget() float64 {
 	return 1
 }
 
-// ahead is the pairs of a moment that are made beside training.
-type ahead struct {
-	chunks.Moment
-	done chan []*pair // of the workers of this process
-}
-
-// prepare begins to make the pairs of a moment. Whoever takes them, or closes the isolation, waits for the goroutine.
-func (s *isolation) prepare(at chunks.Moment, own graph.Range, replicates bool) {
-	a := &ahead{at, make(chan []*pair, 1)}
-	s.ahead = a
-	go func() { a.done <- s.pairs(at, own, replicates) }()
-}
-
 // pairs makes the pairs of all workers of this process; nil: a worker has no part in the phase.
 func (s *isolation) pairs(at chunks.Moment, own graph.Range, replicates bool) []*pair {
 	all := make([]*pair, own.Hi-own.Lo)
@@ -166,17 +153,4 @@ func (s *isolation) pairs(at chunks.Moment, own graph.Range, replicates bool) []
 		}
 	}
 	return all
-}
-
-// take returns the pairs of a moment: those made beside training, if they are of it.
-func (s *isolation) take(at chunks.Moment, own graph.Range, replicates bool) []*pair {
-	a := s.ahead
-	s.ahead = nil
-	if a == nil {
-		return s.pairs(at, own, replicates)
-	}
-	if all := <-a.done; a.Moment == at {
-		return all
-	}
-	return s.pairs(at, own, replicates)
 }

@@ -155,7 +155,7 @@ func TestRankSaysWhatItWaitsFor(t *testing.T) {
 	if w := trainers[1].Waits(); strings.Contains(w, "rank") {
 		t.Errorf("behind the run: %q", w)
 	}
-	if d := trainers[1].watch.Take(); len(d) != 0 {
+	if d := trainers[1].Watch.Take(); len(d) != 0 {
 		t.Errorf("waits behind the run: %v", d)
 	}
 }

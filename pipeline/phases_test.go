@@ -12,6 +12,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/trainer"
 )
 
 // phased lets so many chunks train on as many workers as there are devices.
@@ -54,12 +55,11 @@ func TestPhaseGradients(t *testing.T) {
 // comparePhases runs an epoch, and compares each of its steps.
 func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, epoch int) {
 	t.Helper()
-	s, e, own := tr.isolation, EpochStats{Epoch: epoch}, make([]partEpoch, len(tr.workers))
+	s := tr.isolation
 	shift := s.turn.Schedule.At(epoch).Shift
-	tr.turn(&e)
 	loss := 0.0
 	for phase := range tr.phases() {
-		before, err := tr.crew.Weights(tr.weights)
+		before, err := tr.Crew.Weights(tr.Weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +88,10 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 		if share == 0 {
 			continue
 		}
-		if err := tr.hold(epoch, phase); err != nil {
+		if err := tr.Stretch(epoch, phase, phase+1); err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.trainPhase(&e, phase, own); err != nil {
-			t.Fatal(err)
-		}
-		after, err := tr.crew.Weights(tr.weights)
+		after, err := tr.Crew.Weights(tr.Weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,11 +115,10 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 			}
 		}
 	}
-	for i := range own {
-		e.Loss += float64(own[i].Loss)
-	}
-	if math.Abs(e.Loss-loss) > 1e-9*loss {
-		t.Errorf("epoch %d: loss %g, want %g", epoch, e.Loss, loss)
+	got := float64(tr.State.Partial.Loss)
+	tr.State.Batch, tr.State.Partial = 0, trainer.Partial{}
+	if math.Abs(got-loss) > 1e-9*loss {
+		t.Errorf("epoch %d: loss %g, want %g", epoch, got, loss)
 	}
 }
 
@@ -161,8 +157,8 @@ func TestPhasesSweep(t *testing.T) {
 						}
 					}
 				}
-				if tr.reduce.Steps() != steps || steps < tr.o.Epochs {
-					t.Errorf("%s: %d steps, want %d", name, tr.reduce.Steps(), steps)
+				if tr.Reduce.Steps() != steps || steps < tr.o.Epochs {
+					t.Errorf("%s: %d steps, want %d", name, tr.Reduce.Steps(), steps)
 				}
 				if shared := run(t, newTrainer(t, p, m, sharedCPU(t, workers), part, edited)); told(shared) != told(got) {
 					t.Errorf("%s: %s on one device, %s on several", name, told(shared), told(got))

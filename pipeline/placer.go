@@ -20,7 +20,7 @@ func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		part := t.o.First + i
-		w := &worker{Worker: trainer.NewWorker(t.hub, part, dev)}
+		w := &worker{Worker: trainer.NewWorker(t.Hub, part, dev)}
 		if !t.o.phased() {
 			w.part = t.cut.Parts[part]
 		}
@@ -29,9 +29,9 @@ func (t placer) newWorkers() {
 		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.ld = newLoader(dev, w.Compute, w.ep.Local)
 		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
-		t.workers, t.crew.Workers, ends = append(t.workers, w), append(t.crew.Workers, &w.Worker), append(ends, &w.ep)
+		t.workers, t.Crew.Workers, ends = append(t.workers, w), append(t.Crew.Workers, &w.Worker), append(ends, &w.ep)
 	}
-	t.crew.Follows = readOthers
+	t.Crew.Follows = readOthers
 	halo.Connect(ends, t.o.Parts, t.o.Cache.NoPeer)
 }
 
@@ -74,7 +74,7 @@ func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo
 	if !t.o.phased() {
 		scale = t.layout.scaling(t.o.Model)
 	}
-	if err := t.layers(t.hub.Context()); err != nil {
+	if err := t.layers(t.Hub.Context()); err != nil {
 		return err
 	}
 	if err := planner(t).agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
@@ -152,7 +152,7 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 
 // builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
-	return &builder{contents: contents{w, t.p, t.o.Model, t.task, t.plan}, kept: t.layout.kept.Parts[w.Index], scale: scale,
+	return &builder{contents: contents{w, t.p, t.o.Model, t.Task, t.plan}, kept: t.layout.kept.Parts[w.Index], scale: scale,
 		picks: map[picked][]float32{}, values: map[*graph.CSR][][]float32{}, weights: map[*graph.Block]weights{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
@@ -179,16 +179,16 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 // nil layers: parts evaluate nothing.
 func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
 	o, model := &t.o, t.o.Model
-	n := len(t.weights.Flat)
-	params := upload(w.ld, "weights", t.weights.Flat)
+	n := len(t.Weights.Flat)
+	params := upload(w.ld, "weights", t.Weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	w.Owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.Compute, o.Optimizer, t.at(w))
+	w.Owner = t.Options.Division(t.Weights.Layers()).NewOwner(w.ld.alloc, w.Compute, o.Optimizer, t.at(w))
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.Params, w.Grads = gnn.Bind(t.weights, params), gnn.Bind(t.weights, grads)
+	w.Params, w.Grads = gnn.Bind(t.Weights, params), gnn.Bind(t.Weights, grads)
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())
-	w.train = gnn.NewPass(model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
+	w.Pass = gnn.NewPass(model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
 	if eval != nil {
 		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.Params, nil, w.Workspace)
 	}
@@ -197,41 +197,4 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	}
 	w.Workspace.ClearGaps(w.Compute)
 	return w.Compute.Sync()
-}
-
-// division returns who owns which elements of layers, of the parts of this process, which package reduce counts from 0 on.
-func (t placer) division(layers [][]gnn.Range) *reduce.Division {
-	homes := make([]int, len(t.workers))
-	for i, w := range t.workers {
-		homes[i] = slices.Index(w.ep.Peers, true) - t.o.First
-	}
-	at := reduce.Rank{First: t.o.First, Clips: t.o.Optimizer.Clip > 0}
-	if r := t.o.Ranks; r != nil {
-		at.Index, at.Count = r.Rank(), r.Ranks()
-	}
-	return reduce.DivideRank(layers, homes, at)
-}
-
-// newReduction returns the reduction of workers that have their gradients.
-func (t placer) newReduction(d *reduce.Division) *reduce.Reduction {
-	var parts []reduce.Part
-	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat, Gradients: w.Grads.Flat,
-			Reach: w.ep.Reach[t.o.First:], Owner: w.Owner})
-	}
-	return reduce.New(t.hub, parts, d)
-}
-
-// lockHost has the driver page-lock the memory that every epoch copies the loss, gradients and weights through: a GPU's queue is
-// parked while it copies to other memory. Without a driver, or where it refuses, the memory stays what it is.
-func (t placer) lockHost() {
-	o := t.o.Cache.Lock()
-	if o.Pinner == nil {
-		return
-	}
-	for i, w := range t.workers {
-		lock := w.Locking(o)
-		w.lossHost = lock(w.lossHost)
-		t.reduce.Lock(i, lock)
-	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 	"capgnn/pipeline/link"
@@ -46,10 +47,10 @@ func (t planner) chooseOrder() {
 
 // exchangeConfig is what exchanges are planned by, but for the facts of devices.
 func (t planner) exchangeConfig() halo.Config {
-	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
-		Area: firstRowArea}
+	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.Hub, Log: t.o.Log,
+		Area: trainer.FirstRowArea}
 	if t.o.Ranks != nil {
-		c.Net = link.Over(t.o.Ranks, t.hub)
+		c.Net = link.Over(t.o.Ranks, t.Hub)
 	}
 	for _, w := range t.workers {
 		c.Ends = append(c.Ends, &w.ep)
@@ -61,7 +62,7 @@ func (t planner) exchangeConfig() halo.Config {
 func (t planner) exchangeFacts() (halo.Config, error) {
 	c := t.exchangeConfig()
 	var err error
-	c.Facts, err = gather(t.hub.Context(), t.Trainer, tagFacts, c.OwnFacts())
+	c.Facts, err = trainer.Gather(&t.core, trainer.TagFacts, c.OwnFacts())
 	return c, err
 }
 

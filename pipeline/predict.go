@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +123,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	if err := t.emit(ctx, out, o.width(), emit); err != nil {
 		return err
 	}
-	t.over = true
+	t.Over = true
 	return nil
 }
 
@@ -189,21 +188,16 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 
 // newPredictor returns a trainer that can only evaluate: without gradients, optimiser, answers and backward operands.
 func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Trainer, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.WaitDeadline == 0 {
-		o.WaitDeadline = 5 * time.Minute
-	}
 	if o.Layers == 0 {
 		o.Layers = o.Model.Layers
 	}
-	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
-		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Storage: o.Storage, Log: o.Log, everyRow: true}}
+	t := newTrainerOf(p, Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: o.Parts, Ranks: o.Ranks,
+		Part: o.Part, Storage: o.Storage, WaitDeadline: o.WaitDeadline, Log: o.Log, everyRow: true})
+	t.Weights = o.Weights
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
-	t.hub = meet.NewHub(ctx, o.WaitDeadline)
+	t.Hub = meet.NewHub(ctx, t.o.WaitDeadline)
 	put := placer{t}
 	put.newWorkers()
 	err := put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
@@ -232,11 +226,11 @@ func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error 
 		return w.ld.err
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
-	params := upload(w.ld, "weights", t.weights.Flat)
+	params := upload(w.ld, "weights", t.Weights.Flat)
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	w.Params = gnn.Bind(t.weights, params)
+	w.Params = gnn.Bind(t.Weights, params)
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())
 	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.Params, nil, w.Workspace)
 	if err := w.Workspace.Alloc(w.Device); err != nil {

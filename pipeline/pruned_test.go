@@ -325,7 +325,7 @@ func TestPrunedBytes(t *testing.T) {
 					o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
 				})
 				r := run(t, tr)
-				want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
+				want := 2 * (parts - 1) * 4 * len(tr.Weights.Flat)
 				for l := range m.Layers {
 					forward, backward := readRows(p, part, dropped, m.Layers, l)
 					if tr.plan.Layers[l].Returns { // a row from each part that read one

@@ -14,7 +14,6 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-	"capgnn/pipeline/halo"
 )
 
 // What a process with some of the parts plans by is what one with all of them does: sizes, edge weights, its own parts. What is kept of its
@@ -132,11 +131,12 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &Trainer{p: p, o: o, task: task, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model)}
+	tr := newTrainerOf(p, o)
+	tr.Task, tr.Weights = task, gnn.NewWeights(o.Model)
 	if err := (planner{tr}).planRun(); err != nil {
 		t.Fatal(err)
 	}
-	tr.hub = meet.NewHub(t.Context(), time.Minute)
+	tr.Hub = meet.NewHub(t.Context(), time.Minute)
 	put := placer{tr}
 	put.newWorkers()
 	closeAfter(t, tr)

@@ -18,6 +18,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -233,7 +234,7 @@ func TestRanksThatLie(t *testing.T) {
 		{``, "read records of rank 1: unexpected end of JSON input"},
 	} {
 		ranks := testRanks(2)
-		go ranks[1].Gather(t.Context(), tagFacts, []byte(c.says))
+		go ranks[1].Gather(t.Context(), trainer.TagFacts, []byte(c.says))
 		if _, err := place(graph.Range{Lo: 0, Hi: 1}, ranks[0]); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v", c.says, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 )
 
 // What tests of several files reach of a trainer, beside what it exports.
@@ -62,24 +63,27 @@ func backward(t testing.TB, tr *Trainer, epoch int, scale float64, done func(w *
 // nextEpoch trains the epoch behind those done, and returns what is counted of it.
 func nextEpoch(t testing.TB, tr *Trainer) EpochStats {
 	t.Helper()
-	e := EpochStats{Epoch: tr.state.Epochs}
-	if err := tr.trainEpoch(&e); err != nil {
+	e := EpochStats{Epoch: tr.State.Epochs}
+	if err := tr.Steps(t.Context(), e.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	tr.state.Epochs++
+	tr.Engine.Describe(e.Epoch, &e)
+	tr.State.Partial.Report(e.Epoch, &e)
+	tr.State.Batch, tr.State.Partial = 0, trainer.Partial{}
+	tr.State.Epochs++
 	return e
 }
 
 // gradients runs one training pass without updating the weights and returns the summed gradients and the loss.
 func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	t.Helper()
-	backward(t, tr, tr.state.Epochs, 1/tr.terms, nil, nil)
+	backward(t, tr, tr.State.Epochs, 1/tr.terms, nil, nil)
 	loss := 0.0
 	reduceWhole(tr)
 	for _, w := range tr.workers {
 		loss += w.lossValue()
 	}
-	g := tr.weights.Clone()
+	g := tr.Weights.Clone()
 	copy(g.Flat, partGradient(t, tr.workers[0]))
 	return g, loss
 }

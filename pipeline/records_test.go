@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 )
 
@@ -26,9 +26,9 @@ func TestRecordsOfRanks(t *testing.T) {
 	}
 	for round := range 30 {
 		parts := 1 + r.IntN(6)
-		epochs, scores := make([]partEpoch, parts), make([][3]learn.Tally, parts)
+		epochs, scores := make([]trainer.Record, parts), make([][3]learn.Tally, parts)
 		for i := range parts {
-			e := partEpoch{Loss: learn.Number(value()), Usage: gpu.Usage{H2D: gpu.Bytes(r.Int64()), SpMM: r.Int64()}, Halo: jaca.Stats{Lookups: r.Int64(), AgeMax: r.IntN(9)},
+			e := trainer.Record{Loss: []learn.Number{learn.Number(value())}, Usage: gpu.Usage{H2D: gpu.Bytes(r.Int64()), SpMM: r.Int64()}, Halo: jaca.Stats{Lookups: r.Int64(), AgeMax: r.IntN(9)},
 				Checking: time.Duration(r.Int64())}
 			e.Usage.Time[gpu.PhaseWait], e.Gradients.Peer = time.Duration(r.Int64()), gpu.Bytes(r.Int64())
 			epochs[i] = e
@@ -36,8 +36,13 @@ func TestRecordsOfRanks(t *testing.T) {
 				scores[i][s] = learn.Tally{Correct: r.IntN(9), Total: 9, F1: gnn.F1Counts{TP: r.IntN(5), FP: 1}, Members: r.IntN(3), Loss: learn.Number(value()), Terms: r.IntN(9)}
 			}
 		}
-		var want EpochStats
-		want.sum(epochs)
+		sum := func(all []trainer.Record) (e EpochStats) {
+			var p trainer.Partial
+			p.Take(all)
+			p.Report(0, &e)
+			return e
+		}
+		want := sum(epochs)
 		var groups []graph.Range
 		for lo := 0; lo < parts; {
 			hi := lo + 1 + r.IntN(parts-lo)
@@ -45,15 +50,14 @@ func TestRecordsOfRanks(t *testing.T) {
 			lo = hi
 		}
 		errs := eachRank(groups, parts, func(tr *Trainer, own graph.Range) error {
-			all, err := gather(tr.hub.Context(), tr, tagEpoch, epochs[own.Lo:own.Hi])
+			all, err := trainer.Gather(&tr.core, trainer.TagSteps, epochs[own.Lo:own.Hi])
 			if err != nil {
 				return err
 			}
-			var got EpochStats
-			if got.sum(all); printed(got) != printed(want) {
-				return fmt.Errorf("%+v, want %+v", got, want)
+			if got := sum(all); printed(got) != printed(want) || printed(all) != printed(epochs) {
+				return fmt.Errorf("%+v, want %+v", all, epochs)
 			}
-			tallies, err := gather(tr.hub.Context(), tr, tagEvaluation, scores[own.Lo:own.Hi])
+			tallies, err := trainer.Gather(&tr.core, trainer.TagEvaluation, scores[own.Lo:own.Hi])
 			if err == nil && printed(tallies) != printed(scores) {
 				err = fmt.Errorf("%+v, want %+v", tallies, scores)
 			}
@@ -72,7 +76,8 @@ func printed(x any) string { return fmt.Sprintf("%+v", x) }
 func eachRank(groups []graph.Range, parts int, f func(tr *Trainer, own graph.Range) error) []error {
 	ranks, errs, done := testRanks(len(groups)), make([]error, len(groups)), make(chan bool)
 	for k, own := range groups {
-		tr := &Trainer{o: Options{First: own.Lo, Parts: parts, Ranks: ranks[k]}, hub: meet.NewHub(context.Background(), time.Minute)}
+		tr := newTrainerOf(nil, Options{First: own.Lo, Parts: parts, Ranks: ranks[k]})
+		tr.Hub = meet.NewHub(context.Background(), time.Minute)
 		go func() {
 			errs[k] = f(tr, own)
 			done <- true
@@ -82,20 +87,4 @@ func eachRank(groups []graph.Range, parts int, f func(tr *Trainer, own graph.Ran
 		<-done
 	}
 	return errs
-}
-
-// Rank 0 alone calls back.
-func TestEffectsOfRankZero(t *testing.T) {
-	var calls []string
-	o := Options{Parts: 2, OnEpoch: func(e EpochStats) error { calls = append(calls, fmt.Sprintf("epoch %d", e.Epoch)); return nil }}
-	for _, r := range testRanks(2) {
-		o.Ranks = r
-		f := &fitter{t: &Trainer{o: o}}
-		if err := f.Report(EpochStats{Epoch: 10 + r.rank}); err != nil {
-			t.Error(err)
-		}
-	}
-	if !slices.Equal(calls, []string{"epoch 10"}) {
-		t.Errorf("%v was called", calls)
-	}
 }

@@ -22,7 +22,7 @@ import (
 // queues must have run their backward pass. It is what the bits of package reduce are compared with.
 func reduceWhole(tr *Trainer) {
 	w0, most := tr.workers[0], 0
-	for _, ranges := range tr.weights.Layers() {
+	for _, ranges := range tr.Weights.Layers() {
 		for _, g := range ranges {
 			most = max(most, g.Hi-g.Lo)
 		}
@@ -40,8 +40,8 @@ func reduceWhole(tr *Trainer) {
 
 // wholeSteps is the reduction of part 0 alone, which takes the steps of whole vectors.
 func wholeSteps(tr *Trainer) *reduce.Reduction {
-	w0, d := tr.workers[0], reduce.DivideRank(tr.weights.Layers(), []int{0}, reduce.Rank{})
-	return reduce.New(tr.hub, []reduce.Part{{Compute: w0.Compute, Weights: w0.Params.Flat, Gradients: w0.Grads.Flat, Reach: []bool{true},
+	w0, d := tr.workers[0], reduce.DivideRank(tr.Weights.Layers(), []int{0}, reduce.Rank{})
+	return reduce.New(tr.Hub, []reduce.Part{{Compute: w0.Compute, Weights: w0.Params.Flat, Gradients: w0.Grads.Flat, Reach: []bool{true},
 		Owner: d.NewOwner(w0.ld.alloc, w0.Compute, tr.o.Optimizer, 0)}}, d)
 }
 
@@ -81,7 +81,7 @@ func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
 // epochWhole is trainEpoch with the update behind the backward passes of all parts. It returns what the update took.
 func epochWhole(t testing.TB, tr *Trainer, steps *reduce.Reduction, epoch int) time.Duration {
 	t.Helper()
-	tr.hub.Epoch = epoch
+	tr.Hub.Epoch = epoch
 	backward(t, tr, epoch, 1/tr.terms, nil, nil)
 	start := trainer.Now(tr.o.Devices)
 	updateWhole(tr, steps)
@@ -101,7 +101,7 @@ func shaAfter(t *testing.T, tr *Trainer, epochs int, epoch func(int)) string {
 	}
 	var want string
 	for _, w := range tr.workers {
-		weights := tr.weights.Clone()
+		weights := tr.Weights.Clone()
 		copy(weights.Flat, partWeights(t, w))
 		sha := weights.SHA256()
 		if want == "" {
@@ -149,7 +149,7 @@ func TestReductionBits(t *testing.T) {
 					}
 					tr := newTrainer(t, p, m, devices(t, parts), part, nil)
 					if late == 0 {
-						redivide(t, tr, halved(tr.weights.Layers()))
+						redivide(t, tr, halved(tr.Weights.Layers()))
 					}
 					got := shaAfter(t, tr, epochs, func(e int) { epochLate(t, tr, e, late) })
 					if got != sha {
@@ -164,14 +164,14 @@ func TestReductionBits(t *testing.T) {
 // redivide has a trainer reduce layers that lie elsewhere.
 func redivide(t *testing.T, tr *Trainer, layers [][]gnn.Range) {
 	t.Helper()
-	d := placer{tr}.division(layers)
+	d := tr.Options.Division(layers)
 	for _, w := range tr.workers {
 		w.Owner = d.NewOwner(w.ld.alloc, w.Compute, tr.o.Optimizer, w.Index)
 		if err := w.Compute.Sync(); err != nil || w.ld.err != nil {
 			t.Fatal(err, w.ld.err)
 		}
 	}
-	tr.reduce = placer{tr}.newReduction(d)
+	tr.Reduce = tr.Reduces(d, func(i int) []bool { return tr.workers[i].ep.Reach[tr.o.First:] })
 }
 
 // halved cuts every range in two.
@@ -189,14 +189,14 @@ func halved(layers [][]gnn.Range) [][]gnn.Range {
 // epochLate is an epoch in which one part is late with each layer's gradients.
 func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	t.Helper()
-	tr.hub.Epoch = epoch
+	tr.Hub.Epoch = epoch
 	done := func(w *worker, layer int) {
 		if w.Index == late {
 			time.Sleep(2 * time.Millisecond)
 		}
-		tr.reduce.Done(w.Index, layer)
+		tr.Reduce.Done(w.Index, layer)
 	}
-	backward(t, tr, epoch, 1/tr.terms, done, func(w *worker) { tr.reduce.Finish(w.Index) })
+	backward(t, tr, epoch, 1/tr.terms, done, func(w *worker) { tr.Reduce.Finish(w.Index) })
 }
 
 // When a layer is said to be done, its gradients are what they are after the whole pass, and the others are not yet all there. Its weights
@@ -208,7 +208,7 @@ func TestLayersDone(t *testing.T) {
 				p, m := k.make(t, kind)
 				m.DropFeatures = drops && kind.Norms()
 				tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), nil)
-				layers := tr.weights.Layers()
+				layers := tr.Weights.Layers()
 				seen := make([][][]float32, 2)
 				done := func(w *worker, layer int) {
 					if want := len(layers) - 1 - len(seen[w.Index]); layer != want {
@@ -267,7 +267,7 @@ func TestReductionOverlaps(t *testing.T) {
 			}
 			t.Logf("%s, peer %t: epoch %v, of it the update %v; with whole sums %v, %v", kind, peer, e.Train, e.Reduce, want, behind)
 			// All but the first layer's gradients can be on their way to part 0 beside the backward pass: half of that must be.
-			early := len(beside.weights.Flat) - beside.weights.Layers()[0][0].Hi
+			early := len(beside.Weights.Flat) - beside.Weights.Layers()[0][0].Hi
 			half := time.Duration((parts - 1) * 4 * float64(early) / rate * 1e9 / 2)
 			saved, less := want-e.Train, behind-e.Reduce
 			if saved < half || less < saved || e.Reduce <= 0 {
@@ -282,16 +282,16 @@ func TestReductionDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
 	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 0", 0: "part 1 waited 50ms for part 0: gradients of layer 0"} {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
-		tr.hub.Epoch = 7
+		tr.Hub.Epoch = 7
 		err := tr.each(func(w *worker) error {
 			return meet.Guard(func() {
 				w.runTrain(7, 1, func(layer int) {
 					if w.Index != silent || layer == 2 {
-						tr.reduce.Done(w.Index, layer)
+						tr.Reduce.Done(w.Index, layer)
 					}
 				})
 				if w.Index != silent {
-					tr.reduce.Finish(w.Index)
+					tr.Reduce.Finish(w.Index)
 				}
 			})
 		})

@@ -19,6 +19,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/trainer"
 	"capgnn/jaca"
 )
 
@@ -39,7 +40,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 		t.Fatal(err, skipped)
 	}
 	defer c.Close()
-	var s state
+	var s trainer.State
 	if err := json.Unmarshal(c.State, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -247,21 +248,21 @@ func TestSectionsOfRanks(t *testing.T) {
 	for _, size := range []int{0, 1, checkpoint.Piece - 1, checkpoint.Piece, checkpoint.Piece + 1, len(raw)} {
 		groups := groupings["3+1"]
 		errs := eachRank(groups, 4, func(tr *Trainer, _ graph.Range) error {
-			tr.joined = true
+			tr.Joined = true
 			section := func(own bool) checkpoint.Section {
 				if !own {
 					return nil
 				}
 				return bytes.NewReader(raw[:size])
 			}
-			got, err := io.ReadAll(tr.talk().Share(t.Context(), tagSection, section(tr.o.leads()), int64(size)))
+			got, err := io.ReadAll(tr.Talk().Share(t.Context(), trainer.TagSection, section(tr.Options.Leads()), int64(size)))
 			if err != nil || !bytes.Equal(got, raw[:size]) {
 				return fmt.Errorf("%d bytes from rank 0, %v", len(got), err)
 			}
-			if !tr.o.leads() {
-				return tr.talk().Give(t.Context(), tagSection, section(true), int64(size), make([]byte, checkpoint.Piece))
+			if !tr.Options.Leads() {
+				return tr.Talk().Give(t.Context(), trainer.TagSection, section(true), int64(size), make([]byte, checkpoint.Piece))
 			}
-			got, err = io.ReadAll(tr.talk().Section(t.Context(), tagSection, tr.o.Ranks.Ranks()-1, int64(size)))
+			got, err = io.ReadAll(tr.Talk().Section(t.Context(), trainer.TagSection, tr.o.Ranks.Ranks()-1, int64(size)))
 			if err != nil || !bytes.Equal(got, raw[:size]) {
 				return fmt.Errorf("%d bytes from the last rank, %v", len(got), err)
 			}

@@ -191,8 +191,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := newTrainer(t, p, m, devices, part, options(true))
-	if tr.state.Epochs != 4 {
-		t.Errorf("resumed after %d epochs, want 4", tr.state.Epochs)
+	if tr.State.Epochs != 4 {
+		t.Errorf("resumed after %d epochs, want 4", tr.State.Epochs)
 	}
 	if got := run(t, tr); got.WeightsSHA != want.WeightsSHA {
 		t.Error("the resumed run has other weights")
@@ -271,7 +271,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 		o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
 	})
 	run(t, tr)
-	want := gpu.Bytes(2*(parts-1)*4*len(tr.weights.Flat)) + encodedBytes(tr, m, storage, halo.FP32)
+	want := gpu.Bytes(2*(parts-1)*4*len(tr.Weights.Flat)) + encodedBytes(tr, m, storage, halo.FP32)
 	if got != want {
 		t.Errorf("%s %v: %d bytes per epoch, planned %d", kind, storage, got, want)
 	}
@@ -328,7 +328,7 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 	if r, err := tr.Run(three); err != nil || r.Epochs != 3 {
 		t.Fatal(r, err)
 	}
-	tr.state.Stopped = ""
+	tr.State.Stopped = ""
 	poison := []float32{float32(math.Inf(1))}
 	name, layer := "convs.1.bias", 1 // a norm's weights are no numbers only behind a gradient that was none
 	switch {
@@ -343,7 +343,7 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 	case kind == gnn.GCNII:
 		name, layer = "lins.1.bias", 2
 	}
-	off := tr.weights.Tensor(name).Off
+	off := tr.Weights.Tensor(name).Off
 	for _, w := range tr.workers[part:] {
 		setWeights(t, w, off, poison)
 	}

@@ -113,10 +113,8 @@ func (m simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, 
 
 // runEpoch runs the phases of an epoch, for a forecast.
 func (t *Trainer) runEpoch(epoch int) error {
-	for phase := range t.phases() {
-		if t.shareOf(epoch, phase) == 0 {
-			continue
-		}
+	t.At(epoch)
+	for phase, next := t.Engine.Stretch(epoch, 0); phase < next; phase, next = t.Engine.Stretch(epoch, next) {
 		if err := errors.Join(t.hold(epoch, phase), t.runParts(epoch, phase)); err != nil {
 			return err
 		}

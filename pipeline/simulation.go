@@ -26,7 +26,7 @@ func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *mac
 		}
 		return New(ctx, p, own)
 	}, func(t *Trainer) {
-		t.over = true // nothing is under way that a machine would write
+		t.Over = true // nothing is under way that a machine would write
 		t.Close()
 	})
 	return simulation{r}, err
@@ -41,7 +41,7 @@ var (
 // workers are those of all parts.
 func (m simulation) workers() (all []*trainer.Worker) {
 	for _, t := range m.Trainers {
-		all = append(all, t.crew.Workers...)
+		all = append(all, t.Crew.Workers...)
 	}
 	return all
 }

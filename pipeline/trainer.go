@@ -5,54 +5,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/fit"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
-	"capgnn/reduce"
 )
+
+// core is what all trainers have.
+type core = trainer.Trainer
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
+	core
 	p        *learn.Problem
-	task     learn.Task
 	o        Options
 	cut      *graph.Cut
 	shape    gnn.Shape
 	plan     gnn.Plan
-	weights  *gnn.Weights // layout, and the last weights on the host
-	workers  []*worker    // of the parts of this process, in part order
-	crew     trainer.Crew // the same
-	hub      *meet.Hub
-	reduce   *reduce.Reduction // nil: nothing is trained
-	terms    float64           // of the loss
-	state    state
+	workers  []*worker // of the parts of this process, in part order
+	terms    float64   // of the loss
 	layout   *Layout
 	halo     *halo.Plan // what parts exchange
 	replaced bool       // newExact made it
-	saves    bool       // the run writes checkpoints
-	joined   bool       // other ranks may send rows, gradients and weights
-	over     bool       // they have sent all of them
-	pairs    *pairs     // what they have sent; nil: there are none
 	// isolation is what isolated parts share; nil: parts are not isolated.
 	isolation *isolation
+	switching time.Duration      // of the pairs of phases that no record has
 	exact     *layered.Evaluator // of parts that take turns, at rank 0; nil: parts evaluate themselves
-	watch     *meet.Watch
-	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
-	gathering atomic.Pointer[string]
-	// asked ends when this one of several processes is to end its run, stop ends that of all; nil: there is one process.
-	asked context.Context
-	stop  context.CancelFunc
+}
+
+// newTrainerOf returns a trainer without anything on devices. It completes the options.
+func newTrainerOf(p *learn.Problem, o Options) *Trainer {
+	trainer.Complete(&o.Log, &o.WaitDeadline)
+	o.Parts = cmp.Or(o.Parts, len(o.Devices))
+	t := &Trainer{p: p, o: o, halo: new(halo.Plan)}
+	t.Is(o.core(), engine{t})
+	return t
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -68,27 +62,16 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.WaitDeadline == 0 {
-		o.WaitDeadline = 5 * time.Minute
-	}
-	t := &Trainer{p: p, o: o, task: task, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model),
-		terms: task.Terms(p.TrainingVertices(), p.Training())}
-	if !slices.ContainsFunc(o.Devices, dropsContent) { // plans need shapes alone
-		t.weights.Init(o.Model.Seed)
-	}
-	if o.Init != nil {
-		if err := t.weights.LoadStateDict(o.Init); err != nil {
-			return nil, fmt.Errorf("load initial weights: %w", err)
-		}
+	t := newTrainerOf(p, o)
+	t.Task, t.terms = task, task.Terms(p.TrainingVertices(), p.Training())
+	if err := t.NewWeights(!slices.ContainsFunc(o.Devices, dropsContent)); err != nil { // plans need shapes alone
+		return nil, err
 	}
 	plan, put := planner{t}, placer{t}
 	if err := plan.planRun(); err != nil {
 		return nil, err
 	}
-	t.hub = meet.NewHub(context.WithoutCancel(ctx), o.WaitDeadline)
+	t.Hub = meet.NewHub(context.WithoutCancel(ctx), t.o.WaitDeadline)
 	put.newWorkers()
 	if err := plan.settleAging(); err != nil {
 		t.Close()
@@ -101,38 +84,26 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		}
 		return nil, err
 	}
-	t.reduce = put.newReduction(put.division(t.weights.Layers()))
-	put.lockHost()
-	if err := put.join(); err != nil {
+	t.Reduce = t.Reduces(t.Options.Division(t.Weights.Layers()), func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
+	t.LockHost()
+	err = put.join()
+	if err == nil {
+		err = t.Start()
+	}
+	if err == nil {
+		err = t.hold(t.State.Epochs, 0)
+	}
+	if err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.state = state{State: fit.NewState[learn.Metrics]()}
-	if err := t.begin(); err != nil {
-		t.Close()
-		return nil, err
-	}
-	if err := t.hold(t.state.Epochs, 0); err != nil {
-		t.Close()
-		return nil, err
+	t.switching = 0 // the first pairs are no switch
+	for _, w := range t.workers {
+		if w.hold != nil {
+			w.hold.copied = 0
+		}
 	}
 	return t, nil
-}
-
-// begin settles whether the run writes checkpoints, and continues from one if that is asked for.
-func (t *Trainer) begin() error {
-	type asked struct {
-		Saves, Resume bool
-		Every         int
-	}
-	a, err := fromRank0(t.hub.Context(), t, tagResume, asked{t.o.CheckpointDir != "", t.o.Resume, t.o.CheckpointEvery})
-	if err != nil {
-		return err
-	}
-	if t.saves, t.o.CheckpointEvery = a.Saves, a.Every; a.Resume {
-		return saver{t}.restore()
-	}
-	return nil
 }
 
 // validate reports all problems of o and p at once.
@@ -183,7 +154,7 @@ func (t *Trainer) at(w *worker) int { return w.Index - t.o.First }
 
 // each runs f for every worker, side by side.
 func (t *Trainer) each(f func(w *worker) error) error {
-	return t.crew.Each(func(i int) error { return f(t.workers[i]) })
+	return t.Crew.Each(func(i int) error { return f(t.workers[i]) })
 }
 
 // readOthers reports whether an error says that rows of another part were not there: that part's own error counts before it.
@@ -195,11 +166,13 @@ func readOthers(err error) bool {
 // Close waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to
 // is not released, nor, where a run of several ranks is not over, host memory that the others may write to.
 func (t *Trainer) Close() error {
-	t.hub.Fail(errors.New("closed"))
+	t.Hub.Fail(errors.New("closed"))
 	for _, w := range t.workers {
 		var echo *meet.Echo
-		if t.crew.Stuck = t.crew.Stuck || errors.As(w.Sync(), &echo); t.crew.Stuck { // another fault has been reported already
-			t.isolation.wait()
+		if t.Crew.Stuck = t.Crew.Stuck || errors.As(w.Sync(), &echo); t.Crew.Stuck { // another fault has been reported already
+			if t.isolation != nil {
+				t.isolation.ahead.Wait()
+			}
 			t.workers, t.halo = nil, new(halo.Plan)
 			return nil
 		}
@@ -210,7 +183,7 @@ func (t *Trainer) Close() error {
 		}
 		w.ld.close()
 		for _, p := range w.Pinned {
-			if !t.joined || t.over {
+			if !t.Joined || t.Over {
 				p.Close()
 			}
 		}

@@ -2,52 +2,12 @@ package pipeline
 
 import (
 	"slices"
-	"time"
 
 	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/trainer"
 )
-
-// SuperEpoch describes the chunks that isolated parts trained on in an epoch.
-type SuperEpoch struct {
-	Shift    int // part i has held chunks i and (i + Shift) mod c
-	Phases   int // of the epoch
-	Switches int // how often parts got other chunks, or workers other parts: before the epoch, and between its phases
-	// Switch is the time of changing chunks, and Bytes what it copied from the host to devices. Neither is part of the
-	// epoch's figures. Over ranks Switch is the longest, and Bytes the sum.
-	Switch   time.Duration
-	Bytes    gpu.Bytes
-	Coverage chunks.Coverage // of all parts
-	parts    []chunks.Coverage
-}
-
-// chunkRecord is what one worker with isolated parts has to say of an epoch.
-type chunkRecord struct {
-	Phases []chunks.Coverage // by phase, of the part that it had
-	Switch time.Duration     // of its process
-	Bytes  gpu.Bytes
-}
-
-// add enters the record of a worker. All are entered in their order.
-func (s *SuperEpoch) add(r *chunkRecord) {
-	s.Switch, s.Bytes = max(s.Switch, r.Switch), s.Bytes+r.Bytes
-	s.parts = append(s.parts, r.Phases...)
-	s.Coverage = chunks.Total(s.parts)
-}
-
-// turn begins an epoch of isolated parts.
-func (t *Trainer) turn(e *EpochStats) {
-	s := t.isolation
-	if s == nil {
-		return
-	}
-	e.Isolated = &SuperEpoch{Shift: s.turn.Schedule.At(e.Epoch).Shift, Phases: s.turn.Count(), Switches: s.turn.Switches(e.Epoch)}
-	for _, w := range t.workers {
-		w.hold.record = chunkRecord{}
-	}
-}
 
 // phases returns how many an epoch has.
 func (t *Trainer) phases() int {
@@ -63,11 +23,7 @@ func (t *Trainer) shareOf(epoch, phase int) float64 {
 	if s == nil {
 		return 1
 	}
-	at := chunks.Moment{Shift: chunks.First.Shift, Phase: phase}
-	if last := s.turn.Schedule.Epochs - 1; last >= 0 { // a forecast goes beyond it
-		at.Shift = s.turn.Schedule.At(min(epoch, last)).Shift
-	}
-	return s.turn.Share(at)
+	return s.turn.Share(chunks.Moment{Shift: s.turn.Shift(epoch), Phase: phase})
 }
 
 // hold brings the pairs of a phase to the workers of this process, and begins to make those that come behind them. Where parts are not isolated, and
@@ -77,22 +33,24 @@ func (t *Trainer) hold(epoch, phase int) error {
 	if s == nil || epoch >= t.o.Epochs {
 		return nil
 	}
-	at := chunks.Moment{Shift: s.turn.Schedule.At(epoch).Shift, Phase: phase}
-	replicates := t.plan.Input == gnn.Replicated
+	at := chunks.Moment{Shift: s.turn.Shift(epoch), Phase: phase}
+	s.ahead.Make = func(at chunks.Moment) []*pair {
+		return s.pairs(at, t.o.own(), t.plan.Input == gnn.Replicated)
+	}
 	if at != s.held {
-		start, before := trainer.Now(t.o.Devices), trainer.Usages(t.crew.Workers, (*trainer.Worker).Usage)
-		pairs := s.take(at, t.o.own(), replicates)
+		start, before := trainer.Now(t.o.Devices), trainer.Usages(t.Crew.Workers, (*trainer.Worker).Usage)
+		pairs := s.ahead.Take(at)
 		if err := t.each(func(w *worker) error { return w.hold.put(pairs[t.at(w)]) }); err != nil {
 			return err
 		}
 		s.held = at
+		t.switching += trainer.Now(t.o.Devices) - start
 		for i, w := range t.workers {
-			w.hold.record.Switch += trainer.Now(t.o.Devices) - start
-			w.hold.record.Bytes += w.Usage().Sub(before[i]).H2D
+			w.hold.copied += w.Usage().Sub(before[i]).H2D
 		}
 	}
-	if next, ok := s.turn.Behind(epoch, phase); ok && s.ahead == nil {
-		s.prepare(next, t.o.own(), replicates)
+	if next, ok := s.turn.Behind(epoch, phase); ok {
+		s.ahead.Prepare(next)
 	}
 	return nil
 }
@@ -113,7 +71,7 @@ func (t placer) buildIsolated(b *builder) error {
 		return w.ld.err
 	}
 	eval, evalIn := t.wholePart(b)
-	w.newLoss(t.task, h.most.loss)
+	w.NewLoss(t.Task, w.ld.alloc, h.most.loss, 1)
 	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}}
 	if eval != nil {
 		in.X = evalIn.X

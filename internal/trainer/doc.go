@@ -1,7 +1,8 @@
 // Package trainer is what all trainers have in common, whatever their parts compute.
 //
-// Its nouns: a Worker is one part of a run on its device, with queues, weights and gradients; a Crew are the workers of
-// a process; a Saver writes their weights and moments to checkpoints, and goes on from these.
+// Its nouns: a Trainer is a run, an Engine what its parts compute; a Worker is one part on its device, with queues,
+// weights and gradients; a Crew are the workers of a process; a Record is what a part has done in a stretch of steps; a
+// Saver writes weights and moments to checkpoints, and goes on from these.
 //
 // # Contract
 //
@@ -9,6 +10,9 @@
 // for all: the first error ends the waits of the others by way of the hub, and the error of the part that failed first
 // comes back. Who does not come back some time after that is left behind, and the crew is Stuck: what its device may
 // still write to must not be given up.
+//
+// A Trainer calls its Engine from the goroutine of Run, one method at a time. Whatever is decided between two steps or
+// epochs is decided by the records of all parts, which ranks gather, in part order.
 //
 // # Usage
 //

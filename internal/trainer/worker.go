@@ -21,7 +21,8 @@ type Worker struct {
 	Owner         *reduce.Owner // nil: another part of this device comes before it
 	Params, Grads *gnn.Params
 	Workspace     *gnn.Workspace
-	Pinned        []*hostmem.Pinned
+	Supervision
+	Pinned []*hostmem.Pinned
 
 	others []gpu.Queue // that it has besides
 }
@@ -65,15 +66,7 @@ func (w *Worker) Cause(err error) error {
 
 // Usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the
 // epoch; the others wait most of the time.
-func (w *Worker) Usage() gpu.Usage {
-	u := w.Compute.Usage()
-	waited := u.Time[gpu.PhaseWait]
-	for _, q := range w.Queues()[1:] {
-		u = u.Add(q.Usage())
-	}
-	u.Time[gpu.PhaseWait] = waited
-	return u
-}
+func (w *Worker) Usage() gpu.Usage { return total(w.usages()) }
 
 // Reduction is what the queues of gradients and weights have done.
 func (w *Worker) Reduction() (u gpu.Usage) {

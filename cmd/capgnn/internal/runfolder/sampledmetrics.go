@@ -9,7 +9,6 @@ import (
 	"capgnn/internal/number"
 	"capgnn/internal/runfile"
 	"capgnn/minibatch"
-	"capgnn/pipeline"
 )
 
 func workOf(c *minibatch.Counts, took time.Duration) *runfile.Work {
@@ -37,11 +36,9 @@ func sampledLineOf(s *minibatch.EpochStats) *runfile.Epoch {
 	line := &runfile.Epoch{Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm),
 		Scores: scoresOf(s.Eval, &s.Metrics), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceS: phasesOf(s.Usage),
 		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, Work: workOf(&s.Counts, s.Train), CPUS: s.CPU.Seconds(),
-		TimeSteps: s.TimeSteps, SlowestPart: &s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters)}
+		TimeSteps: s.TimeSteps, SlowestPart: &s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters),
+		Isolated: superEpochOf(s.Isolated)}
 	line.DeviceS.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
-	if x := s.Isolated; x != nil {
-		line.Isolated = superEpochOf(&pipeline.SuperEpoch{Shift: x.Shift, Phases: x.Phases, Switches: x.Switches, Switch: x.Switch, Coverage: x.Coverage})
-	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for _, u := range s.Parts {
 			line.PartS = append(line.PartS, phasesOf(u))

@@ -156,13 +156,13 @@ func (t *Run) placeSampled(ctx context.Context, j *job, init gnn.StateDict) (tra
 	return &sampled{trainer, t}, nil
 }
 
-// sampled is a trainer on samples, whose result has what those of both trainers have.
+// sampled is a trainer on samples, of whose result the run notes what full-batch training has not.
 type sampled struct {
 	*minibatch.Trainer
 	t *Run
 }
 
-// Run trains, and notes what the result has besides.
+// Run trains.
 func (s *sampled) Run(ctx context.Context) (*pipeline.Result, error) {
 	r, err := s.Trainer.Run(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *sampled) Run(ctx context.Context) (*pipeline.Result, error) {
 	if r.Merged != nil {
 		s.t.Config.RecordMerged(*r.Merged)
 	}
-	return asResult(r), nil
+	return r, nil
 }
 
 // checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.
@@ -201,14 +201,5 @@ func (t *Run) TrainSamples(ctx context.Context, each func(minibatch.EpochStats))
 	if err := errors.Join(err, trainer.Close()); err != nil {
 		return nil, t.explain(err)
 	}
-	return asResult(r), nil
-}
-
-// asResult returns what both trainers leave behind.
-func asResult(r *minibatch.Result) *pipeline.Result {
-	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch,
-		MetricName: r.MetricName, Stopped: r.Stopped, EpochTime: r.EpochTime, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
-		Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime, CPU: r.CPU,
-			Switches: r.Switches, SwitchTime: r.SwitchTime, Covered: r.Covered},
-		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
+	return r, nil
 }

@@ -1,0 +1,70 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
+	"capgnn/internal/checkpoint/section"
+	"capgnn/internal/meet"
+)
+
+// saver is what writes and reads weights and moments.
+func (t *Trainer) saver() *Saver {
+	o := &t.Options
+	return &Saver{Crew: &t.Crew, Reduce: t.Reduce, Rule: o.Optimizer, Weights: t.Weights, Talk: t.joined(),
+		Found: TagFound, Section: TagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep,
+		Log: o.Log, Finite: t.finite}
+}
+
+// finite checks some weights or moments.
+func (t *Trainer) finite(part []byte) error {
+	if section.Finite(hostmem.Of[float32](part)) {
+		return nil
+	}
+	return &section.NotFinite{What: t.Engine.Where()}
+}
+
+// Checkpoint writes the run's state. Of several ranks all call it, and rank 0 writes.
+func (t *Trainer) Checkpoint() error {
+	c := &checkpoint.File{Epoch: t.State.Epochs, Sections: map[string]checkpoint.Section{}}
+	others, err := t.Engine.Save(c)
+	if err != nil {
+		return err
+	}
+	if c.State, err = json.Marshal(t.Engine.State()); err != nil {
+		return err
+	}
+	err = t.saver().Save(c, t.State.best, t.State.Best, others)
+	if bad := new(section.NotFinite); errors.As(err, &bad) {
+		return bad
+	}
+	if late := new(meet.Late); errors.As(err, &late) {
+		return late
+	}
+	return err
+}
+
+// Restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
+func (t *Trainer) Restore() error {
+	s := t.saver()
+	c, f, err := s.Newest()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if f.Epoch < 0 {
+		return nil
+	}
+	piece := make([]byte, checkpoint.Piece)
+	if err = json.Unmarshal(f.State, t.Engine.State()); err == nil {
+		t.State.best, err = s.Load(c, &f, piece)
+	}
+	if err != nil {
+		return fmt.Errorf("resume: read the state of %s: %w", t.Options.CheckpointDir, err)
+	}
+	t.Options.Log.Info("resumed", "epoch", t.State.Epochs, "step", t.State.Batch)
+	return t.Engine.Restore(c, s, piece)
+}
