@@ -12,7 +12,9 @@ import (
 // extent is how large a step of a part is: what its memory follows from.
 type extent struct {
 	roots, ids int
-	missing    int // of the ids, those whose rows the device does not keep, where it keeps some; before that is decided, those of other parts
+	// missing are the ids whose rows the device does not keep, where it keeps some; before that is decided, those of
+	// other parts.
+	missing    int
 	features   int // entries of sparse features of the ids
 	candidates int // of layers that are drawn
 	hops       []hopExtent
@@ -41,15 +43,16 @@ func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
 
 // cover makes e as large as x in everything.
 func (e *extent) cover(x *extent) {
-	e.roots, e.ids, e.missing, e.features = max(e.roots, x.roots), max(e.ids, x.ids), max(e.missing, x.missing), max(e.features, x.features)
+	e.roots, e.ids = max(e.roots, x.roots), max(e.ids, x.ids)
+	e.missing, e.features = max(e.missing, x.missing), max(e.features, x.features)
 	e.candidates = max(e.candidates, x.candidates)
 	for len(e.hops) < len(x.hops) {
 		e.hops = append(e.hops, hopExtent{})
 	}
 	for h, y := range x.hops {
 		a := &e.hops[h]
-		a.rows, a.cols, a.entries, a.scaled = max(a.rows, y.rows), max(a.cols, y.cols), max(a.entries, y.entries), a.scaled || y.scaled
-		a.weighed = a.weighed || y.weighed
+		a.rows, a.cols, a.entries = max(a.rows, y.rows), max(a.cols, y.cols), max(a.entries, y.entries)
+		a.scaled, a.weighed = a.scaled || y.scaled, a.weighed || y.weighed
 	}
 }
 
@@ -107,7 +110,7 @@ func (e *extent) ample(n int, drawn bool) extent {
 		a.ids = min(n, more(e.ids))
 	}
 	for h, x := range e.hops {
-		y := hopExtent{rows: a.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled, weighed: x.weighed}
+		y := hopExtent{a.roots, min(n, more(x.cols)), more(x.entries), x.scaled, x.weighed}
 		if h > 0 {
 			y.rows = a.hops[h-1].cols
 		}
@@ -119,7 +122,8 @@ func (e *extent) ample(n int, drawn bool) extent {
 // shape adds up extents for gnn.Choose: their mean over steps, rounded to 5 %, so that a plan does not hang on
 // single vertices.
 func shapeOf(all []extent, steps int, layers int, f *learn.Features) gnn.Shape {
-	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers), Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: f != nil}
+	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers), Halo: make([]int64, layers),
+		BackHalo: make([]int64, layers), Sparse: f != nil}
 	for i := range all {
 		e := &all[i]
 		s.Rows[layers] += int64(e.roots)

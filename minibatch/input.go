@@ -47,7 +47,9 @@ func (n *input) upload(q gpu.Queue, g *stage, d *sampledUnit) {
 		switch {
 		case at.Empty():
 		case g.near:
-			q.(gpu.HostWriter).UploadBy(n.buf, 4*gpu.Bytes(at.Off), 4*gpu.Bytes(at.Len), func(dst []byte) { g.collect(of[float32](dst), d, i) })
+			q.(gpu.HostWriter).UploadBy(n.buf, 4*gpu.Bytes(at.Off), 4*gpu.Bytes(at.Len), func(dst []byte) {
+				g.collect(of[float32](dst), d, i)
+			})
 		default:
 			q.UploadRows(rowsIn(at, t.cols), hostmem.Bytes(t.data), d.ids())
 		}

@@ -16,7 +16,7 @@ type layout struct {
 	rows    gpu.Ints              // with resident rows: which ones the ids are; empty: as many as ids says
 	layers  []gnn.LayerGraph      // with the blocks
 	in      gnn.Input             // IDs are the columns of the widest block
-	ends    gpu.Array[int64]      // of sparse features: where entries of the first layer's own rows end in the transpose
+	ends    gpu.Array[int64]      // of sparse features: where those of the first layer's own rows end in the transpose
 	tables  [2]gpu.Vec            // dense rows
 	missing [2]gpu.Array[float32] // in the slot alone, in place of tables: of the rows that are not resident
 	blocks  gpu.Bytes             // bytes before the dense rows

@@ -69,7 +69,8 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 		}
 		uses, room := x.part(part, r.steps)
 		x.evaluation(&uses, exact, part, room)
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part], Budget: dev.Memory().Budget, Plan: uses, Share: d.share(part)})
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Home: home[part],
+			Budget: dev.Memory().Budget, Plan: uses, Share: d.share(part)})
 		if kept := d.residents[part]; kept != nil {
 			m.Parts[part].Resident = kept.rows
 		}

@@ -51,7 +51,8 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 		d.residents[part] = d.resident(p, o, part, (m.Budget-m.Used-taken[dev])/parts[dev])
 		if d.residents[part].all() { // nothing is fetched, of what was counted
 			all, own := &d.epoch, &d.work[part]
-			all.Rows.Hit, all.Rows.Fetched, all.Requests = all.Rows.Hit+own.Rows.Fetched, all.Rows.Fetched-own.Rows.Fetched, all.Requests-own.Requests
+			all.Rows.Hit, all.Rows.Fetched = all.Rows.Hit+own.Rows.Fetched, all.Rows.Fetched-own.Rows.Fetched
+			all.Requests -= own.Requests
 			all.Bytes.Rows, all.Bytes.IDs = all.Bytes.Rows-own.Bytes.Rows, all.Bytes.IDs-own.Bytes.IDs
 		}
 	}
@@ -273,7 +274,8 @@ func (r *resident) upload(q gpu.Queue, n *input, d *sampledUnit) {
 		}
 		for k, from := range r.tables {
 			if size := 4 * gpu.Bytes(from.Cols); next > come {
-				q.Upload(from.Buf, size*gpu.Bytes(r.rows), mem[4*n.missing[k].Off:][size*gpu.Bytes(come):size*gpu.Bytes(next)])
+				rows := mem[4*n.missing[k].Off:][size*gpu.Bytes(come) : size*gpu.Bytes(next)]
+				q.Upload(from.Buf, size*gpu.Bytes(r.rows), rows)
 			}
 			q.Gather(rowsIn(n.tables[k], from.Cols).RowRange(lo, hi), from, rows.Slice(lo, hi))
 		}

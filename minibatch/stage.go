@@ -49,7 +49,7 @@ type stage struct {
 	apart     bool       // the units of a step fetch their rows apart
 	fetches   bool       // they are put behind fill, by fetcher
 	near      bool       // and the device copies own rows from where they lie
-	whole     *fetcher   // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
+	whole     *fetcher   // and those of other parts from this one's cache, which keeps all; nil: they are staged
 	lookahead *lookahead // has drawn some steps already; nil: nobody has
 	home      []int32    // of every vertex; nil: all are at home
 	pair      *pair      // of an isolated part; nil: it is none
@@ -162,7 +162,8 @@ func (g *stage) rowBytes() (n gpu.Bytes) {
 
 // lay gives the arrays of a step of some extent their places, in a buffer if it is known.
 func (g *stage) lay(l *layout, e *extent, buf gpu.Buffer) {
-	*l = layout{buf: buf, layers: slices.Grow(l.layers[:0], len(g.blockUses))[:len(g.blockUses)], targets: l.targets[:0]}
+	n := len(g.blockUses)
+	*l = layout{buf: buf, layers: slices.Grow(l.layers[:0], n)[:n], targets: l.targets[:0]}
 	l.in.IDs = add[int32](l, e.ids)
 	for i := range g.targets {
 		l.targets = append(l.targets, add[uint8](l, g.targets[i].Size(e.roots)))
@@ -297,7 +298,8 @@ func (g *stage) putBlock(x *gnn.LayerGraph, a *blockUse, st *sample.Stack, mem [
 
 // putValues writes the values of the entries of a block that was drawn, or, turned, of its transpose: what edges
 // weigh, what columns do, and what keeps the weight of loops that are added.
-func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block, turned bool) {
+func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []graph.NodeID, drawn *sample.Block,
+	turned bool) {
 	if len(val) == 0 {
 		return
 	}

@@ -25,7 +25,8 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 		return Bound{}, err
 	}
 	all := o.Tables != nil
-	b := Bound{Tables: e.inMemory(all, e.tableBytes(0)) + e.inMemory(all, e.tableBytes(1)), Heap: e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
+	b := Bound{Tables: e.inMemory(all, e.tableBytes(0)) + e.inMemory(all, e.tableBytes(1)),
+		Heap: e.sums.bytes() + gpu.Bytes(len(e.need.level)) + e.need.taken}
 	if o.Precomputed {
 		b.Sums = e.inMemory(all, e.sumBytes())
 	}
@@ -34,16 +35,20 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	}
 	for i := range parts {
 		d := &parts[i]
-		b.Devices, b.Hubs, b.Scratch = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex), append(b.Scratch, 0)
+		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
+		b.Scratch = append(b.Scratch, 0)
 		if s, ok := o.Devices[i].(gpu.Scratcher); ok && len(d.inner) > 0 {
 			var most size // of any layer
 			for k := range d.divisions {
 				most = most.most(d.divisions[k].most)
 			}
-			b.Scratch[i] = o.Model.Scratch(s, p.Features.Sparse() && !o.Dense, func(int) (int, int64) { return max(most.rows, most.sources), int64(most.entries) })
+			b.Scratch[i] = o.Model.Scratch(s, p.Features.Sparse() && !o.Dense, func(int) (int, int64) {
+				return max(most.rows, most.sources), int64(most.entries)
+			})
 		}
 		if len(d.inner) > 0 {
-			b.Heap += d.bytes() + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
+			b.Heap += d.bytes() + gpu.Bytes(d.slots)*e.slotBytes(d, direct(o.Devices[i])) +
+				gpu.Bytes((p.Vertices()+63)/64)*wordBytes
 		}
 	}
 	return b, nil

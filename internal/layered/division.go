@@ -30,7 +30,8 @@ type cost struct{ row, source, entry, value gpu.Bytes }
 
 // of returns what chunks of at most s take.
 func (c cost) of(s size) gpu.Bytes {
-	return c.row*gpu.Bytes(s.rows) + c.source*gpu.Bytes(s.sources) + c.entry*gpu.Bytes(s.entries) + c.value*gpu.Bytes(s.values)
+	return c.row*gpu.Bytes(s.rows) + c.source*gpu.Bytes(s.sources) + c.entry*gpu.Bytes(s.entries) +
+		c.value*gpu.Bytes(s.values)
 }
 
 // limits returns how large chunks may be so that they take no more than budget: all of a part if it fits, else all
@@ -48,7 +49,8 @@ func (c cost) limits(all size, budget gpu.Bytes) size {
 		share gpu.Bytes
 	}
 	out := all
-	items := []item{{c.row, all.rows, &out.rows, 2}, {c.source, all.sources, &out.sources, 4}, {c.entry, all.entries, &out.entries, 1}, {c.value, all.values, &out.values, 1}}
+	items := []item{{c.row, all.rows, &out.rows, 2}, {c.source, all.sources, &out.sources, 4},
+		{c.entry, all.entries, &out.entries, 1}, {c.value, all.values, &out.values, 1}}
 	if need := c.source * gpu.Bytes(all.sources); need <= budget/4*3 {
 		items[1].share, budget = 0, budget-need
 	}

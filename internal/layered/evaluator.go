@@ -208,7 +208,8 @@ func (e *Evaluator) Aggregated(ctx context.Context) (ax []float32, err error) {
 		h := e.hubOf(ctx)
 		defer h.Fail(errDone)
 		if err := e.each(h, func(w *worker) error {
-			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes(), 4*e.o.Model.In, e.sums))
+			in, to := rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes(), 4*e.o.Model.In, e.sums)
+			return w.run(&e.tasks[0], 0, in, to)
 		}, nil); err != nil {
 			return nil, errors.Join(err, mem.Close())
 		}
@@ -261,7 +262,8 @@ func (e *Evaluator) usable(ctx context.Context) error {
 // and passes them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted once, in an order that is the
 // same in every call. emit must not keep its slices. It runs on the caller's goroutine; its error ends the
 // evaluation. Equal weights give equal bits. ctx is checked for every chunk.
-func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) (err error) {
+func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights,
+	emit func(ids []graph.NodeID, rows []float32) error) (err error) {
 	if int64(len(w.Flat)) != gnn.FlatLen(e.o.Model) {
 		return errors.New("the weights are of another model")
 	}

@@ -21,7 +21,9 @@ func (w *worker) load(s *slot, t *task, from rows, first int) (g gnn.LayerGraph,
 		case !kept.Empty():
 			q.Copy(m, kept.RowRange(first, first+m.Rows))
 		case buf == inX && t.dense && w.direct:
-			q.(gpu.HostWriter).UploadBy(m.Buf, 0, 4*gpu.Bytes(m.Rows*t.in), func(dst []byte) { w.features(hostmem.Of[float32](dst), s.ids, t.in) })
+			q.(gpu.HostWriter).UploadBy(m.Buf, 0, 4*gpu.Bytes(m.Rows*t.in), func(dst []byte) {
+				w.features(hostmem.Of[float32](dst), s.ids, t.in)
+			})
 		case buf == inX && t.dense:
 			put(q, m.Buf, s.dense)
 		default:
@@ -46,7 +48,8 @@ func (w *worker) load(s *slot, t *task, from rows, first int) (g gnn.LayerGraph,
 	case t.sparse:
 		x := &s.values
 		begin, indices := put(q, s.dev[inValueBegin], x.Indptr), put(q, s.dev[inValueIndices], x.Indices)
-		in.X = gnn.Features{Sparse: gpu.CSRAt(begin, indices, put(q, s.dev[inValues], x.Weights), g.Src, t.in), Before: x.Indptr}
+		val := put(q, s.dev[inValues], x.Weights)
+		in.X = gnn.Features{Sparse: gpu.CSRAt(begin, indices, val, g.Src, t.in), Before: x.Indptr}
 	case from.placed:
 		at = s.at
 		fallthrough

@@ -24,7 +24,8 @@ type needed struct {
 // neededOf returns the rows that those that are wanted need: the last layer computes these, each other one what the
 // layer above it reads.
 func neededOf(p *learn.Problem, o *Options) *needed {
-	x := &needed{p: p, count: make([]int, o.Model.Layers), edges: make([]int64, o.Model.Layers), blocks: make([]*sample.Block, o.Model.Layers)}
+	n := o.Model.Layers
+	x := &needed{p: p, count: make([]int, n), edges: make([]int64, n), blocks: make([]*sample.Block, n)}
 	if o.Fanout != nil {
 		x.draw(o)
 		return x
@@ -82,7 +83,8 @@ func (x *needed) draw(o *Options) {
 			x.level[v] = graph.Level(l)
 		}
 	}
-	x.taken += 4*gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots)) + gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most, 0))
+	x.taken += 4 * gpu.Bytes(len(x.number)+cap(s.IDs)+cap(roots))
+	x.taken += gpu.Bytes(sample.Bytes(top, rules, len(s.IDs), most, 0))
 }
 
 // neighbours returns what the row of a vertex reads in a layer, as graph.Loops.Split does. A loop in a sample is an

@@ -16,9 +16,10 @@ import (
 
 // Options configures an Evaluator.
 type Options struct {
-	Model   gnn.Config
-	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
-	Part    []int32      // part of every vertex; nil: there is one part
+	Model gnn.Config
+	// Devices have one part each, in order; one may appear more than once; nil: the part is another process's.
+	Devices []gpu.Device
+	Part    []int32 // part of every vertex; nil: there is one part
 	// Rows are the vertices whose logits are wanted; nil: all. A layer computes the rows that these need, and no
 	// others; of ÂX all are made.
 	Rows []bool

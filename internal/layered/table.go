@@ -11,9 +11,10 @@ import (
 // places says in which row of this process's tables a vertex lies that a layer computes: those of its parts come
 // first, part by part and ascending in each, and then those of other processes that these read.
 type places struct {
-	row    []int32 // by vertex; -1: it has none. nil: all have the row of their number
-	rows   int
-	others [][]graph.NodeID // by part: its vertices that are read here, ascending; their rows follow those of the parts before
+	row  []int32 // by vertex; -1: it has none. nil: all have the row of their number
+	rows int
+	// others are, by part, its vertices that are read here, ascending; their rows follow those of the parts before.
+	others [][]graph.NodeID
 }
 
 // placesOf returns the places of the vertices of parts that a layer computes, of all if it is -1 (ÂX). inner are

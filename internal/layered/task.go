@@ -43,10 +43,12 @@ func planTasks(p *learn.Problem, o *Options, need *needed, budget gpu.Bytes) (gn
 	cols, rows := o.Model.Symmetric(), o.Model.ScalesRows()
 	if o.Precomputed {
 		plan.Input, plan.Layers[0] = gnn.Precomputed, aggregateFirst
-		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
+		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In,
+			colScales: cols, rowScales: rows, weighted: p.Weighted()})
 	}
 	for l := range o.Model.Layers {
-		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse, some: o.Rows != nil || o.Fanout != nil, values: p.Weighs()}
+		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse,
+			some: o.Rows != nil || o.Fanout != nil, values: p.Weighs()}
 		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
 		t.loops = need.scaled(l) && o.Model.Rescales() && p.Loops == graph.LoopsAdded
 		t.rowScales, t.weighted = t.rowScales || need.scaled(l) && o.Model.Rescales(), t.weighted || t.loops
@@ -147,8 +149,8 @@ const (
 	inputs
 )
 
-var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "edge weights", "row scale", "column scale",
-	"features rows", "features indices", "features values"}
+var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "edge weights",
+	"row scale", "column scale", "features rows", "features indices", "features values"}
 
 // maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk
 // has one.
@@ -182,7 +184,8 @@ func (t *task) input(s size) (in input) {
 		return in
 	}
 	if t.sparse {
-		in[inValueBegin], in[inValueIndices], in[inValues] = 8*gpu.Bytes(s.sources+1), 4*gpu.Bytes(s.values), 4*gpu.Bytes(s.values)
+		in[inValueBegin], in[inValueIndices] = 8*gpu.Bytes(s.sources+1), 4*gpu.Bytes(s.values)
+		in[inValues] = in[inValueIndices]
 	} else {
 		in[inX] = gpu.Bytes(t.inType.Size()) * gpu.Bytes(s.sources) * gpu.Bytes(t.in)
 	}
@@ -212,7 +215,8 @@ type partition struct {
 
 // divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into
 // chunks for every task, so that they take no more than a piece may where no single vertex does.
-func divideAll(need *needed, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
+func divideAll(need *needed, tasks []task, rows [][]graph.NodeID, budget, piece gpu.Bytes,
+	params *gnn.Params) partition {
 	if fitsWhole(need, tasks, rows, budget, params) {
 		if d := divideFor(need, tasks, rows, budget, params, 1); d.chunks <= budget {
 			return d
@@ -242,7 +246,8 @@ func fitsWhole(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Byt
 	return true
 }
 
-func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
+func divideFor(need *needed, tasks []task, rows [][]graph.NodeID, budget gpu.Bytes, params *gnn.Params,
+	slots int) partition {
 	d := partition{rows: rows, vertex: -1, slots: slots}
 	ws, largest := gnn.NewWorkspace(gpu.Info{}), gpu.Bytes(0)
 	type shape struct {

@@ -39,7 +39,7 @@ type slot struct {
 	weights            []float32 // of the block's entries
 	values             graph.CSR // sparse features of ids
 	dense              []float32 // rows of features that do not lie by vertex
-	numbers            []int32   // of the chunk's own rows among those that are kept, where they are not one behind the other
+	numbers            []int32   // of the chunk's own rows among those that are kept, where these have gaps
 	at                 []int32   // where the rows of ids lie in what the task reads
 	room               []int32   // for at
 	dev                [inputs]gpu.Buffer
@@ -77,7 +77,8 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 	if m := w.dev.Memory(); part.vertex >= 0 && part.chunks+e.weightBytes() > m.Budget-m.Used {
 		v := part.vertex
 		return w, &TooLarge{Vertex: v, Neighbours: len(e.p.Graph.Row(v)),
-			Memory: &gpu.OutOfMemory{Device: w.dev.Info().Name, Name: "evaluation", Need: part.chunks + e.weightBytes(), Have: m.Budget - m.Used}}
+			Memory: &gpu.OutOfMemory{Device: w.dev.Info().Name, Name: "evaluation",
+				Need: part.chunks + e.weightBytes(), Have: m.Budget - m.Used}}
 	}
 	w.compute, w.copies = w.dev.NewQueue("evaluation"), w.dev.NewQueue("evaluation copies")
 	_, writes := w.copies.(gpu.HostWriter)
@@ -257,7 +258,8 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 		ratios = s.ratios
 	}
 	if s.weights = s.weights[:0]; t.weighted {
-		s.weights = p.WeighAll(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+		at := func(r int) graph.NodeID { return s.ids[r] }
+		s.weights = p.WeighAll(s.weights, s.begin, s.indices, at, s.ids, false)
 		if t.loops {
 			gnn.KeepLoops(s.weights, s.begin, s.indices, s.ratios)
 		}

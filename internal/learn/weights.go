@@ -34,7 +34,8 @@ func (p *Problem) Weighs() int {
 
 // Weigh is graph.CSR.Weigh for a problem with weights, of whose shards those are here that have one end of each
 // edge. Where edges have several values, those of all entries lie one kind after the other.
-func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
+func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID,
+	col []graph.NodeID, turned bool) []float32 {
 	if n := len(indices); p.Values != nil {
 		dst = slices.Grow(dst[:0], n*len(p.Values))[:n*len(p.Values)]
 		for k, values := range p.Values {
@@ -51,7 +52,8 @@ func (p *Problem) Weigh(dst []float32, indptr []int64, indices []graph.NodeID, r
 }
 
 // WeighAll is Weigh; where edges have no weights, all are 1.
-func (p *Problem) WeighAll(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID, col []graph.NodeID, turned bool) []float32 {
+func (p *Problem) WeighAll(dst []float32, indptr []int64, indices []graph.NodeID, row func(r int) graph.NodeID,
+	col []graph.NodeID, turned bool) []float32 {
 	if p.Weighted() {
 		return p.Weigh(dst, indptr, indices, row, col, turned)
 	}
