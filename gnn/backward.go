@@ -151,6 +151,9 @@ func (d *derivation) behind(n *node) *value {
 		})
 		return dz
 	}
+	if t.batch != nil {
+		return d.batchNormBack(n)
+	}
 	dz := d.value(rows, n.cols, d.gradType(n), g.v, n.z)
 	if dz.t != gpu.FP32 {
 		dz.over = nil

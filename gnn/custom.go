@@ -13,13 +13,15 @@ type Custom struct {
 	Program *model.Program
 	layers  []customLayer
 	tensors []Tensor
-	drop    *then  // of features; nil: they are not dropped
-	weights string // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
-	mean    bool   // they are means
-	kinds   []Sum  // of sums over neighbours, where they are several, or weights do not factor: all of the above is nothing then
-	rows    bool   // features are read as rows
-	own     bool   // layer 0 reads features of a vertex itself beside those of its neighbours
-	loops   string // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
+	drop    *then    // of features; nil: they are not dropped
+	weights string   // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
+	mean    bool     // they are means
+	kinds   []Sum    // of sums over neighbours, where they are several, or weights do not factor: all of the above is nothing then
+	rows    bool     // features are read as rows
+	own     bool     // layer 0 reads features of a vertex itself beside those of its neighbours
+	batches []int    // columns of norms over all vertices
+	running []string // tensors: their running statistics
+	loops   string   // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
 }
 
 // customLayer is what one exchange is for.
@@ -47,6 +49,7 @@ func NewCustom(p *model.Program) (*Custom, error) {
 		return nil, err
 	}
 	c.findSums(f)
+	c.findBatches(f.nodes)
 	c.findTensors(f.nodes)
 	return c, nil
 }
@@ -256,7 +259,7 @@ func (c Config) ReadsOwn() bool {
 // StoresBF16 reports whether the rows that aggregations gather may be stored in BF16.
 func (c Config) StoresBF16() bool {
 	if c.Custom != nil {
-		return !slices.ContainsFunc(c.Custom.layers, func(l customLayer) bool { return !l.weighs })
+		return !c.AllRows() && !slices.ContainsFunc(c.Custom.layers, func(l customLayer) bool { return !l.weighs })
 	}
 	return c.Kind.StoresBF16()
 }

@@ -104,7 +104,7 @@ func TestCustomRefuses(t *testing.T) {
 		text, want string
 	}{
 		{edited(t, GCN, `"relu0", "relu"`, `"relu0", "gelu"`), `node "relu0": gelu is not trained: use relu`},
-		{edited(t, GCN, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `node "layer_norm0": batch_norm sums over all vertices, which capgnn does not train: use layer_norm`},
+		{edited(t, GCN, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `node "layer_norm0": batch_norm has no running statistics, with which evaluation is done: give it`},
 		{edited(t, SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
 		{`{"capgnn_model": 1, "features": 2, "outputs": 2, "graphs": {}, "tensors": {"w": [2, 2]}, "nodes": [["x", "input"], ["y", "linear", ["x", "w"]]], "logits": "y"}`,
 			"the model reads no rows of neighbours: it is no graph neural network"},

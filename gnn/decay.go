@@ -35,7 +35,7 @@ type DecayRange struct {
 	Decay float64 // ≥ 0
 }
 
-// DecayRanges returns the weight decay of every element of a model's weights: that of the last of named which names its tensor, and rest where none does.
+// DecayRanges returns the weight decay of every element of a model's weights: that of the last of named which names its tensor, and rest where none does. Running statistics have none.
 // Ranges ascend, have what lies behind a tensor as padding, and together are all of Weights.Flat. The error names every one of named that fits no tensor.
 //
 // Source: torch.optim's groups of parameters; the code of GCNII (Chen et al., ICML 2020) has one for convolutions and one for its Linear layers.
@@ -57,6 +57,9 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 				decay = d.Decay
 			}
 		}
+		if c.running(t.Name) {
+			decay = 0
+		}
 		end := at + int(padded(product(t.Shape)))
 		if n := len(out); n > 0 && out[n-1].Decay == decay {
 			out[n-1].Hi = end
@@ -66,6 +69,14 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 		at = end
 	}
 	return out, errors.Join(errs...)
+}
+
+// Sparing returns an update rule that takes nothing off the running statistics of a model.
+func (o Optimizer) Sparing(c Config) Optimizer {
+	if o.Decays == nil && c.AllRows() {
+		o.Decays, _ = c.DecayRanges(o.WeightDecay, nil) // no name can be wrong
+	}
+	return o
 }
 
 // nameParts lists the components of tensors' names, each once; behind one that numbers follow, the last number.

@@ -53,7 +53,7 @@ func (p *Pass) derive() *derived {
 
 // splits reports whether the epilogue of a node is inside an aggregation and writes rows apart from it.
 func (d *derivation) splits(n *node) bool {
-	return d.training() && n.then != nil && n.then.gamma != "" && slices.ContainsFunc(n.terms, func(t term) bool {
+	return d.training() && n.then != nil && n.then.gamma != "" && n.then.batch == nil && slices.ContainsFunc(n.terms, func(t term) bool {
 		return t.graph && !d.fixed(&t) && !d.plan.order(n, &t).AggregateFirst
 	})
 }
@@ -64,6 +64,7 @@ func (p *Pass) operations(apart int) *derivation {
 	nodes, drop := p.cfg.nodes()
 	d := &derivation{Pass: p, touched: map[int]bool{}}
 	d.derived.done = make([]int, p.cfg.Layers)
+	numberBatches(nodes)
 	if apart >= 0 {
 		nodes[apart].apart = true
 	}

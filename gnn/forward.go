@@ -32,6 +32,9 @@ func (d *derivation) forward(n *node) {
 	default:
 		d.sum(n)
 	}
+	if n.then != nil && n.then.batch != nil {
+		d.batchNorm(n)
+	}
 	if n.shows = n.h; n.add != nil {
 		d.residual(n)
 	}
@@ -62,7 +65,7 @@ func (d *derivation) ending(n *node) ending {
 		e.bias = d.vec(d.params, n.bias)
 	}
 	n.h = n.z
-	if n.then == nil {
+	if n.then == nil || n.then.batch != nil {
 		return e
 	}
 	t, z := n.then, n.z

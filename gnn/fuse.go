@@ -58,7 +58,7 @@ func plain(p *model.Program) *model.Program {
 
 // fuseAs is fuse with sums apart or not.
 func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
-	f = &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: p.Reach(), depth: p.Depth(),
+	f = &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: hops(p), depth: p.Depth(),
 		biased: make([]bool, len(p.Nodes)), made: map[int]*node{}, apart: apart}
 	for i, n := range p.Nodes {
 		for _, k := range n.In {
@@ -80,7 +80,7 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 		}
 	}()
 	for i := range p.Nodes {
-		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i)) // parts would have to add up
+		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i) || p.Nodes[i].Op == model.BatchNorm) // parts would have to add up
 	}
 	for i := p.Logits; apart && i >= 0; i-- { // what is summed up has the rows that the depth reads
 		r := f.reach[i]
@@ -240,6 +240,10 @@ func (f *fusion) behind(n *node, i int) int {
 	}
 	if at := &f.Nodes[i]; at.Op == model.LayerNorm && next() && len(at.In) == 3 {
 		n.then, t.gamma, t.beta, t.eps = t, f.tensor(at.In[1], n.cols), f.tensor(at.In[2], n.cols), at.Eps
+		i = at.In[0]
+	} else if at.Op == model.BatchNorm && next() && len(at.In) == 5 {
+		n.then, t.gamma, t.beta, t.eps = t, f.tensor(at.In[1], n.cols), f.tensor(at.In[2], n.cols), at.Eps
+		t.batch = &batch{mean: f.statistic(i, 3), variance: f.statistic(i, 4), momentum: at.Momentum}
 		i = at.In[0]
 	}
 	return i

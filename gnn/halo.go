@@ -25,6 +25,10 @@ type Halo interface {
 	// stay valid for what is enqueued on q before the next Begin; where they are kept (Exchange.Kept), forward
 	// rows stay until the layer's backward exchange begins.
 	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
+	// Meet has f run on the host with what every part offers at a meeting, in part order, when q and theirs have run
+	// what they were given before. Meetings are numbered in the order of an epoch (Config.Meetings), which is that of
+	// calls. own is written by operations of q alone, and stays until the epoch is over.
+	Meet(q gpu.Queue, number int, own []byte, f func(parts [][]byte))
 }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.

@@ -18,7 +18,7 @@ import (
 //	convs.L.eps                     GIN: 0
 //	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
 //	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII, jumping knowledge: as nn.lins.K of GIN
-//	norms.L.weight, norms.L.bias    1, 0
+//	norms.L.weight, norms.L.bias    1, 0; of batch_norm also running_var, running_mean
 //
 // Tensors of a program that have other names are drawn by what they are for: of layer_norm and batch_norm 1 and 0, of linear uniform in
 // ±1/sqrt(columns of the weight), other matrices as Glorot's, and what is left is 0.
@@ -47,7 +47,7 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32, ok bool)
 	conv, leaf := t.Name[:strings.LastIndexByte(t.Name, '.')+1], t.Name[strings.LastIndexByte(t.Name, '.')+1:]
 	switch {
 	case strings.HasPrefix(t.Name, "norms."):
-		if leaf == "weight" {
+		if leaf == "weight" || leaf == "running_var" {
 			return 0, 1, true
 		}
 		return 0, 0, true

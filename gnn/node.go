@@ -76,6 +76,7 @@ type then struct {
 	act         gpu.Activation
 	p           float64 // of dropout
 	counter     int
+	batch       *batch // the norm is by columns of all vertices; nil: by rows
 }
 
 // reads returns the nodes that a node reads.
@@ -99,7 +100,9 @@ func (n *node) reads() (list []*node) {
 func (n *node) tensors() (names []string) {
 	names = append(names, n.bias)
 	if t := n.then; t != nil {
-		names = append(names, t.gamma, t.beta)
+		if names = append(names, t.gamma, t.beta); t.batch != nil {
+			names = append(names, t.batch.mean, t.batch.variance)
+		}
 	}
 	for i := range n.terms {
 		if names = append(names, n.terms[i].w, n.terms[i].gain); n.terms[i].own != nil {

@@ -35,7 +35,9 @@ func (f *fusion) cause(i int) string {
 	n := &f.Nodes[i]
 	_, function := f.activation(i)
 	switch {
-	case f.Reduces(i):
+	case n.Op == model.BatchNorm && len(n.In) < 5:
+		return "batch_norm has no running statistics, with which evaluation is done: give it γ, β, mean and variance"
+	case n.Op != model.BatchNorm && f.Reduces(i):
 		return fmt.Sprintf("%s sums over all vertices, which capgnn does not train: use layer_norm", n.Op)
 	case n.Op == model.Param:
 		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: " +
@@ -48,7 +50,7 @@ func (f *fusion) cause(i int) string {
 			n.Op, n.Space, n.Shape)
 	case n.Op == model.LayerNorm && len(n.In) == 1:
 		return "layer_norm has no γ and β: give it both"
-	case function, n.Op == model.LayerNorm, n.Op == model.Dropout:
+	case function, n.Op == model.LayerNorm, n.Op == model.BatchNorm, n.Op == model.Dropout:
 		return fmt.Sprintf("%s is followed by what may only come before it: norm, function and dropout "+
 			"follow a sum in this order, each once: put a linear between", n.Op)
 	case n.Op == model.LeakyReLU:

@@ -155,6 +155,9 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkEvaluation(p))
 	errs = append(errs, o.checkIsolated(p)...)
+	if n, _ := o.Model.Meetings(); n > 0 {
+		errs = append(errs, errors.New("batch_norm sums over all vertices, of which a sampled step has some: train full batches"))
+	}
 	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Attends()) {
 		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))
 	}

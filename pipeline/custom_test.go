@@ -61,13 +61,16 @@ func TestPrograms(t *testing.T) {
 			wantLoss, want := ref.gradient(newRefWeights(weights), 0)
 			for _, parts := range []int{1, 2, 3, 5} {
 				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
+				worst := ""
 				bad := !(math.Abs(loss-wantLoss) <= 1e-5*max(1, wantLoss))
 				for _, x := range got.Tensors {
 					part := want[x.Off:][:len(x.Data)]
-					bad = bad || !(differs(x.Data, part) <= 5e-5*max(norm(part), 1e-3*norm(want)))
+					if !(differs(x.Data, part) <= 5e-5*max(norm(part), 1e-3*norm(want))) {
+						bad, worst = true, x.Name
+					}
 				}
 				if bad {
-					t.Errorf("%d parts: loss %v, want %v; gradients differ by %.3g of %.3g\n%s", parts, loss, wantLoss, differs(got.Flat, want), norm(want), text)
+					t.Errorf("%d parts: loss %v, want %v; gradients differ by %.3g of %.3g, that of %s too much\n%s", parts, loss, wantLoss, differs(got.Flat, want), norm(want), worst, text)
 					break
 				}
 			}

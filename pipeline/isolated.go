@@ -41,6 +41,9 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
 		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
 	}
+	if n, _ := o.Model.Meetings(); n > 0 {
+		bad("batch_norm sums over all vertices, of which parts hold some: train it without")
+	}
 	if o.Model.Sums() != nil {
 		bad("the model sums over several graphs or weights of edges: parts keep one: train it without")
 	}

@@ -39,7 +39,7 @@ func NewLayout(p *learn.Problem, o Options, parts int) (*Layout, error) {
 // newLayout cuts a problem for the process that has the parts of a range.
 func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
-	if !o.everyRow {
+	if !o.everyRow && !o.Model.AllRows() {
 		seeds = make([]bool, p.Vertices())
 		for v := range seeds {
 			seeds[v] = p.Trains(graph.NodeID(v))

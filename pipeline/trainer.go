@@ -53,7 +53,7 @@ func newTrainerOf(p *learn.Problem, o Options) *Trainer {
 // input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success. Graph and
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
-	o.Parts = cmp.Or(o.Parts, len(o.Devices))
+	o.Parts, o.Optimizer = cmp.Or(o.Parts, len(o.Devices)), o.Optimizer.Sparing(o.Model)
 	p, err := p.For(o.Model)
 	if err != nil {
 		return nil, err

@@ -74,8 +74,8 @@ func (a *attachment) halos() (train, eval *Exchange) {
 	if a.beyond[1] != nil {
 		leaves, leaving = a.sendBuffers(a.beyond[0], a.beyond[1])
 	}
-	train = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return a.Hub.Epoch }}
-	eval = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return 0 }}
+	train = &Exchange{plan: a.Plan, ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return a.Hub.Epoch }}
+	eval = &Exchange{plan: a.Plan, ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return 0 }}
 	for k, l := range a.training {
 		r := a.relay(l, &a.ep.stats)
 		r.own = own[k]

@@ -17,6 +17,7 @@ import (
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. The schedule says which version a reader gets; relay.check verifies it.
 type Exchange struct {
+	plan   *Plan
 	ep     *Endpoint
 	hub    *meet.Hub
 	relays []*relay      // in the order of an epoch

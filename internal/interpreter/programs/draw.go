@@ -23,7 +23,10 @@ type writer struct {
 	n              int
 	counter        int
 	several        bool // sums at a depth
-	ways           []way
+	// batch is 2 in a program that will have a batch_norm, 1 in one that has it. There are no biases and other norms
+	// then: a batch_norm takes away what they add to all rows, and float32 has not the little that is left.
+	batch int
+	ways  []way
 }
 
 // way is how a sum over neighbours weighs edges of a graph.
@@ -47,7 +50,7 @@ func (w *writer) node(op, ins, attrs string) string {
 func (w *writer) tensor(shape string) string {
 	if w.often(1, 8) {
 		for _, t := range w.tensors {
-			if name, ok := strings.CutSuffix(t, ": "+shape); ok {
+			if name, ok := strings.CutSuffix(t, ": "+shape); ok && !strings.Contains(name, "running") {
 				return name
 			}
 		}
@@ -80,7 +83,7 @@ type named struct {
 // linear appends a product, with a bias or without.
 func (w *writer) linear(x named, out int) named {
 	ins := []string{x.name, w.tensor(fmt.Sprintf("[%d, %d]", out, x.cols))}
-	if w.often(1, 2) {
+	if w.batch == 0 && w.often(1, 2) {
 		ins = append(ins, w.tensor(fmt.Sprintf("[%d]", out)))
 	}
 	return named{w.node("linear", list(ins...), ""), out}
@@ -88,7 +91,15 @@ func (w *writer) linear(x named, out int) named {
 
 // behind appends norm, function and dropout, each perhaps.
 func (w *writer) behind(x named) named {
-	if w.often(1, 2) {
+	switch k := w.IntN(4); {
+	case k < 2 && w.batch > 1:
+		w.batch--
+		cols := fmt.Sprintf("[%d]", x.cols)
+		w.n++
+		mean, variance := fmt.Sprintf(`"t%d.running_mean"`, w.n), fmt.Sprintf(`"t%d.running_var"`, w.n)
+		w.tensors = append(w.tensors, mean+": "+cols, variance+": "+cols)
+		x.name = w.node("batch_norm", list(x.name, w.tensor(cols), w.tensor(cols), mean, variance), "")
+	case k < 2 && w.batch == 0:
 		x.name = w.node("layer_norm", list(x.name, w.tensor(fmt.Sprintf("[%d]", x.cols)), w.tensor(fmt.Sprintf("[%d]", x.cols))), "")
 	}
 	if w.often(3, 4) {
@@ -169,6 +180,9 @@ func (w *writer) sums(h named, out int) named {
 func (w *writer) program(features, outputs, layers int) string {
 	w.nodes = append(w.nodes, `["x", "input"]`, `["one", "const", [], {"what": "number", "value": 1}]`)
 	graphs := `{"g": {}}`
+	if w.often(1, 4) {
+		w.batch = 2
+	}
 	if w.several = w.often(1, 2); w.several && w.often(1, 2) {
 		graphs = `{"g": {}, "r": {"of": "g", "do": "reverse"}, "f": {"of": "g", "do": "full_loops", "weight": 0.5}, "l": {"of": "r", "do": "loops"}, "n": {"of": "g", "do": "no_loops"}}`
 		for range 1 + w.IntN(3) {

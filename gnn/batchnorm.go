@@ -1,0 +1,236 @@
+package gnn
+
+import (
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/model"
+)
+
+// batch is what a batch_norm has besides γ, β and ε: mean and variance of a column are those of all vertices and, in
+// evaluation, running ones.
+//
+// Method: rows are centred about the mean of their part. What devices sum up of these is offered to all parts, which
+// make factors of columns of it (columns). Forward these are y = a⊙z + c, backward dx = a⊙dy + b⊙z + c: products with
+// diagonal matrices. Sums of a product by columns, and of one of its factors, are those that EpilogueBackward makes
+// for γ and β.
+type batch struct {
+	mean, variance string
+	momentum       float64
+
+	// In a pass:
+	number  int    // of the norm, from 0
+	meeting int    // of its backward pass
+	coef    *value // what the forward pass got of the parts
+	back    *value // what the backward pass got
+	columns *columns
+}
+
+// hops returns the reach of values. A batch_norm does not count: layers of a model that has one compute all rows.
+func hops(p *model.Program) []int {
+	q := *p
+	q.Nodes = slices.Clone(p.Nodes)
+	for i := range q.Nodes {
+		if n := &q.Nodes[i]; n.Op == model.BatchNorm {
+			n.Op = model.LayerNorm
+		}
+	}
+	return q.Reach()
+}
+
+// statistic returns the name of a running statistic of a batch_norm, which nothing but such a node may read.
+func (f *fusion) statistic(i, k int) string {
+	at := f.in(i, k)
+	for r, n := range f.Nodes {
+		for j, x := range n.In {
+			f.refuse(r, x != at || n.Op == model.BatchNorm && j == k,
+				"a running statistic of batch_norm is read: no other node may read one")
+		}
+	}
+	return f.tensor(at, f.Nodes[i].Columns())
+}
+
+// Meetings returns how often parts meet in a training epoch to sum over all vertices, and how many bytes each of them
+// offers there at most.
+func (c Config) Meetings() (count, bytes int) {
+	if c.Custom == nil {
+		return 0, 0
+	}
+	for _, cols := range c.Custom.batches {
+		count, bytes = count+2, max(bytes, offerBytes(cols))
+	}
+	return count, bytes
+}
+
+// AllRows reports whether layers of training compute the rows of all vertices, whatever the loss reads.
+func (c Config) AllRows() bool { return c.Custom != nil && len(c.Custom.batches) > 0 }
+
+// running reports whether a tensor is a running statistic. Its gradient is 0, so that update rules leave it alone.
+func (c Config) running(name string) bool {
+	return c.Custom != nil && slices.Contains(c.Custom.running, name)
+}
+
+// findBatches notes the columns of norms over all vertices, and their running statistics.
+func (c *Custom) findBatches(nodes []*node) {
+	for _, n := range nodes {
+		if n.then != nil && n.then.batch != nil {
+			c.batches = append(c.batches, n.cols)
+			c.running = append(c.running, n.then.batch.mean, n.then.batch.variance)
+		}
+	}
+}
+
+// numberBatches gives norms over all vertices the numbers of their meetings.
+func numberBatches(nodes []*node) {
+	var all []*batch
+	for _, n := range nodes {
+		if n.then != nil && n.then.batch != nil {
+			all = append(all, n.then.batch)
+		}
+	}
+	for i, b := range all {
+		b.number, b.meeting = i, 2*len(all)-1-i
+	}
+}
+
+// part returns vector k of a value that is several of so many elements.
+func (v *value) part(k, n int) gpu.Vec { return v.v.Slice(k*n, (k+1)*n) }
+
+// rowOf views a vector as a matrix of one row.
+func rowOf(v gpu.Vec) gpu.Matrix {
+	return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: 1, Cols: v.Len, LD: max(1, v.Len)}
+}
+
+// batchNorm appends the norm of a node's sum, and what follows it.
+func (d *derivation) batchNorm(n *node) {
+	t, b, z, cols := n.then, n.then.batch, n.z, n.cols
+	b.columns = newColumns(cols, t.eps)
+	y, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
+	offer := d.value(number(offers*cols), 0, gpu.FP32)
+	b.coef = d.value(number(coefs*cols), 0, gpu.FP32)
+	mean, variance := rowOf(d.vec(d.params, b.mean)), rowOf(d.vec(d.params, b.variance))
+	gamma, beta := d.vec(d.params, t.gamma), d.vec(d.params, t.beta)
+	d.op(list(z), list(z, y, rstd, offer, b.coef), func(x *exec) {
+		sum, centre := offer.part(offerSum, cols), offer.part(offerCentre, cols)
+		squares := rowOf(offer.part(offerSquares, cols))
+		if x.training() {
+			x.q.ColSum(sum, *z.m, 0)
+			x.q.Axpby(rowOf(centre), -1/float32(max(1, z.m.Rows)), rowOf(sum), 0)
+			x.q.Fill(rowOf(sum), 0)
+			x.q.Fill(squares, 0)
+		} else {
+			x.q.Axpby(rowOf(centre), -1, mean, 0)
+			x.q.Fill(rowOf(sum), 0)
+			x.q.Copy(squares, variance)
+		}
+		x.q.Copy(rowOf(offer.part(offerGamma, cols)), rowOf(gamma))
+		x.q.Copy(rowOf(offer.part(offerBeta, cols)), rowOf(beta))
+		x.q.HeadMean(*z.m, *z.m, centre) // of one head: it adds the vector
+		if !x.training() {
+			x.meet(b, offer, z.m.Rows, -1)
+			return
+		}
+		x.columnSums(n, *z.m, *y.m, rstd, offer)
+		x.meet(b, offer, z.m.Rows, b.number)
+		keeps, takes := float32(1-b.momentum), float32(b.momentum)
+		x.q.Axpby(mean, takes, rowOf(b.coef.part(coefMean, cols)), keeps)
+		x.q.Axpby(variance, takes, rowOf(b.coef.part(coefVariance, cols)), keeps)
+	})
+	n.h = y
+	d.normed(n, y, y)
+}
+
+// normed appends y = a⊙z + c, and what follows a norm, to h if that is given.
+func (d *derivation) normed(n *node, y, h *value) {
+	t, z, b := n.then, n.z, n.then.batch
+	w := d.value(number(n.cols), n.cols, gpu.FP32)
+	d.op(list(z, b.coef), list(w, y, h), func(x *exec) {
+		x.diagonal(*w.m, b.coef.part(coefA, n.cols))
+		a := gpu.LinearArgs{Z: *y.m, X: *z.m, W: *w.m, Bias: b.coef.part(coefC, n.cols)}
+		if h != nil {
+			a.Then = &gpu.Epilogue{H: *h.m, Act: t.act, Dropout: x.dropped(t, y.m.Rows)}
+		}
+		x.q.Linear(a)
+	})
+}
+
+// diagonal makes w the diagonal matrix of a vector.
+func (x *exec) diagonal(w gpu.Matrix, v gpu.Vec) {
+	x.q.Fill(w, 0)
+	x.q.Copy(diagonalOf(w), gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: v.Len, Cols: 1, LD: 1})
+}
+
+// columnSums adds Σ g⊙z and Σ g by columns to the squares and the sums of an offer. It writes to scratch.
+func (x *exec) columnSums(n *node, g, scratch gpu.Matrix, rstd, offer *value) {
+	x.q.Fill(rowOf(*rstd.v), 0)
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: g, X: *n.z.m, DZ: scratch, Norm: true,
+		Gamma: x.params.vec(n.then.gamma), Beta: x.params.vec(n.then.beta), Rstd: *rstd.v,
+		DGamma: offer.part(offerSquares, n.cols), DBeta: offer.part(offerSum, n.cols)})
+}
+
+// meet has the parts make factors of what they offer, and brings them to the device. A number below 0 is of a norm
+// with running statistics, for which they do not meet.
+func (x *exec) meet(b *batch, offer *value, rows, number int) {
+	c, k := b.columns, 0
+	f := c.forward
+	switch {
+	case number < 0:
+		f = c.running
+	case number == b.meeting:
+		f, k = c.backward, 1
+	}
+	own, out := c.own[k], c.out[k]
+	x.q.Download(own[:4*offer.v.Len], offer.v.Buf, 4*gpu.Bytes(offer.v.Off))
+	putRows(own, rows)
+	if x.halo != nil && number >= 0 {
+		x.halo.Meet(x.q, number, own, f)
+	} else {
+		x.q.Call("sum over all vertices", func() error {
+			f([][]byte{own})
+			return nil
+		})
+	}
+	to := b.coef
+	if k == 1 {
+		to = b.back
+	}
+	x.q.Upload(to.v.Buf, 4*gpu.Bytes(to.v.Off), out)
+}
+
+// batchNormBack appends the gradient of what follows a node's sum, and returns that of the sum. That of a bias before
+// the norm, which changes nothing, is 0.
+func (d *derivation) batchNormBack(n *node) *value {
+	t, b, z, g, cols := n.then, n.then.batch, n.z, n.grad.v, n.cols
+	curved := t.act != gpu.NoActivation || t.p > 0
+	if d.remade(n) || curved {
+		y := d.value(z.rows, cols, gpu.FP32)
+		if d.normed(n, y, nil); d.remade(n) {
+			n.again, n.shows = y, y
+		}
+		if curved {
+			dy := d.value(z.rows, cols, gpu.FP32, g)
+			from := g
+			d.op(list(from, y), list(dy, y), func(x *exec) {
+				x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *from.m, X: *y.m, DZ: *dy.m, H: *y.m, Act: t.act,
+					Dropout: x.dropped(t, dy.m.Rows)})
+			})
+			g = dy
+		}
+	}
+	dz, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
+	offer := d.value(number(2*cols), 0, gpu.FP32)
+	b.back = d.value(number(coefs*cols), 0, gpu.FP32)
+	w, w2 := d.value(number(cols), cols, gpu.FP32), d.value(number(cols), cols, gpu.FP32)
+	dgamma, dbeta := d.vec(d.Pass.grads, t.gamma), d.vec(d.Pass.grads, t.beta)
+	d.op(list(g, z), list(dz, rstd, offer, b.back, w, w2), func(x *exec) {
+		x.q.Fill(rowOf(*offer.v), 0)
+		x.columnSums(n, *g.m, *dz.m, rstd, offer)
+		x.meet(b, offer, z.m.Rows, b.meeting)
+		x.q.Axpby(rowOf(dgamma), 1, rowOf(b.back.part(coefGamma, cols)), 1)
+		x.q.Axpby(rowOf(dbeta), 1, rowOf(offer.part(offerSum, cols)), 1)
+		x.diagonal(*w.m, b.back.part(coefA, cols))
+		x.diagonal(*w2.m, b.back.part(coefB, cols))
+		x.q.Linear(gpu.LinearArgs{Z: *dz.m, X: *g.m, W: *w.m, X2: *z.m, W2: *w2.m, Bias: b.back.part(coefC, cols)})
+	})
+	return dz
+}

@@ -1,0 +1,175 @@
+package pipeline
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/interpreter"
+	"capgnn/internal/learn"
+	"capgnn/model"
+)
+
+// normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours.
+func normed(t *testing.T) (*learn.Problem, gnn.Config) {
+	t.Helper()
+	p, _, _ := smallTask(t, gnn.GCN, true, true)
+	text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"l.weight": [5, 6],
+		"n.weight": [5], "n.bias": [5], "n.running_mean": [5], "n.running_var": [5], "c.weight": [4, 5], "c.bias": [4],
+		"m.weight": [4], "m.bias": [4], "m.running_mean": [4], "m.running_var": [4], "o.weight": [3, 4]}, "nodes": [
+		["x", "input"], ["t", "linear", ["x", "l.weight"]],
+		["bn", "batch_norm", ["t", "n.weight", "n.bias", "n.running_mean", "n.running_var"]], ["r", "relu", ["bn"]],
+		["u", "linear", ["r", "c.weight"]], ["e", "src", ["u"], {"graph": "g"}],
+		["w", "const", [], {"graph": "g", "what": "gcn_norm"}], ["f", "mul", ["w", "e"]],
+		["s", "sum_in", ["f"], {"graph": "g"}], ["z", "add", ["s", "c.bias"]],
+		["bm", "batch_norm", ["z", "m.weight", "m.bias", "m.running_mean", "m.running_var"], {"momentum": 0.3}],
+		["q", "tanh", ["bm"]], ["d", "dropout", ["q"], {"p": 0.2}], ["v", "linear", ["d", "o.weight"]],
+		["e2", "src", ["v"], {"graph": "g"}], ["f2", "mul", ["w", "e2"]], ["y", "sum_in", ["f2"], {"graph": "g"}]],
+		"logits": "y"}`
+	program, err := model.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	custom, err := gnn.NewCustom(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := custom.Config(true, 3)
+	if p, err = p.For(m); err != nil {
+		t.Fatal(err)
+	}
+	return p, m
+}
+
+// Running statistics are those of all vertices, unbiased, on any number of parts; no update rule touches them, and
+// evaluation is the program's by definition.
+func TestRunningStatistics(t *testing.T) {
+	t.Parallel()
+	for _, opt := range []gnn.Optimizer{{Kind: gnn.SGD, LR: 0.1, WeightDecay: 0.1}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1, AMSGrad: true}} {
+		for _, parts := range []int{1, 3} {
+			p, m := normed(t)
+			tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Optimizer, o.Epochs = opt, 1 })
+			first := tr.Weights.Clone()
+			w := run(t, tr).Weights
+			l, n := first.Tensor("l.weight").Data, p.Vertices()
+			for j := range 5 {
+				var x []float64
+				mean, squares := 0.0, 0.0
+				for v := range n {
+					x = append(x, 0)
+					for k, f := range p.Features.Dense[v*6 : v*6+6] {
+						x[v] += float64(f) * float64(l[j*6+k])
+					}
+					mean += x[v] / float64(n)
+				}
+				for _, x := range x {
+					squares += (x - mean) * (x - mean)
+				}
+				got, want := w.Tensor("n.running_mean").Data[j], 0.1*mean
+				got2, want2 := w.Tensor("n.running_var").Data[j], 0.9+0.1*squares/float64(n-1)
+				if math.Abs(float64(got)-want) > 1e-6 || math.Abs(float64(got2)-want2) > 1e-6*want2 {
+					t.Errorf("%s, %d parts, column %d: mean %v, variance %v, want %v, %v", opt.Kind, parts, j, got, got2, want, want2)
+				}
+			}
+			ref := newRefModel(p, m, nil, nil)
+			want := ref.evaluated(w)
+			for _, w := range tr.workers {
+				if err := w.emit(t.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
+					for i, v := range ids {
+						for k := range 3 {
+							if d := math.Abs(float64(rows[3*i+k]) - want[3*int(v)+k]); !(d <= 1e-5) {
+								t.Errorf("%d parts: logit %d of vertex %d is off by %g", parts, k, v, d)
+							}
+						}
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// evaluated returns the logits of a program with running statistics.
+func (r *refModel) evaluated(w *gnn.Weights) []float64 {
+	run := interpreter.Run{Program: r.m.Custom.Program, Graph: r.g, X: r.x, Params: map[string][]float64{}}
+	for _, x := range w.Tensors {
+		for _, v := range x.Data {
+			run.Params[x.Name] = append(run.Params[x.Name], float64(v))
+		}
+	}
+	return run.Forward()
+}
+
+// Ranks have the bits of one process, with caches and without, and so has a run that is resumed.
+func TestBatchNormOverRanks(t *testing.T) {
+	t.Parallel()
+	for _, cached := range []bool{false, true} {
+		c := farRun{}
+		c.p, c.m = normed(t)
+		dir := t.TempDir()
+		at := func(dir string, resume bool) {
+			save := saving(dir, resume)
+			if c.at = save; cached {
+				c.edit = farEdits["slots"]
+			}
+		}
+		at(dir, false)
+		want, err := c.train(t, groupings["1x4"], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"3+1", "4x1"} {
+			to := t.TempDir()
+			at(to, false)
+			got, err := c.train(t, groupings[name], connected(t, len(groupings[name])))
+			if err != nil || got[0] != want[0] {
+				t.Errorf("%s, cached %v: %v, alone %v, %v", name, cached, got, want, err)
+				continue
+			}
+			compareContents(t, name, contentOf(t, to), contentOf(t, dir))
+			at(behind(t, to), true)
+			if got, err := c.train(t, groupings["1x4"], nil); err != nil || got[0] != want[0] {
+				t.Errorf("resumed, cached %v: %v, want %v, %v", cached, got, want, err)
+			}
+		}
+	}
+}
+
+// A part that does not meet the others is named.
+func TestBatchNormLate(t *testing.T) {
+	t.Parallel()
+	p, m := normed(t)
+	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 200e6 })
+	err := tr.each(func(w *worker) error {
+		if w.Index == 1 {
+			return nil
+		}
+		return tr.trainPart(w, 0, 1)
+	})
+	if err == nil || !strings.Contains(err.Error(), "part 0 waited 200ms for part 1: sums over all vertices") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Isolated parts hold some of the vertices alone.
+func TestBatchNormIsolated(t *testing.T) {
+	p, m := normed(t)
+	o := Options{Model: m, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{}}
+	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "isolated parts: batch_norm sums over all vertices") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Rows behind a norm by columns are stored in FP32.
+func TestBatchNormBF16(t *testing.T) {
+	p, m := normed(t)
+	o := Options{Model: m, Devices: cpus(t, 1), Part: make([]int32, p.Vertices()), Storage: gpu.BF16}
+	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "bf16") {
+		t.Errorf("got %v", err)
+	}
+}
