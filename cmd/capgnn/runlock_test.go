@@ -287,15 +287,22 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	d := runfolder.Dir(s.path("run"))
-	grows := func() {
+	grows := func() { // a busy disk may keep an epoch for a minute; a run that is resumed writes its epochs anew
 		t.Helper()
-		var before int64
-		for deadline, n := time.Now().Add(time.Minute), 0; n < 3; time.Sleep(5 * time.Millisecond) {
-			if info, err := os.Stat(d.Metrics()); err == nil && info.Size() > before && term.Exists(d.Best()) {
-				before, n = info.Size(), n+1
+		size := func() int64 {
+			info, err := os.Stat(d.Metrics())
+			if err != nil || !term.Exists(d.Best()) {
+				return 0
 			}
-			if time.Now().After(deadline) {
-				t.Fatal("no epochs in a minute")
+			return info.Size()
+		}
+		deadline, ok := t.Deadline()
+		for before, n := size(), 0; n < 3; time.Sleep(5 * time.Millisecond) {
+			if now := size(); now != before {
+				before, n = now, n+1
+			}
+			if ok && time.Until(deadline) < time.Minute {
+				t.Fatal("no epochs until the test has to end")
 			}
 		}
 	}
@@ -307,6 +314,7 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 	s.must("predict", "--quiet", "--run", "run", "--out", "p.csv")
 	for range 2 {
 		_ = p.Process.Kill()
+		_ = p.Wait() // then its lock is free
 		both := [2]*started{s.start("train", "--quiet", "--resume", "run"), s.start("train", "--quiet", "--resume", "run")}
 		ended := make(chan int)
 		for i, q := range both {
@@ -322,7 +330,8 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if code := p.ProcessState.ExitCode(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 || term.Exists(d.Lock()) {
+		atOnce := strings.Contains(p.stderr.String(), "in the middle of an epoch") // as the disk was busy: its lock holds nothing
+		if code := p.ProcessState.ExitCode(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 || term.Exists(d.Lock()) && !atOnce {
 			t.Errorf("exit code %d: %s", code, &p.stderr)
 		}
 	}
