@@ -51,6 +51,18 @@ type Weights struct {
 	Cross  float64   // of every edge between the two chunks; 1 without EdgeWeights
 }
 
+// Edge returns what the edge from one vertex of the pair to another weighs by the correction; 1 where they are one.
+func (v *View) Edge(w *Weights, from, to graph.NodeID) float32 {
+	switch {
+	case from == to:
+	case v.cut.Of[from] != v.cut.Of[to]:
+		return float32(w.Cross)
+	case w.Own != nil:
+		return float32(w.Own[v.Index(to)])
+	}
+	return 1
+}
+
 // Weights returns what a correction makes of v. train marks training vertices by id.
 func (v *View) Weights(k Correction, t Targets, train []bool) Weights {
 	w := Weights{Factor: 1, Cross: 1}

@@ -50,6 +50,15 @@ func (v *View) has(u graph.NodeID) bool {
 	return k == v.Pair.Base || k == v.Pair.Added
 }
 
+// Index returns which of IDs a vertex of the pair is.
+func (v *View) Index(u graph.NodeID) int {
+	i := int(v.cut.Place[u])
+	if int(v.cut.Of[u]) != v.Pair.Base {
+		i += v.Own
+	}
+	return i
+}
+
 // Graph returns the edges among the pair's vertices, loops too, with the rows of the whole graph: those of other vertices are
 // empty. Of two chunks it is the graph itself.
 func (v *View) Graph() *graph.CSR {

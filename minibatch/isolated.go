@@ -12,6 +12,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/sample"
 )
 
@@ -43,19 +44,7 @@ func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	if o.Sampling.Place != Batch || o.Shares != nil {
 		bad("their roots are their targets: there is no place, and no share, to choose")
 	}
-	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
-		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
-	}
-	if o.Model.Sums() != nil {
-		bad("the model sums over several graphs or weights of edges: parts keep one: train it without")
-	}
-	if i.Correction.EdgeWeights() && o.Model.Attends() {
-		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Name())
-	}
-	if i.Corrects() && o.Storage != gpu.FP32 {
-		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
-	}
-	return errs
+	return append(errs, trainer.CheckIsolated(&i.Isolated, o.Model, o.Storage)...)
 }
 
 // chunks returns how many there are.
@@ -210,21 +199,12 @@ func (s *isolation) pairOf(part, shift int) *pair {
 // within has a sampler draw what the pair's worker reads.
 func (x *pair) within(s *sample.Sampler) { s.Within(x.graph, x.s.hops, !x.s.Correction.EdgeWeights()) }
 
-// index returns the index in the view of a vertex of the pair.
-func (x *pair) index(v graph.NodeID) int {
-	i := int(x.s.cut.Place[v])
-	if int(x.s.cut.Of[v]) != x.Pair.Base {
-		i += x.Own
-	}
-	return i
-}
-
 // weighRoots writes what the losses of roots weigh, by the coverage of what is drawn: of these roots (Grappa, Eq. 7
 // and 10), and of the neighbours that they keep (Eq. 12, in which a sum below 1 counts as 1: see chunks.Resampling).
 func (x *pair) weighRoots(into []float32, roots []graph.NodeID) {
 	covered, resampled := 0.0, 0.0
 	for i, v := range roots {
-		at := x.index(v)
+		at := x.Index(v)
 		ratio := x.Ratio(at)
 		into[i] = float32(ratio)
 		covered += ratio
@@ -247,20 +227,13 @@ func (x *pair) weighRoots(into []float32, roots []graph.NodeID) {
 // weighEdges multiplies the values of a block's entries, or, turned, of those of its transpose, by what the correction
 // makes of edges.
 func (x *pair) weighEdges(val []float32, b *sample.Block, ids []graph.NodeID, turned bool) {
-	of := x.s.cut.Of
 	for r := range b.Rows {
 		for e := b.Begin[r]; e < b.Begin[r+1]; e++ {
 			v, u := ids[r], ids[b.Indices[e]]
 			if turned {
 				v, u = u, v
 			}
-			switch {
-			case v == u:
-			case of[v] != of[u]:
-				val[e] *= float32(x.weights.Cross)
-			case x.weights.Own != nil:
-				val[e] *= float32(x.weights.Own[x.index(v)])
-			}
+			val[e] *= x.Edge(&x.weights, u, v)
 		}
 	}
 }

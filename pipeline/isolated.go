@@ -7,10 +7,10 @@ import (
 
 	"capgnn/chunks"
 	"capgnn/gnn"
-	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
+	"capgnn/internal/trainer"
 )
 
 // Isolated configures parts that train without halo rows: see chunks.Isolated.
@@ -38,22 +38,10 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
-	if (o.Model.KeepsOrigin() || o.Model.DropsFeatures()) && !i.AllLayers {
-		bad("the first layer is cut as the others are where it reads dropped features, or what is made of features")
-	}
 	if n, _ := o.Model.Meetings(); n > 0 {
 		bad("batch_norm sums over all vertices, of which parts hold some: train it without")
 	}
-	if o.Model.Sums() != nil {
-		bad("the model sums over several graphs or weights of edges: parts keep one: train it without")
-	}
-	if i.Correction.EdgeWeights() && o.Model.Attends() {
-		bad("correction %s weighs edges, which %s does by itself", i.Correction, o.Model.Name())
-	}
-	if i.Corrects() && o.Storage != gpu.FP32 {
-		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
-	}
-	return errs
+	return append(errs, trainer.CheckIsolated(i, o.Model, o.Storage)...)
 }
 
 // isolation is what the isolated parts of a run share: the graph, and what they hold when.

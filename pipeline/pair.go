@@ -35,10 +35,10 @@ func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
 	p.row, p.col = pick(s.scale.Row, p.IDs), pick(s.scale.Col, p.IDs)
 	loop := s.rescale(p, v)
 	if s.valued() {
-		s.weigh(p, &w, loop)
+		s.weigh(p, v, &w, loop)
 	}
 	if s.Corrects() {
-		p.weight = s.lossWeights(p, &w)
+		p.weight = s.lossWeights(p, v, &w)
 	}
 	if replicates {
 		p.elsewhere, p.halo = s.cut.Outside(s.p.Graph, p.IDs, h.Base, h.Added)
@@ -55,14 +55,6 @@ func (s *isolation) edgeWeights(c *graph.CSR, rows, cols []graph.NodeID, turned 
 	return s.p.Graph.Weigh(nil, c.Indptr, c.Indices, func(r int) graph.NodeID { return rows[r] }, cols, turned)
 }
 
-// index returns the index in a view of a row of a pair.
-func (s *isolation) index(p *pair, row int) int {
-	if row < p.Base {
-		return int(s.chunks.Place[p.IDs[row]])
-	}
-	return p.Base + int(s.chunks.Place[p.IDs[row]])
-}
-
 // rescale makes what is left of sums over neighbours stand for all of them, in the scales of rows, and returns what loops weigh besides; nil where nothing is
 // rescaled.
 func (s *isolation) rescale(p *pair, v *chunks.View) (loop []float32) {
@@ -74,7 +66,7 @@ func (s *isolation) rescale(p *pair, v *chunks.View) (loop []float32) {
 	}
 	loop = ones(len(p.IDs))
 	for r := range p.IDs {
-		i := s.index(p, r)
+		i := v.Index(p.IDs[r])
 		if local, all := v.Local[i], v.All[i]; 0 < local && local < all {
 			p.row[r], loop[r] = gnn.Rescale(p.row[r], all, local)
 		}
@@ -83,30 +75,18 @@ func (s *isolation) rescale(p *pair, v *chunks.View) (loop []float32) {
 }
 
 // weigh fills in the values of entries: of loops, of edges within a chunk, and of those between the two, each times what the edge weighs in the graph.
-func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
-	own := func(row int) float32 {
-		if w.Own == nil {
-			return 1
-		}
-		return float32(w.Own[s.index(p, row)])
-	}
+func (s *isolation) weigh(p *pair, v *chunks.View, w *chunks.Weights, loop []float32) {
 	values := func(c *graph.CSR, backward bool) []float32 {
 		val, weights := make([]float32, len(c.Indices)), s.edgeWeights(c, p.IDs, p.IDs, backward)
 		graph.EachBlock(c.Rows(), 1<<12, func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
-					k := int(c.Indices[e])
-					reader := r
+					from, to := int(c.Indices[e]), r
 					if backward {
-						reader = k
+						from, to = to, from
 					}
-					switch {
-					case k == r:
+					if val[e] = v.Edge(w, p.IDs[from], p.IDs[to]); from == to {
 						val[e] = factor(loop, int32(r))
-					case (k < p.Base) != (r < p.Base):
-						val[e] = float32(w.Cross)
-					default:
-						val[e] = own(reader)
 					}
 					if weights != nil {
 						val[e] *= weights[e]
@@ -124,12 +104,12 @@ func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
 
 // lossWeights returns what the gradient of every row of the loss is multiplied by: the part's factor, beside the ½ of targets that are so twice, times the
 // row's own weight.
-func (s *isolation) lossWeights(p *pair, w *chunks.Weights) []float32 {
+func (s *isolation) lossWeights(p *pair, v *chunks.View, w *chunks.Weights) []float32 {
 	weight := make([]float32, p.loss)
 	for r := range weight {
 		x := w.Factor / s.shareOfTarget()
 		if w.Loss != nil {
-			x *= w.Loss[s.index(p, r)]
+			x *= w.Loss[v.Index(p.IDs[r])]
 		}
 		weight[r] = float32(x)
 	}
