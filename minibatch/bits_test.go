@@ -15,8 +15,10 @@ import (
 
 // small is a sampled run of some epochs whose steps differ in size. Its staged steps lie where the race detector sees them.
 func small(m gnn.Config, devices []gpu.Device, part []int32) Options {
-	return Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 3, Devices: devices, Part: part,
-		Lock: hostmem.LockOptions{Heap: true}, Sampling: Sampling{BatchSize: 32, Fanout: []int{4, 3, 2}}}
+	return Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 3},
+		Devices:  devices, Part: part, Lock: hostmem.LockOptions{Heap: true}, Sampling: Sampling{BatchSize: 32, Fanout: []int{4, 3, 2}},
+	}
 }
 
 // What may not change a bit, for each choice of roots and their place: threads, samplers, how far they are ahead, links, a rerun.

@@ -84,7 +84,7 @@ func TestTraceCountsWhatStepsRead(t *testing.T) {
 			m.Layers = 2
 			for _, s := range []Sampling{{}, {Local: true}, {Place: Home}, {Place: Hop}, {Place: Hop, NoGather: true}, {Ladies: true}, {Ladies: true, Place: Hop}} {
 				s.BatchSize, s.Fanout = 40, fanout
-				o := Options{Model: m, Sampling: s, Part: partsOf(p.Vertices(), parts)}
+				o := Options{Training: Training{Model: m}, Sampling: s, Part: partsOf(p.Vertices(), parts)}
 				tr := NewTrace(p, o, parts)
 				all := Way{rowcache.Rules{Kind: rowcache.Planned, Lookahead: rowcache.All}, []int{400, 400, 400}}
 				got, err := tr.Count(t.Context(), 2, []Way{{Slots: make([]int, parts)}, all})
@@ -113,7 +113,10 @@ func TestTraceCountsWhatStepsRead(t *testing.T) {
 func TestTraceSmallest(t *testing.T) {
 	p, m := task{vertices: 600}.make(t, gnn.SAGE)
 	m.Layers = 2
-	tr := NewTrace(p, Options{Model: m, Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}, Place: Home}, Part: partsOf(p.Vertices(), 3)}, 3)
+	tr := NewTrace(p, Options{
+		Training: Training{Model: m},
+		Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}, Place: Home}, Part: partsOf(p.Vertices(), 3),
+	}, 3)
 	rules := rowcache.Rules{Kind: rowcache.Planned}
 	g, err := tr.Smallest(t.Context(), rules)
 	if err != nil {

@@ -44,8 +44,10 @@ func TestPrograms(t *testing.T) {
 		for _, parts := range []int{1, 3} {
 			name := fmt.Sprintf("seed %d, %d parts", seed, parts)
 			part := homes(p.Vertices(), parts)
-			got := trained(t, p, Options{Model: m, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
-				Sampling: Sampling{BatchSize: p.Vertices(), Fanout: fanout}})
+			got := trained(t, p, Options{
+				Training: Training{Model: m, Optimizer: rule, Epochs: 1},
+				Devices:  devices(t, parts, host.Spec{}), Part: part, Sampling: Sampling{BatchSize: p.Vertices(), Fanout: fanout},
+			})
 			for k, x := range want.Tensors {
 				// Functions with kinks and norms of rows of nearly one value magnify roundings, those of another order
 				// of sums, too.
@@ -75,8 +77,10 @@ func TestPrograms(t *testing.T) {
 // wholeWeights returns the weights behind an epoch of full-batch training on so many parts.
 func wholeWeights(t *testing.T, p *learn.Problem, m gnn.Config, parts int) *gnn.Weights {
 	t.Helper()
-	tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1,
-		Devices: devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts)})
+	tr, err := pipeline.New(t.Context(), p, pipeline.Options{
+		Training: pipeline.Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1},
+		Devices:  devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,8 @@
 //
 // # Usage
 //
-//	t, err := minibatch.New(ctx, problem, minibatch.Options{Model: model, Optimizer: rule, Epochs: 30, EvalEvery: 1, Devices: devices,
+//	t, err := minibatch.New(ctx, problem, minibatch.Options{Devices: devices,
+//		Training: minibatch.Training{Model: model, Optimizer: rule, Epochs: 30, EvalEvery: 1},
 //		Sampling: minibatch.Sampling{BatchSize: 1024, Fanout: []int{15, 10, sample.All}}})
 //	if err != nil {
 //		return err

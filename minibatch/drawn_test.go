@@ -43,7 +43,11 @@ func draw(t *testing.T, k int) drawn {
 	m.Residual = kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
 	m.Jumping = kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
 	parts := []int{1, 2, 3, 5}[r.IntN(4)]
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}[r.IntN(3)], LR: 0.01}, Epochs: 2}
+	o := Options{
+		Training: Training{Model: m,
+			Optimizer: gnn.Optimizer{Kind: []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}[r.IntN(3)], LR: 0.01},
+			Epochs:    2},
+	}
 	o.Devices, o.Part = devices(t, parts, host.Spec{}), make([]int32, p.Vertices())
 	if parts > 1 && r.IntN(4) == 0 {
 		o.Devices[1] = o.Devices[0]

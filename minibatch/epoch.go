@@ -37,7 +37,7 @@ func (t engine) Stretch(epoch, from int) (lo, hi int) {
 		lo, hi = i.stretch(epoch, from)
 	}
 	hi = min(hi, lo+longest)
-	if every := t.Options.CheckpointSteps; every > 0 {
+	if every := t.Options.EverySteps; every > 0 {
 		hi = min(hi, (lo/every+1)*every)
 	}
 	return lo, min(hi, t.roots.steps)

@@ -53,7 +53,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	own := make([]learn.Evidence, len(t.workers))
 	both, done := context.WithCancel(t.Hub.Context())
 	defer done()
-	if !t.o.several() {
+	if !t.o.Several() {
 		defer context.AfterFunc(ctx, done)()
 	}
 	err = t.exact.Logits(both, w, func(ids []graph.NodeID, rows []float32) error { // of one part

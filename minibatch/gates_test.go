@@ -25,7 +25,10 @@ func TestGradientOfPartsIsThatOfOne(t *testing.T) {
 			p, m := k.make(t, kind)
 			m.Dropout = 0.5
 			fanout := [][]int{{4, 3, sample.All}, {3, sample.All, 2}, {4, 3, 2}}[i]
-			o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.001}, Epochs: 30, Sampling: Sampling{BatchSize: 16, Fanout: fanout}}
+			o := Options{
+				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.001}, Epochs: 30},
+				Sampling: Sampling{BatchSize: 16, Fanout: fanout},
+			}
 			for _, step := range []int{0, 20, 200} {
 				if step == 200 && !long.Wanted() {
 					continue
@@ -143,7 +146,10 @@ func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
 			w := gnn.NewWeights(m)
 			w.Init(1)
 			gradient := func(fanout int) *gnn.Weights {
-				o := Options{Model: m, Epochs: 1, Sampling: Sampling{BatchSize: p.Vertices(), Fanout: []int{fanout}}}
+				o := Options{
+					Training: Training{Model: m, Epochs: 1},
+					Sampling: Sampling{BatchSize: p.Vertices(), Fanout: []int{fanout}},
+				}
 				return gradientAt(t, p, o, w, 0, 1, nil)
 			}
 			name := fmt.Sprintf("%s, loops %v", kind, loops)

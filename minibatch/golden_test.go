@@ -42,8 +42,10 @@ func TestGoldenGradients(t *testing.T) {
 			}
 		}
 		for _, parts := range []int{1, 3} {
-			got := gradient(t, p, Options{Model: m, Devices: devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts),
-				Sampling: Sampling{BatchSize: p.Vertices(), Fanout: slices.Repeat([]int{sample.All}, m.Layers)}}, 0, from)
+			got := gradient(t, p, Options{
+				Training: Training{Model: m},
+				Devices:  devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts), Sampling: Sampling{BatchSize: p.Vertices(), Fanout: slices.Repeat([]int{sample.All}, m.Layers)},
+			}, 0, from)
 			for _, want := range c.Grads {
 				x := make([]float64, len(want.Data))
 				for i, v := range got.Tensor(want.Name).Data {

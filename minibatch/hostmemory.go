@@ -23,7 +23,7 @@ func (x *sizing) host(m *memory.Plan, r *roots, exact layered.Bound) {
 	tables := exact.Sums + max(0, exact.Tables-x.left)
 	if s := r.isolation; s != nil {
 		m.Add("pairs of chunks", s.bytes(x.o.own()), 0)
-		if x.d.sums && x.o.several() { // ÂX of the whole graph
+		if x.d.sums && x.o.Several() { // ÂX of the whole graph
 			tables += 4 * gpu.Bytes(x.p.Vertices()) * gpu.Bytes(x.p.Features.Cols)
 		}
 	}
@@ -38,7 +38,7 @@ func (x *sizing) host(m *memory.Plan, r *roots, exact layered.Bound) {
 
 // messages returns what this process keeps for what ranks send each other: requests, answers, gradients and weights.
 func (x *sizing) messages() (n gpu.Bytes) {
-	if !x.o.several() {
+	if !x.o.Several() {
 		return 0
 	}
 	for part, dev := range x.o.Devices {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/memory"
+	"capgnn/internal/trainer"
 	"capgnn/reduce"
 )
 
@@ -61,7 +61,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 		return nil, err
 	}
 	m := &Memory{Steps: r.steps}
-	x, home := newSizing(p, &o, &d), homesOf(o.Devices)
+	x, home := newSizing(p, &o, &d), trainer.HomesOf(o.Devices)
 	for part, dev := range o.Devices {
 		if dev == nil {
 			m.Parts = append(m.Parts, PartMemory{Home: home[part], Share: d.share(part)})
@@ -153,7 +153,8 @@ type sizing struct {
 
 func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 	x := &sizing{p: p, o: o, d: d, weights: gnn.NewWeights(o.Model)}
-	x.division = o.division(x.weights)
+	whole := o.core()
+	x.division = whole.Division(x.weights.Layers())
 	return x
 }
 
@@ -226,7 +227,7 @@ func (x *sizing) evaluation(m *memory.Plan, exact layered.Bound, part int, room 
 	}
 	if x.o.Devices[part].Info().Kind == gpu.CPU {
 		weights := memory.Block(4 * gpu.Bytes(len(x.weights.Flat)))
-		if !x.o.several() { // else tables stay: other processes read them
+		if !x.o.Several() { // else tables stay: other processes read them
 			x.left += max(0, room+weights-bound)
 		}
 		bound = max(weights, bound-room)
@@ -251,22 +252,4 @@ func (x *sizing) activations(l *layout) (n gpu.Bytes) {
 		n += memory.Block(s.Size)
 	}
 	return n
-}
-
-// division returns who owns which elements.
-func (o *Options) division(w *gnn.Weights) *reduce.Division {
-	at := reduce.Rank{Clips: o.Optimizer.Clip > 0}
-	if o.several() {
-		at.Index, at.Count, at.First = o.Ranks.Rank(), o.Ranks.Ranks(), o.own().Lo
-	}
-	return reduce.DivideRank(w.Layers(), homesOf(o.ownDevices()), at)
-}
-
-// homesOf returns the first part on the device of each part.
-func homesOf(devices []gpu.Device) []int {
-	homes := make([]int, len(devices))
-	for i, dev := range devices {
-		homes[i] = slices.Index(devices, dev)
-	}
-	return homes
 }

@@ -168,9 +168,14 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					if kind == gnn.SAGE && !k.multi {
 						weigh = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 					}
-					got := trained(t, p, Options{Model: m, Task: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, parts, host.Spec{}), Part: part,
-						Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all}})
-					tr, err := pipeline.New(t.Context(), p, pipeline.Options{Model: m, Task: weigh, Optimizer: rule, Epochs: 1, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
+					got := trained(t, p, Options{
+						Training: Training{Model: m, Task: weigh, Optimizer: rule, Epochs: 1},
+						Devices:  devices(t, parts, host.Spec{}), Part: part, Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all},
+					})
+					tr, err := pipeline.New(t.Context(), p, pipeline.Options{
+						Training: pipeline.Training{Model: m, Task: weigh, Optimizer: rule, Epochs: 1},
+						Devices:  devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices()),
+					})
 					if err != nil {
 						t.Fatal(err)
 					}

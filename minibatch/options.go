@@ -3,14 +3,11 @@ package minibatch
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
@@ -49,57 +46,29 @@ type Sampling struct {
 
 // Options configures a Trainer.
 type Options struct {
-	Model      gnn.Config
-	Optimizer  gnn.Optimizer
-	Task       learn.Kind   // targets, loss and scores; nil: learn.Labels, which have no weights
-	Schedule   fit.Schedule // of the learning rate, which begins with that of Optimizer
+	Training
 	Sampling   Sampling
-	Epochs     int   // ≥ 0
-	EvalEvery  int   // epochs between evaluations; 0 = only after the last epoch
-	EvalFanout []int // scores are estimates: neighbours by hop that an evaluation reads, as Sampling.Fanout; nil: all, scores are exact
-	Patience   int   // evaluations without better weights before stopping; 0 = never stop
-	BestByLoss bool  // the best weights are chosen by the loss of validation, not by its score
+	EvalFanout []int // scores are estimates: neighbours by hop that an evaluation reads, as Sampling.Fanout; nil: exact
 
-	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
-	Ranks   Ranks        // the processes that train together; nil: this one alone
+	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: another process's part
 	Part    []int32      // home of every vertex; nil: there is one part, or they are isolated
 	// Isolated has parts draw neighbours within two chunks of the graph; nil: within all of it.
 	Isolated *Isolated
-	Shares   []float64     // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
-	Storage  gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
-	Init     gnn.StateDict // weights to start from; nil: drawn from Model.Seed
+	// Shares are of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its
+	// share.
+	Shares []float64
 
-	CheckpointDir   string // where checkpoints go; empty: none are written
-	CheckpointEvery int    // epochs; 0 = only when interrupted, behind slow epochs, and at the end
-	CheckpointSteps int    // steps between checkpoints inside epochs, counted from the epoch's first; 0 = none
-	CheckpointKeep  int    // newest kept; 0 = 2
-	Resume          bool   // continue from the newest valid checkpoint in CheckpointDir
-	Identity        string // stored in checkpoints and compared on resume: hash of data, parts, model and options
-
-	WaitDeadline time.Duration       // bounds every wait of one part for another, and for its samplers; 0 = 5 minutes
-	Lock         hostmem.LockOptions // how memory that devices copy from is page-locked
-	Log          *slog.Logger        // nil: discard
-	OnStep       func(Progress)      // called behind every step of the first part of this process, from a goroutine of the run; it must be short
-	// OnTrain is called before an epoch trains; the function that it returns is called after training, before
-	// evaluation. May be nil.
-	OnTrain func(epoch int) (done func())
-	// Meter is called after the training of every epoch and returns what devices consumed since the last call; nil:
-	// not measured.
-	Meter func(epoch int) []gpu.Metered
-	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
-	OnEpoch func(EpochStats) error
-	// OnBest is called when an evaluation has the best validation metric so far, with the weights.
-	OnBest func(epoch int, w *gnn.Weights) error
+	CheckpointSteps int                 // steps between checkpoints inside epochs, counted from the epoch's first; 0 = none
+	Lock            hostmem.LockOptions // how memory that devices copy from is page-locked
+	// OnStep is called behind every step of the first part of this process, from a goroutine of the run; it must be
+	// short.
+	OnStep func(Progress)
 }
 
 // core is what package trainer has to know.
 func (o *Options) core() trainer.Options {
-	return trainer.Options{Model: o.Model, Optimizer: o.Optimizer, Schedule: o.Schedule, Epochs: o.Epochs,
-		EvalEvery: o.EvalEvery, Patience: o.Patience, BestByLoss: o.BestByLoss, Devices: o.ownDevices(),
-		First: o.own().Lo, Parts: len(o.Devices), Ranks: o.Ranks, Init: o.Init, CheckpointDir: o.CheckpointDir,
-		CheckpointEvery: o.CheckpointEvery, CheckpointSteps: o.CheckpointSteps, CheckpointKeep: o.CheckpointKeep,
-		Resume: o.Resume, Identity: o.Identity, WaitDeadline: o.WaitDeadline, Lock: o.Lock, Log: o.Log,
-		OnTrain: o.OnTrain, Meter: o.Meter, OnEpoch: o.OnEpoch, OnBest: o.OnBest}
+	return trainer.Options{Training: o.Training, Devices: o.ownDevices(), First: o.own().Lo, Parts: len(o.Devices),
+		EverySteps: o.CheckpointSteps, Lock: o.Lock}
 }
 
 // ahead returns how many steps are drawn before they are due, at most, where an epoch has so many, whatever caches hold.
@@ -112,7 +81,7 @@ func (o *Options) ahead(epoch int) int {
 
 // fetches reports whether rows of other parts have to be fetched: where links or a network lie between the parts, or some are kept. Else they are read as own ones, from where they lie.
 func (o *Options) fetches() bool {
-	return len(o.Devices) > 1 && o.Part != nil && o.Isolated == nil && (o.several() || o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
+	return len(o.Devices) > 1 && o.Part != nil && o.Isolated == nil && (o.Several() || o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
 }
 
 // Linked reports whether links are emulated between devices.
@@ -150,8 +119,8 @@ func (o *Options) lossRows(total int) int { return min(total, o.Sampling.BatchSi
 
 // Validate reports all problems of o and p at once.
 func (o *Options) Validate(p *learn.Problem) error {
-	_, err := p.Check(o.Task, o.Model, o.Storage)
-	errs := append([]error{err, o.Optimizer.Fits(o.Model)}, o.checkSampling()...)
+	_, errs := o.Check(p)
+	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkEvaluation(p))
 	errs = append(errs, o.checkIsolated(p)...)
@@ -161,8 +130,8 @@ func (o *Options) Validate(p *learn.Problem) error {
 	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Attends()) {
 		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))
 	}
-	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
-		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
+	if o.CheckpointSteps < 0 {
+		errs = append(errs, errors.New("checkpoint interval must not be negative"))
 	}
 	return errors.Join(errs...)
 }

@@ -138,7 +138,7 @@ func (t placer) evaluator(ctx context.Context) error {
 	}
 	var err error
 	o := t.design.evaluation(t.p, &t.o)
-	if t.o.several() {
+	if t.o.Several() {
 		o.Complete = func(h *meet.Hub, layer int, table *layered.Table) error { return t.rows.complete(h, layer, table) }
 	}
 	if t.exact, err = layered.New(ctx, t.p, o); err != nil {
@@ -170,7 +170,7 @@ func (t placer) evaluator(ctx context.Context) error {
 // sums returns ÂX, and the row of each vertex: of this process's parts, or, of isolated ones, whose chunks come to all, of
 // the whole graph. There is an evaluator more for that, which goes before training.
 func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
-	if t.o.Isolated == nil || !t.o.several() {
+	if t.o.Isolated == nil || !t.o.Several() {
 		sums, err := t.exact.Aggregated(ctx)
 		return sums, t.exact.Places(), err
 	}

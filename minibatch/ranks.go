@@ -16,9 +16,6 @@ import (
 // ones.
 type Ranks = together.Ranks
 
-// several reports whether the run has other processes.
-func (o *Options) several() bool { return o.Ranks != nil && o.Ranks.Ranks() > 1 }
-
 // own returns the parts of this process.
 func (o *Options) own() (r graph.Range) {
 	r.Lo = max(0, slices.IndexFunc(o.Devices, func(d gpu.Device) bool { return d != nil }))
@@ -38,12 +35,12 @@ func (o *Options) checkRanks() (errs []error) {
 	own := o.own()
 	others := len(o.Devices) - (own.Hi - own.Lo)
 	switch {
-	case others > 0 && !o.several():
+	case others > 0 && !o.Several():
 		errs = append(errs, fmt.Errorf("devices for %d of %d parts: this process does not reach the others", own.Hi-own.Lo, len(o.Devices)))
 	case slices.ContainsFunc(o.Devices[own.Hi:], func(d gpu.Device) bool { return d != nil }):
 		errs = append(errs, fmt.Errorf("parts of this process are not in a row"))
 	}
-	if !o.several() {
+	if !o.Several() {
 		return errs
 	}
 	if _, simulated := machineOf(o.Ranks); !simulated && trainer.ClockOf(o.ownDevices()) != nil {
@@ -70,7 +67,7 @@ func (t *Trainer) meetOthers(ctx context.Context) error {
 	mine := make([]facts, own.Hi-own.Lo)
 	for i := range mine {
 		mine[i] = facts{Chunk: t.design.chunk}
-		if t.o.several() {
+		if t.o.Several() {
 			mine[i].Rank = t.o.Ranks.Rank()
 		}
 	}
@@ -83,7 +80,7 @@ func (t *Trainer) meetOthers(ctx context.Context) error {
 
 // join lets gradients, weights and rows travel to other ranks.
 func (t placer) join() error {
-	if !t.o.several() {
+	if !t.o.Several() {
 		return nil
 	}
 	own := t.own()
@@ -117,7 +114,7 @@ func (t placer) join() error {
 // Waits names what this process waits for from another one, such as "rows of rank 1 for step 12"; "": nothing. Any
 // goroutine may call it.
 func (t *Trainer) Waits() string {
-	if !t.o.several() {
+	if !t.o.Several() {
 		return ""
 	}
 	for _, f := range t.fetchers {

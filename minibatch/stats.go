@@ -15,8 +15,9 @@ type Progress struct {
 	Since       int           // the first step that Edges and Elapsed are of
 }
 
-// What a run tells of some steps, of an epoch, of all of them, and in the end.
+// What every run is told, and what it tells of some steps, of an epoch, of all of them, and in the end.
 type (
+	Training   = trainer.Training
 	Counts     = trainer.Counts
 	Rows       = trainer.Rows
 	Traffic    = trainer.Traffic

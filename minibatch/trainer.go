@@ -115,7 +115,7 @@ func newTrainerOf(p *learn.Problem, o Options) *Trainer {
 }
 
 func (o *Options) setDefaults() {
-	trainer.Complete(&o.Log, &o.WaitDeadline)
+	o.Complete()
 	o.Sampling.Prefetch = cmp.Or(o.Sampling.Prefetch, 3)
 	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, o.samplers())
 	if i := o.Isolated; i != nil { // whoever trains on a chunk evaluates it

@@ -33,7 +33,10 @@ func TestWeightsOfBlocks(t *testing.T) {
 		for v := range p.Train {
 			p.Train[v] = v%4 == 0
 		}
-		o := Options{Model: gnn.Config{Kind: kind, Layers: 2, Hidden: 8, In: 4, Out: 3}, Devices: devices(t, 1, host.Spec{}), Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}}}
+		o := Options{
+			Training: Training{Model: gnn.Config{Kind: kind, Layers: 2, Hidden: 8, In: 4, Out: 3}},
+			Devices:  devices(t, 1, host.Spec{}), Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}},
+		}
 		o.setDefaults()
 		roots := newRoots(p, &o)
 		d, err := newDesign(t.Context(), p, &o, roots)

@@ -153,7 +153,10 @@ func (s setting) run(t testing.TB, p *learn.Problem, m gnn.Config, wrap func([]g
 			}
 		}
 	}()
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: scatterParts(p.Vertices(), s.parts)}
+	o := Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+		Devices:  devices, Part: scatterParts(p.Vertices(), s.parts),
+	}
 	s.options(t, &o)
 	tr, err := New(context.Background(), p, o)
 	if err != nil {

@@ -125,8 +125,12 @@ func anyRunOf(k int) *anyRun {
 	d.m.Residual = d.m.Kind.Norms() && d.m.Layers > 2 && k%2 == 1
 	d.m.Jumping = d.m.Kind.Norms() && k/5%2 == 1
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
-	d.o = Options{Model: d.m, Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01}, Epochs: d.IntN(6), EvalEvery: d.IntN(3),
-		Part: d.drawParts(n), WaitDeadline: time.Minute}
+	d.o = Options{
+		Training: Training{Model: d.m,
+			Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01},
+			Epochs:    d.IntN(6), EvalEvery: d.IntN(3), WaitDeadline: time.Minute},
+		Part: d.drawParts(n),
+	}
 	if d.IntN(4) == 0 {
 		d.o.Dropped = dropReplicas(d.p.Graph, d.o.Part, d.parts, one(d, 0.3, 1))
 	}

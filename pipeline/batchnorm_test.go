@@ -159,7 +159,10 @@ func TestBatchNormLate(t *testing.T) {
 // Isolated parts hold some of the vertices alone.
 func TestBatchNormIsolated(t *testing.T) {
 	p, m := normed(t)
-	o := Options{Model: m, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{}}
+	o := Options{
+		Training: Training{Model: m},
+		Devices:  cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{},
+	}
 	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "isolated parts: batch_norm sums over all vertices") {
 		t.Errorf("got %v", err)
 	}
@@ -168,7 +171,10 @@ func TestBatchNormIsolated(t *testing.T) {
 // Rows behind a norm by columns are stored in FP32.
 func TestBatchNormBF16(t *testing.T) {
 	p, m := normed(t)
-	o := Options{Model: m, Devices: cpus(t, 1), Part: make([]int32, p.Vertices()), Storage: gpu.BF16}
+	o := Options{
+		Training: Training{Model: m, Storage: gpu.BF16},
+		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
+	}
 	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "bf16") {
 		t.Errorf("got %v", err)
 	}

@@ -108,7 +108,10 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 				}
 				epoch := func(rate float64, c halo.Options) *Simulation {
 					clock := sim.NewClock()
-					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: plan.Part, Cache: c}
+					o := Options{
+						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+						Part:     plan.Part, Cache: c,
+					}
 					for i := range 2 {
 						card, err := sim.FindCard("rtx3090")
 						if err != nil {

@@ -66,7 +66,10 @@ func TestWeighedLossesRefused(t *testing.T) {
 			p.Labels[v] = -1
 		}
 	}
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1, Devices: cpus(t, 1), Part: make([]int32, p.Vertices())}
+	o := Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1},
+		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
+	}
 	o.Task = learn.Labels{Weights: []float64{0, 0, 1, 0, 0, 0}}
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("weights of nothing are taken")

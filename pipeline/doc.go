@@ -35,7 +35,8 @@
 //
 // # Usage
 //
-//	t, err := pipeline.New(ctx, problem, pipeline.Options{Model: cfg, Devices: devices, Part: plan.Part, Epochs: 200, ...})
+//	t, err := pipeline.New(ctx, problem, pipeline.Options{Training: pipeline.Training{Model: cfg, Epochs: 200, ...},
+//		Devices: devices, Part: plan.Part})
 //	defer t.Close()
 //	result, err := t.Run(ctx)
 package pipeline

@@ -87,7 +87,10 @@ func sparsified(f learn.Features) learn.Features {
 
 func newTrainer(t testing.TB, p *learn.Problem, m gnn.Config, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
 	t.Helper()
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20, Devices: devices, Part: part}
+	o := Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20},
+		Devices:  devices, Part: part,
+	}
 	if edit != nil {
 		edit(&o)
 	}

@@ -34,8 +34,10 @@ func ExampleNew() {
 		devices = append(devices, dev)
 	}
 	trainer, err := pipeline.New(context.Background(), problem, pipeline.Options{
-		Model:     gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
-		Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.05}, Epochs: 30, EvalEvery: 10, Devices: devices, Part: part})
+		Training: pipeline.Training{Model: gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
+			Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.05}, Epochs: 30, EvalEvery: 10},
+		Devices: devices, Part: part,
+	})
 	check(err)
 	result, err := trainer.Run(context.Background())
 	check(err)

@@ -149,8 +149,11 @@ func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]str
 	t.Helper()
 	out, errs, done := make([]string, len(groups)), make([]error, len(groups)), make(chan bool)
 	for k, own := range groups {
-		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 4, EvalEvery: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
-			Part: scatterParts(c.p.Vertices(), 4), WaitDeadline: 30 * time.Second}
+		o := Options{
+			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+				Epochs: 4, EvalEvery: 2, WaitDeadline: 30 * time.Second},
+			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
+		}
 		o.Cache.Host = hostmem.LockOptions{Heap: true}
 		if ranks != nil {
 			o.Ranks = ranks[k]
@@ -349,8 +352,11 @@ func TestRankIsLost(t *testing.T) {
 	all, done := memoryRanks(t, 2, 0), make(chan struct{})
 	trainers, ended := make([]*Trainer, 2), make(chan error)
 	for k, own := range groupings["2x2"] {
-		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
-			Part: scatterParts(c.p.Vertices(), 4), Ranks: lostRank{all[k].(*memoryRank), done}}
+		o := Options{
+			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+				Epochs: 2, Ranks: lostRank{all[k].(*memoryRank), done}},
+			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
+		}
 		go func() {
 			var err error
 			trainers[k], err = New(t.Context(), c.p, o)

@@ -55,7 +55,10 @@ func midEpochs() []midEpoch {
 
 // options are those of the run, with a checkpoint behind every epoch into dir.
 func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *learn.Problem, m gnn.Config, dir string) Options {
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: scatterParts(p.Vertices(), x.parts)}
+	o := Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+		Devices:  devices, Part: scatterParts(p.Vertices(), x.parts),
+	}
 	x.setting.options(t, &o)
 	o.WaitDeadline, o.CheckpointDir, o.CheckpointEvery = faultDeadline, dir, 1
 	return o

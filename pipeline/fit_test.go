@@ -44,7 +44,11 @@ func TestLocalCachesFit(t *testing.T) {
 				c.Host = hostmem.LockOptions{Heap: true}
 				// uses returns the high-water marks and the local slots of a run with such a cache and budgets.
 				uses := func(c halo.Options, budgets []gpu.Bytes) (marks []gpu.Bytes, slots []int, err error) {
-					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20, EvalEvery: 1, Part: part, Cache: c}
+					o := Options{
+						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+							Epochs: 20, EvalEvery: 1},
+						Part: part, Cache: c,
+					}
 					for i, n := range budgets {
 						o.Devices = append(o.Devices, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i), Budget: n}))
 					}

@@ -109,8 +109,11 @@ func TestGolden(t *testing.T) {
 // testGolden compares logits, loss, every gradient and five Adam steps of a case cut for these devices.
 func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device) {
 	p, model, init := goldenProblem(t, c)
-	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: devices,
-		Part: scatterParts(p.Vertices(), len(devices)), Init: init}
+	o := Options{
+		Training: Training{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+			Epochs: 5, Init: init},
+		Devices: devices, Part: scatterParts(p.Vertices(), len(devices)),
+	}
 	var losses []float64
 	o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
 	tr, err := New(context.Background(), p, o)

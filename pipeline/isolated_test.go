@@ -309,7 +309,10 @@ func TestIsolatedRefusals(t *testing.T) {
 		"caches":      func(o *Options) { o.Cache.Policy = "jaca" },
 		"empty chunk": func(o *Options) { o.Part = make([]int32, p.Vertices()) },
 	} {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1, Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Isolated: &Isolated{}}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Devices:  cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Isolated: &Isolated{},
+		}
 		edit(&o)
 		if tr, err := New(context.Background(), p, o); err == nil {
 			tr.Close()

@@ -23,7 +23,10 @@ func TestEncodedRowsDoNotWait(t *testing.T) {
 	}
 	p.Graph, m.Hidden = g.WithoutLoops().WithLoops(), 64
 	epoch := func(rate float64, peer bool, c halo.Options) *Simulation {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: part, Cache: c}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+			Part:     part, Cache: c,
+		}
 		o.Devices = simulated(t, 2, func(_ int, c *sim.Config) {
 			c.Rates = sim.Rates{FlopsPerSec: 1e12, GatherPerSec: 1e9, BytesPerSec: 1e12, H2D: rate, D2H: rate, Peer: rate}
 			c.Peer = peer

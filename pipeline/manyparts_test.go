@@ -45,8 +45,11 @@ func TestManyParts(t *testing.T) {
 	}
 	for _, c := range caches {
 		book, before := ledger.InPlaceOf(dev, 0), heap()
-		o := Options{Model: gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 16, In: 4, Out: 2, Seed: 1}, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
-			Epochs: 1, Part: part, Cache: c, Devices: make([]gpu.Device, n)}
+		o := Options{
+			Training: Training{Model: gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 16, In: 4, Out: 2, Seed: 1},
+				Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Part: part, Cache: c, Devices: make([]gpu.Device, n),
+		}
 		for i := range o.Devices {
 			o.Devices[i] = book
 		}

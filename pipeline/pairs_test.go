@@ -106,8 +106,11 @@ func TestRankSaysWhatItWaitsFor(t *testing.T) {
 	trainers, ended := make([]*Trainer, 2), make(chan error)
 	hold, epochs := make(chan bool), 0
 	for k, own := range groupings["2x2"] {
-		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
-			Part: scatterParts(c.p.Vertices(), 4), Ranks: ranks[k]}
+		o := Options{
+			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+				Epochs: 2, Ranks: ranks[k]},
+			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
+		}
 		o.Cache.Policy = jaca.JACA
 		if k == 0 {
 			o.OnEpoch = func(EpochStats) error {

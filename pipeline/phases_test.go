@@ -293,7 +293,10 @@ func TestPhasesRanks(t *testing.T) {
 func TestPhasesRefusals(t *testing.T) {
 	p, m := task{share: 0.4, vertices: 30}.make(t, gnn.GCN)
 	for _, c := range []int{1, 2, 31} {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1, Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), max(1, c)), Isolated: &Isolated{Chunks: c}}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Devices:  cpus(t, 3), Part: scatterParts(p.Vertices(), max(1, c)), Isolated: &Isolated{Chunks: c},
+		}
 		if tr, err := New(t.Context(), p, o); err == nil {
 			tr.Close()
 			t.Errorf("%d chunks for 3 workers: no error", c)

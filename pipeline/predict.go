@@ -191,8 +191,11 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	if o.Layers == 0 {
 		o.Layers = o.Model.Layers
 	}
-	t := newTrainerOf(p, Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: o.Parts, Ranks: o.Ranks,
-		Part: o.Part, Storage: o.Storage, WaitDeadline: o.WaitDeadline, Log: o.Log, everyRow: true})
+	t := newTrainerOf(p, Options{
+		Training: Training{Model: o.Model, Ranks: o.Ranks, Storage: o.Storage,
+			WaitDeadline: o.WaitDeadline, Log: o.Log},
+		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, everyRow: true,
+	})
 	t.Weights = o.Weights
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err

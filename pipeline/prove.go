@@ -213,7 +213,7 @@ func (p proof) derived(ctx context.Context, m gnn.Config, w *gnn.Weights, device
 	for v := range part {
 		part[v] = int32((v*7 + v/3) % len(devices))
 	}
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1}
+	o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 1}, Epochs: 1}}
 	o.Devices, o.Part, o.Init = devices, part, w.StateDict()
 	t, err := New(ctx, p.Problem, o)
 	if err != nil {

@@ -387,8 +387,10 @@ func TestPrunedTakesLess(t *testing.T) {
 		p, m := task{share: 0.3}.make(t, kind)
 		part := scatterParts(p.Vertices(), parts)
 		epoch := func(share float64) time.Duration {
-			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
-				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share)}, nil)
+			s, err := Simulate(context.Background(), p, Options{
+				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+				Devices:  simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share),
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

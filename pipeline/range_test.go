@@ -27,7 +27,10 @@ func TestLayoutRange(t *testing.T) {
 					p, m := c.make(t, kind)
 					p.GraphKey, p.Loops = "graph", graph.Loops((k+1)%3)
 					s := newShelf()
-					o := &Options{Model: m, Parts: parts, Part: scatterParts(p.Vertices(), parts), Prepared: s, Log: slog.New(slog.DiscardHandler)}
+					o := &Options{
+						Training: Training{Model: m, Log: slog.New(slog.DiscardHandler)},
+						Parts:    parts, Part: scatterParts(p.Vertices(), parts), Prepared: s,
+					}
 					if drop > 0 {
 						o.Dropped = dropReplicas(p.Graph, o.Part, parts, drop)
 					}
@@ -92,8 +95,11 @@ func TestRangeBuild(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)
 				build := func(first, n int, devices []gpu.Device) *Trainer {
-					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, First: first, Parts: parts,
-						Part: scatterParts(p.Vertices(), parts), Log: slog.New(slog.DiscardHandler)}
+					o := Options{
+						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+							Log: slog.New(slog.DiscardHandler)},
+						Devices: devices, First: first, Parts: parts, Part: scatterParts(p.Vertices(), parts),
+					}
 					edit(p, &o)
 					return builtOnly(t, p, o)
 				}
@@ -179,8 +185,10 @@ func TestRangeOptions(t *testing.T) {
 		{0, 1, 2, "devices for parts 0 to 1 of 1"},
 		{1, 3, 2, "devices for 2 of 3 parts: this process does not reach the others"},
 	} {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: ledgers(c.devices), First: c.first, Parts: c.parts,
-			Part: make([]int32, p.Vertices())}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+			Devices:  ledgers(c.devices), First: c.first, Parts: c.parts, Part: make([]int32, p.Vertices()),
+		}
 		if _, err := New(t.Context(), p, o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -143,8 +143,11 @@ func TestRanksPlanAlike(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := task{share: 0.6}.make(t, kind)
 				place := func(own graph.Range, r Ranks) (*Trainer, error) {
-					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 9, First: own.Lo, Parts: parts, Ranks: r,
-						Part: scatterParts(p.Vertices(), parts)}
+					o := Options{
+						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+							Epochs: 9, Ranks: r},
+						First: own.Lo, Parts: parts, Part: scatterParts(p.Vertices(), parts),
+					}
 					edit(p, &o)
 					o.Cache.NoPeer, o.Cache.Host = true, none
 					if l := &o.Cache.Links; l.H2D != nil {
@@ -219,8 +222,10 @@ func holds(tr *Trainer, name string) bool {
 func TestRanksThatLie(t *testing.T) {
 	p, m := task{share: 0.6}.make(t, gnn.GCN)
 	place := func(own graph.Range, r Ranks) (*Trainer, error) {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, First: own.Lo, Parts: 3, Ranks: r, Part: scatterParts(p.Vertices(), 3),
-			Devices: ledgers(own.Hi - own.Lo), Cache: halo.Options{Policy: jaca.JACA}}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Ranks: r},
+			First:    own.Lo, Parts: 3, Part: scatterParts(p.Vertices(), 3), Devices: ledgers(own.Hi - own.Lo), Cache: halo.Options{Policy: jaca.JACA},
+		}
 		return New(t.Context(), p, o)
 	}
 	for _, c := range []struct {
@@ -246,8 +251,10 @@ func TestRanksLackMemoryAlike(t *testing.T) {
 	const parts = 3
 	p, m := task{share: 0.6}.make(t, gnn.SAGE)
 	place := func(own graph.Range, r Ranks) (*Trainer, error) {
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, First: own.Lo, Parts: parts, Ranks: r, Part: scatterParts(p.Vertices(), parts),
-			Devices: ledgers(parts)[own.Lo:own.Hi]}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, Ranks: r},
+			First:    own.Lo, Parts: parts, Part: scatterParts(p.Vertices(), parts), Devices: ledgers(parts)[own.Lo:own.Hi],
+		}
 		o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 2, NoPeer: true, ReserveDevice: math.MaxInt64, ReserveHost: 1 << 60}
 		return New(t.Context(), p, o)
 	}

@@ -76,7 +76,7 @@ func printed(x any) string { return fmt.Sprintf("%+v", x) }
 func eachRank(groups []graph.Range, parts int, f func(tr *Trainer, own graph.Range) error) []error {
 	ranks, errs, done := testRanks(len(groups)), make([]error, len(groups)), make(chan bool)
 	for k, own := range groups {
-		tr := newTrainerOf(nil, Options{First: own.Lo, Parts: parts, Ranks: ranks[k]})
+		tr := newTrainerOf(nil, Options{Training: Training{Ranks: ranks[k]}, First: own.Lo, Parts: parts})
 		tr.Hub = meet.NewHub(context.Background(), time.Minute)
 		go func() {
 			errs[k] = f(tr, own)

@@ -325,7 +325,10 @@ func TestCardsWithManyWeights(t *testing.T) {
 			for v := range part {
 				part[v] = int32(v * cards / vertices)
 			}
-			o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: part}
+			o := Options{
+				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+				Devices:  devices, Part: part,
+			}
 			s, err := Simulate(t.Context(), p, o, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -365,8 +365,10 @@ func TestOutOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	_, err = New(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1,
-		Devices: []gpu.Device{d}, Part: make([]int32, p.Vertices())})
+	_, err = New(context.Background(), p, Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+		Devices:  []gpu.Device{d}, Part: make([]int32, p.Vertices()),
+	})
 	var oom *gpu.OutOfMemory
 	if !errors.As(err, &oom) {
 		t.Fatalf("error %v, want *gpu.OutOfMemory", err)

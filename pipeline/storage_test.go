@@ -92,8 +92,10 @@ func withErrors(f learn.Features, size float64, seed uint64) learn.Features {
 // GAT keeps FP32 and says so.
 func TestBF16StorageGAT(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GAT)
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: cpus(t, 1),
-		Part: make([]int32, p.Vertices()), Storage: gpu.BF16}
+	o := Options{
+		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Storage: gpu.BF16},
+		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
+	}
 	if _, err := New(t.Context(), p, o); err == nil {
 		t.Error("accepted")
 	}

@@ -42,7 +42,7 @@ type Trainer struct {
 
 // newTrainerOf returns a trainer without anything on devices. It completes the options.
 func newTrainerOf(p *learn.Problem, o Options) *Trainer {
-	trainer.Complete(&o.Log, &o.WaitDeadline)
+	o.Complete()
 	o.Parts = cmp.Or(o.Parts, len(o.Devices))
 	t := &Trainer{p: p, o: o, halo: new(halo.Plan)}
 	t.Is(o.core(), engine{t})
@@ -108,14 +108,12 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
-	task, err := p.Check(o.Task, o.Model, o.Storage)
-	errs := append([]error{err, o.Optimizer.Fits(o.Model)}, o.checkParts(p)...)
+	task, errs := o.Check(p)
+	weighs := errs[0] == nil && !task.Even()
+	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
-	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
-		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
-	}
-	if err == nil && !task.Even() && o.phased() {
+	if weighs && o.phased() {
 		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}
 	if errors.Join(errs...) == nil && task.Terms(p.TrainingVertices(), p.Training()) == 0 {

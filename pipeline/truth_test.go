@@ -145,7 +145,10 @@ func TestSimulationIsTrue(t *testing.T) {
 			begin := time.Now()
 			before, told := waitedForProcessors()
 			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
-			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, specs, tables(t, specs, budget)), Part: part}, nil)
+			s, err := Simulate(context.Background(), p, Options{
+				Training: Training{Model: m, Optimizer: tr.o.Optimizer},
+				Devices:  twins(t, specs, tables(t, specs, budget)), Part: part,
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +244,10 @@ func BenchmarkTruth(b *testing.B) {
 					epochSeconds(b, tr, 0, 1)
 					b.ReportMetric(1e3*measured, "measured-ms")
 					for kind, list := range lists {
-						s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, setup.specs, list), Part: plan.Part}, nil)
+						s, err := Simulate(context.Background(), p, Options{
+							Training: Training{Model: m, Optimizer: tr.o.Optimizer},
+							Devices:  twins(b, setup.specs, list), Part: plan.Part,
+						}, nil)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -262,7 +268,7 @@ func BenchmarkTruth(b *testing.B) {
 func BenchmarkSimulate(b *testing.B) {
 	p, m := redditLike(b, gnn.GCN)
 	part := scatterParts(p.Vertices(), 5)
-	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: part}
+	o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}}, Part: part}
 	var err error
 	if o.Layout, err = NewLayout(p, o, 5); err != nil {
 		b.Fatal(err)

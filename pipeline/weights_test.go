@@ -196,7 +196,10 @@ func TestWeightsRefused(t *testing.T) {
 		t.Helper()
 		p, m := task{share: 0.5}.make(t, kind)
 		weigh(p, kind)
-		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)}
+		o := Options{
+			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Devices:  cpus(t, 2), Part: scatterParts(p.Vertices(), 2),
+		}
 		edit(p, &o)
 		if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", kind, err, want)

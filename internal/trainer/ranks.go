@@ -48,12 +48,6 @@ const (
 	FirstRowArea
 )
 
-// Several reports whether the run has other processes.
-func (o *Options) Several() bool { return o.Ranks != nil && o.Ranks.Ranks() > 1 }
-
-// Leads reports whether the process is rank 0.
-func (o *Options) Leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }
-
 // Talk is this process's side of what ranks say to each other.
 func (t *Trainer) Talk() together.Talk {
 	talk := together.Talk{Parts: t.Options.Parts, Names: tagNames[:], Waits: &t.gathering}

@@ -133,7 +133,7 @@ func (f *fitter) SaveNow(slow bool) (bool, error) {
 // Steps runs the steps of an epoch that have not been done, in stretches. It stops inside the epoch between two of them:
 // where one ended before its time, and ctx has ended.
 func (t *Trainer) Steps(ctx context.Context, epoch int) error {
-	s, every := &t.State, t.Options.CheckpointSteps
+	s, every := &t.State, t.Options.EverySteps
 	for {
 		lo, hi := t.Engine.Stretch(epoch, s.Batch)
 		if s.Batch = lo; lo == hi {

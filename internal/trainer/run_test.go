@@ -32,10 +32,11 @@ func (e *told) Over(s *EpochStats) { e.over = append(e.over, s.Epoch) }
 func TestEffectsOfRankZero(t *testing.T) {
 	var calls []string
 	engine := new(told)
-	o := Options{OnEpoch: func(e EpochStats) error {
+	var o Options
+	o.OnEpoch = func(e EpochStats) error {
 		calls = append(calls, fmt.Sprintf("epoch %d", e.Epoch))
 		return nil
-	}}
+	}
 	for k := range 2 {
 		o.Ranks = rank{at: k}
 		f := &fitter{Trainer: &Trainer{Options: o, Engine: engine}, ctx: context.Background()}

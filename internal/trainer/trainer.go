@@ -1,17 +1,13 @@
 package trainer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
@@ -19,39 +15,6 @@ import (
 	"capgnn/internal/together"
 	"capgnn/reduce"
 )
-
-// Options are what a run is told whatever its parts compute: see pipeline.Options.
-type Options struct {
-	Model                       gnn.Config
-	Optimizer                   gnn.Optimizer
-	Schedule                    fit.Schedule
-	Epochs, EvalEvery, Patience int
-	BestByLoss                  bool
-	Devices                     []gpu.Device // of the parts of this process
-	First, Parts                int
-	Ranks                       together.Ranks
-	Init                        gnn.StateDict
-	CheckpointDir               string
-	// CheckpointSteps is how many steps lie between checkpoints inside epochs, counted from the epoch's first; 0: none.
-	CheckpointEvery, CheckpointSteps, CheckpointKeep int
-	Resume                                           bool
-	Identity                                         string
-	WaitDeadline                                     time.Duration
-	Lock                                             hostmem.LockOptions
-	Log                                              *slog.Logger
-	OnTrain                                          func(epoch int) (done func())
-	Meter                                            func(epoch int) []gpu.Metered
-	OnEpoch                                          func(EpochStats) error
-	OnBest                                           func(epoch int, w *gnn.Weights) error
-}
-
-// Complete fills in what is left open of a run.
-func Complete(log **slog.Logger, deadline *time.Duration) {
-	if *log == nil {
-		*log = slog.New(slog.DiscardHandler)
-	}
-	*deadline = cmp.Or(*deadline, 5*time.Minute)
-}
 
 // Engine is what parts compute, in the steps of a run: whole parts of the graph, which train in one step of an epoch
 // or, isolated ones, in one for each phase; or samples of it.
@@ -179,11 +142,11 @@ func (t *Trainer) Start() error {
 		Steps, Every  int
 	}
 	o := &t.Options
-	a, err := FromRank0(t, TagResume, asked{o.CheckpointDir != "", o.Resume, o.CheckpointSteps, o.CheckpointEvery})
+	a, err := FromRank0(t, TagResume, asked{o.CheckpointDir != "", o.Resume, o.EverySteps, o.CheckpointEvery})
 	if err != nil {
 		return err
 	}
-	if t.Saves, o.CheckpointSteps, o.CheckpointEvery = a.Saves, a.Steps, a.Every; a.Resume {
+	if t.Saves, o.EverySteps, o.CheckpointEvery = a.Saves, a.Steps, a.Every; a.Resume {
 		return t.Restore()
 	}
 	return nil

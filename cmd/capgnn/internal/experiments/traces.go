@@ -90,8 +90,10 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 		}
 		b.divided = &divided{key, plan.Part, cutOf(p.Graph, plan.Part)}
 	}
-	o := minibatch.Options{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Part: b.divided.part,
-		Sampling: minibatch.Sampling{BatchSize: s.drawn(p.TrainingVertices()), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather}}
+	o := minibatch.Options{
+		Training: minibatch.Training{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)},
+		Part:     b.divided.part, Sampling: minibatch.Sampling{BatchSize: s.drawn(p.TrainingVertices()), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather},
+	}
 	if s.merged > 0 {
 		o.Sampling.Merged = &s.merged
 	}

@@ -80,12 +80,18 @@ func (t *Forecaster) Place(o *pipeline.PredictOptions) {
 	o.Devices, o.First, o.Parts, o.Ranks = all.Devices, all.First, all.Parts, all.Ranks
 }
 
+// training is what both trainers are told, wherever parts lie.
+func (t *Forecaster) training() pipeline.Training {
+	c, model := &t.Config, t.network(&t.Config)
+	return pipeline.Training{Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value, Task: t.labels,
+		Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, BestByLoss: c.BestByLoss(),
+		Storage: c.ElementType()}
+}
+
 // ProblemOptions returns what decides how the trainer lays out the problem; devices are missing.
 func (t *Forecaster) ProblemOptions() pipeline.Options {
-	c, model := &t.Config, t.network(&t.Config)
-	opt := pipeline.Options{Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value,
-		Task: t.labels, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, BestByLoss: c.BestByLoss(),
-		Rank: t.rank, Storage: c.ElementType(), Cache: c.HaloCache()}
+	c := &t.Config
+	opt := pipeline.Options{Training: t.training(), Rank: t.rank, Cache: c.HaloCache()}
 	opt.Part, opt.Dropped = t.parts(t.Data.Problem.Vertices())
 	if i := c.Isolated.Value; i != nil {
 		what := i.Isolated

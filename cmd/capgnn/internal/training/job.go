@@ -90,6 +90,15 @@ func (t *Run) shareInitial(ctx context.Context) (gnn.StateDict, error) {
 	return w.StateDict(), nil
 }
 
+// record has a run begin with these weights, or go on, and leave what its folder has.
+func (t *Run) record(o *pipeline.Training, init gnn.StateDict) {
+	o.Init, o.CheckpointDir = init, t.Dir.Checkpoints()
+	o.Resume, o.Identity = t.Resume, t.identity(t.began(t.Resume))
+	o.Log = slog.New(&term.NoteHandler{Console: t.Console})
+	o.OnTrain, o.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
+	o.OnBest = t.keepBest(&t.Forecaster)
+}
+
 // placeHeld returns what trains parts that lie on their devices.
 func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (trainer, error) {
 	opt := t.ProblemOptions()
@@ -100,12 +109,8 @@ func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (traine
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Init, opt.Layout, opt.Cache.Host = init, t.layout, devices.LockFor(t.ownSpecs())
-	opt.CheckpointDir, opt.CheckpointEvery = t.Dir.Checkpoints(), t.Config.CheckpointEvery.Epochs
-	opt.Resume, opt.Identity = t.Resume, t.identity(t.began(t.Resume))
-	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
-	opt.OnTrain, opt.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
-	opt.OnBest = t.keepBest(&t.Forecaster)
+	t.record(&opt.Training, init)
+	opt.CheckpointEvery, opt.Layout, opt.Cache.Host = t.Config.CheckpointEvery.Epochs, t.layout, devices.LockFor(t.ownSpecs())
 	opt.OnEpoch = func(s pipeline.EpochStats) error {
 		t.heldEpoch(&s)
 		if err := t.keeps(&t.Forecaster); err != nil {
@@ -130,13 +135,9 @@ func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (traine
 func (t *Run) placeSampled(ctx context.Context, j *job, init gnn.StateDict) (trainer, error) {
 	opt := t.sampledOptions()
 	t.steps = minibatch.Steps(t.Data.Problem, opt)
-	opt.Init, opt.CheckpointDir = init, t.Dir.Checkpoints()
-	opt.Resume, opt.Identity = t.Resume, t.identity(t.began(t.Resume))
+	t.record(&opt.Training, init)
 	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, t.steps)
-	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
 	opt.OnStep = func(p minibatch.Progress) { t.step(&t.Forecaster, p) }
-	opt.OnTrain, opt.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
-	opt.OnBest = t.keepBest(&t.Forecaster)
 	opt.OnEpoch = func(s minibatch.EpochStats) error {
 		t.sampledEpoch(&t.Forecaster, &s)
 		if err := cmp.Or(t.keeps(&t.Forecaster), t.Data.Unchanged()); err != nil {

@@ -159,11 +159,9 @@ func (t *Forecaster) sampledOptions() minibatch.Options { return t.sampledOn(t.p
 
 // sampledOn is sampledOptions on other devices, by part; nil: they are of other ranks.
 func (t *Forecaster) sampledOn(list []gpu.Device) minibatch.Options {
-	c, model := &t.Config, t.network(&t.Config)
+	c := &t.Config
 	s := c.SettledSampling(list)
-	opt := minibatch.Options{Model: model, Optimizer: c.UpdateRule(model), Schedule: c.Schedule.Value,
-		Task: t.labels, Epochs: c.Epochs, EvalEvery: c.EvalEvery, EvalFanout: c.EvalFanout.Value, Patience: c.Patience,
-		BestByLoss: c.BestByLoss(), Devices: list, Shares: t.shares, Storage: c.ElementType(),
+	opt := minibatch.Options{Training: t.training(), EvalFanout: c.EvalFanout.Value, Devices: list, Shares: t.shares,
 		Lock: devices.LockFor(t.ownSpecs()),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place,
 			Ladies: c.Sampler == runfolder.SamplerLadies, NoMerge: s.NoMerge, MeasureMerge: s.Measured,
