@@ -13,7 +13,8 @@ import (
 	"capgnn/minibatch/sample"
 )
 
-// design is what is decided before anything is on a device, from some steps that are sampled: the order of operations and how large buffers are.
+// design is what is decided before anything is on a device, from some steps that are sampled: the order of
+// operations and how large buffers are.
 type design struct {
 	plan      gnn.Plan
 	blockUses []blockUse
@@ -80,9 +81,10 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if d.sparse {
 		sparse = &p.Features
 	}
-	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
+	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse),
+		gnn.Choice{Blocks: true, NoPrecompute: !d.sums, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
-		a := blockUse{hop: o.Model.Layers - 1 - l, loops: m.Rescales() && p.Loops == graph.LoopsAdded, rescales: m.Rescales()}
+		a := blockUse{hop: m.Layers - 1 - l, loops: m.Rescales() && p.Loops == graph.LoopsAdded, rescales: m.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate || m.KeepsOrigin()
 		if i := o.Isolated; i != nil {
 			a.weighs = i.Correction.EdgeWeights() && (l > 0 || i.AllLayers)
@@ -107,7 +109,8 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 
 // probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
 // Where they are all of it, or have few roots, it also samples others, for what steps take at most.
-func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
+func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (
+	all []extent, steps int, err error) {
 	d.seen, d.work, d.away = make([]extent, r.parts), make([]Counts, r.parts), make([]gpu.Bytes, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
 	drawn, run := steps, r.steps*max(1, o.Epochs)
@@ -204,11 +207,13 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 // share returns a part's share of the roots and of the rows of the steps that were sampled.
 func (d *design) share(part int) Share {
 	work, all := &d.work[part], &d.epoch
-	return Share{float64(work.Roots) / float64(max(1, all.Roots)), float64(work.Rows.Read) / float64(max(1, all.Rows.Read))}
+	of := func(n, all int64) float64 { return float64(n) / float64(max(1, all)) }
+	return Share{of(work.Roots, all.Roots), of(work.Rows.Read, all.Rows.Read)}
 }
 
-// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU device reads most of the graph in a step, that is one each:
-// a step takes about as much memory as the graph in full batch.
+// ring returns how many steps a part has on its device, and how many are sampled or on their way there. Where a CPU
+// device reads most of the graph in a step, that is one each: a step takes about as much memory as the graph in
+// full batch.
 func (d *design) ring(o *Options, part int) (inputs, slots int) {
 	if d.readsMost(o, part) {
 		return 1, 1
@@ -219,7 +224,8 @@ func (d *design) ring(o *Options, part int) (inputs, slots int) {
 // readsMost reports whether a part on a CPU device reads most of the graph in a step.
 func (d *design) readsMost(o *Options, part int) bool {
 	dev := o.Devices[part]
-	return dev != nil && dev.Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) && 2*d.seen[part].ids > d.vertices
+	return dev != nil && dev.Info().Kind == gpu.CPU && !o.fetches() && !Linked(o.ownDevices()) &&
+		2*d.seen[part].ids > d.vertices
 }
 
 // sampler returns a new sampler.
@@ -254,9 +260,12 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
-	return stage{part: part, targets: d.task.Targets(true), resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(), tables: tables,
-		gathers: info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), lock: lock, roots: d.roots,
-		apart: o.Sampling.NoGather, shares: reaches && d.readsMost(o, part)}
+	gathers := info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part))
+	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), targets: d.task.Targets(true),
+		roots: d.roots, scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(),
+		tables: tables, gathers: gathers, resident: kept, apart: o.Sampling.NoGather, fetches: o.fetches(),
+		near: near, home: at, weighs: o.Isolated != nil && o.Isolated.Corrects(), idle: o.idle(),
+		shares: reaches && d.readsMost(o, part), lock: lock}
 }
 
 // whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.

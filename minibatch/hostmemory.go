@@ -42,7 +42,8 @@ func (x *sizing) messages() (n gpu.Bytes) {
 		return 0
 	}
 	for part, dev := range x.o.Devices {
-		request, answer := gpu.Bytes(requestHeader+4*mostAsked), gpu.Bytes(answerHeader+x.d.answerBytes(part, &x.o.Model))
+		request := gpu.Bytes(requestHeader + 4*mostAsked)
+		answer := gpu.Bytes(answerHeader + x.d.answerBytes(part, &x.o.Model))
 		if dev == nil {
 			n += request + answer
 		} else {
@@ -166,7 +167,8 @@ func (x *sizing) samplers() (n gpu.Bytes) {
 		for _, h := range e.hops {
 			entries = max(entries, h.entries)
 		}
-		n += gpu.Bytes(x.o.Sampling.Samplers) * gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries, e.candidates))
+		one := gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries, e.candidates))
+		n += gpu.Bytes(x.o.Sampling.Samplers) * one
 	}
 	return n
 }
@@ -180,9 +182,10 @@ func (x *sizing) scratch(exact layered.Bound) (n gpu.Bytes) {
 			continue
 		}
 		ample, _ := x.layout(part)
-		most[dev] = max(most[dev], exact.Scratch[part], x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
+		step := x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
 			return ample.layers[l].Src, ample.layers[l].Forward.Inner.Entries
-		}))
+		})
+		most[dev] = max(most[dev], exact.Scratch[part], step)
 	}
 	for _, b := range most {
 		n += b

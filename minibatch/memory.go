@@ -118,7 +118,8 @@ type TooLarge struct {
 
 func (e *TooLarge) Error() string {
 	if e.Fits == 0 {
-		return fmt.Sprintf("place steps of %d roots: %v: no batch size fits: choose smaller fan-outs or a smaller --hidden, or give the device more memory", e.Batch, e.Memory)
+		return fmt.Sprintf("place steps of %d roots: %v: no batch size fits: choose smaller fan-outs or a smaller "+
+			"--hidden, or give the device more memory", e.Batch, e.Memory)
 	}
 	return fmt.Sprintf("place steps of %d roots: %v: --batch-size %d fits", e.Batch, e.Memory, e.Fits)
 }

@@ -59,8 +59,10 @@ func (b *builder) weigh(block *graph.Block, turned bool) weights {
 		return w
 	}
 	ids, h := b.part.Inner, &block.Halo
-	w.inner = b.p.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
-	w.halo = b.p.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
+	c, row := block.Inner, func(r int) graph.NodeID { return ids[r] }
+	w.inner = b.p.Weigh(nil, c.Indptr, c.Indices, row, ids, turned)
+	row = func(k int) graph.NodeID { return ids[h.List[k]] }
+	w.halo = b.p.Weigh(nil, h.Indptr, h.Indices, row, block.IDs, turned)
 	made := b.values[block.Inner] // for another direction, or for what is not dropped
 	if k := slices.IndexFunc(made, func(x []float32) bool { return slices.Equal(x, w.inner) }); k >= 0 {
 		w.inner = made[k]
@@ -113,7 +115,8 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 	return train, eval
 }
 
-// layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over, forward.
+// layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over,
+// forward.
 func (b *builder) layer(part *graph.Part, rows, src int) gnn.LayerGraph {
 	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs)}
 	g.Forward = b.operand("forward", &part.In, false, rows, len(part.Inner), -1)
@@ -131,7 +134,8 @@ func (b *builder) haloBack(rows int) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if b.p.Weighted() {
-		val = b.p.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
+		row := func(r int) graph.NodeID { return b.part.In.IDs[r] }
+		val = b.p.Weigh(nil, t.Indptr, t.Indices, row, b.part.Inner, true)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val, room{})
 }
@@ -203,18 +207,23 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	return m
 }
 
-// sparseRows uploads feature rows as CSR and, for the first src of them, its transpose; root is that of the first root rows.
-func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, most room) (f gnn.Features, rootT gpu.CSR) {
+// sparseRows uploads feature rows as CSR and, for the first src of them, its transpose; root is that of the first
+// root rows.
+func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, most room) (
+	f gnn.Features, rootT gpu.CSR) {
 	rows := new(graph.CSR)
 	c.p.SparseFeatures(rows, ids)
 	n := rows.Indptr[src]
-	t := (&graph.CSR{Indptr: rows.Indptr[:src+1], Indices: rows.Indices[:n], Cols: rows.Cols, Weights: rows.Weights[:n]}).Transpose()
+	head := &graph.CSR{Indptr: rows.Indptr[:src+1], Indices: rows.Indices[:n], Cols: rows.Cols,
+		Weights: rows.Weights[:n]}
+	t := head.Transpose()
 	f = gnn.Features{Sparse: c.ld.csr(name, rows, len(ids), rows.Cols, rows.Weights, most), Before: rows.Indptr}
 	most.rows = t.Rows()
 	f.SparseT = c.ld.csr(name+" transposed", t, t.Rows(), t.Cols, t.Weights, most)
 	if c.model.DropsFeatures() {
 		n, nt := entryNumbers(ids, rows, t)
-		f.Numbers, f.NumbersT = put(c.ld, name+" numbers", n, most.entries), put(c.ld, name+" transposed numbers", nt, most.entries)
+		f.Numbers = put(c.ld, name+" numbers", n, most.entries)
+		f.NumbersT = put(c.ld, name+" transposed numbers", nt, most.entries)
 	}
 	if rootT = f.SparseT; root < src {
 		ends, entries := rowEnds(t, t.Rows(), root)
@@ -223,7 +232,8 @@ func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, mo
 	return f, rootT
 }
 
-// entryNumbers returns the numbers of the entries of feature rows, those that the transpose t has, and of t (gnn.EntryNumber).
+// entryNumbers returns the numbers of the entries of feature rows, those that the transpose t has, and of t
+// (gnn.EntryNumber).
 func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
 	of, ofT = make([]int32, rows.Indptr[t.Cols]), make([]int32, len(t.Indices))
 	for r, v := range ids[:t.Cols] {
@@ -246,7 +256,8 @@ func (b *builder) targets() {
 	b.NewLoss(b.task, b.ld.alloc, len(ids), 1)
 }
 
-// answers puts what the loss reads of rows, of which there are at most so many, on the device. It counts those that counts says.
+// answers puts what the loss reads of rows, of which there are at most so many, on the device. It counts those that
+// counts says.
 func (c *contents) answers(ids []graph.NodeID, most int, counts func(row int) bool) {
 	c.compared = c.compared[:0]
 	for _, t := range c.task.Targets(false) {

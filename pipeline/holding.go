@@ -7,13 +7,15 @@ import (
 	"capgnn/graph"
 )
 
-// holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so a switch allocates nothing.
+// holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so
+// a switch allocates nothing.
 type holding struct {
 	contents
 	s     *isolation
 	most  capacity
 	slots map[string]gpu.Buffer
-	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base chunk's stay while it is the same.
+	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base
+	// chunk's stay while it is the same.
 	x, ax gpu.Matrix
 	base  int  // the chunk whose rows lie there, −1: none
 	idle  bool // the worker has no part in the phase
@@ -37,8 +39,8 @@ func (h *holding) planned() []gnn.LayerGraph {
 	return layers
 }
 
-// put brings a pair to the device, in the place of the one before, and has training go on with it; nil: the worker has none. The device's queues are idle before
-// and behind.
+// put brings a pair to the device, in the place of the one before, and has training go on with it; nil: the worker
+// has none. The device's queues are idle before and behind.
 func (h *holding) put(p *pair) error {
 	if h.idle = p == nil; h.idle {
 		h.coverage = chunks.Coverage{Ratio: 1}
@@ -51,7 +53,9 @@ func (h *holding) put(p *pair) error {
 	in := h.input(p)
 	layers[0].Stored = int(in.X.SparseT.Entries)
 	both := h.s.Targets != chunks.Base
-	h.answers(p.IDs[:p.loss], h.most.loss, func(row int) bool { return h.p.Trains(p.IDs[row]) && (both || row < p.Base) })
+	h.answers(p.IDs[:p.loss], h.most.loss, func(row int) bool {
+		return h.p.Trains(p.IDs[row]) && (both || row < p.Base)
+	})
 	h.weight = put(h.ld, "weights of losses", p.weight, len(p.weight)*h.most.loss)
 	if h.ld.err != nil {
 		return h.ld.err
@@ -84,22 +88,28 @@ func (h *holding) layers(p *pair) []gnn.LayerGraph {
 // edges puts the edges among the rows of a pair on the device, with scales of these rows and values of entries.
 func (h *holding) edges(name string, g *gnn.LayerGraph, p *pair, rows, cols, in, out []float32) {
 	n, most := h.most.rows, room{rows: h.most.rows, entries: h.most.entries}
-	row, col := put(h.ld, name+" row scale", rows, n*min(1, len(rows))), put(h.ld, name+" column scale", cols, n*min(1, len(cols)))
-	g.Forward = gnn.Operand{Inner: h.ld.csr(name+" forward", p.In, g.Rows, p.In.Cols, in, most), RowScale: row, ColScale: col}
+	row := put(h.ld, name+" row scale", rows, n*min(1, len(rows)))
+	col := put(h.ld, name+" column scale", cols, n*min(1, len(cols)))
+	forward := h.ld.csr(name+" forward", p.In, g.Rows, p.In.Cols, in, most)
 	most.ends = n
-	g.Backward = gnn.Operand{Inner: h.ld.csr(name+" backward", p.Out, p.Out.Rows(), g.Rows, out, most), RowScale: col, ColScale: row}
+	backward := h.ld.csr(name+" backward", p.Out, p.Out.Rows(), g.Rows, out, most)
+	g.Forward = gnn.Operand{Inner: forward, RowScale: row, ColScale: col}
+	g.Backward = gnn.Operand{Inner: backward, RowScale: col, ColScale: row}
 }
 
 // weighsRows reports whether the value of an entry depends on who reads.
 func (s *isolation) weighsRows() bool { return s.Correction == chunks.LongRun || s.p.Weighted() }
 
-// replicated makes layer 0 read the features of vertices outside the pair, by all edges and with the weights of the whole graph.
+// replicated makes layer 0 read the features of vertices outside the pair, by all edges and with the weights of the
+// whole graph.
 func (h *holding) replicated(g *gnn.LayerGraph, p *pair) {
 	w, col, m := &p.plain, h.s.scale.Col, h.most
 	h.edges("layer 0", g, p, pick(h.s.scale.Row, p.IDs), pick(col, p.IDs), w.in, w.out)
 	g.HaloRows = len(p.halo)
-	out := h.ld.csr("layer 0 halo", p.elsewhere, g.Rows, p.elsewhere.Cols, w.elsewhere, room{rows: m.rows, entries: m.haloEdges})
-	back := h.ld.csr("layer 0 halo transposed", p.turned, p.turned.Rows(), g.Rows, w.turned, room{rows: m.halo, entries: m.haloEdges, ends: m.halo})
+	most := room{rows: m.rows, entries: m.haloEdges}
+	out := h.ld.csr("layer 0 halo", p.elsewhere, g.Rows, p.elsewhere.Cols, w.elsewhere, most)
+	most = room{rows: m.halo, entries: m.haloEdges, ends: m.halo}
+	back := h.ld.csr("layer 0 halo transposed", p.turned, p.turned.Rows(), g.Rows, w.turned, most)
 	if halo := pick(col, p.halo); halo != nil {
 		g.Forward.HaloScale = put(h.ld, "layer 0 halo scale", halo, m.halo)
 	}
@@ -114,9 +124,11 @@ func (h *holding) input(p *pair) gnn.Input {
 	m := h.most
 	in := gnn.Input{IDs: put(h.ld, "pair vertex ids", p.IDs, m.rows)}
 	if h.s.stored != nil && h.plan.Input != gnn.Precomputed {
-		in.X, in.RootT = h.sparseRows("pair features", p.IDs, len(p.IDs), p.rowsOfFirst(h.model.Layers), room{rows: m.rows, entries: m.stored})
+		root, most := p.rowsOfFirst(h.model.Layers), room{rows: m.rows, entries: m.stored}
+		in.X, in.RootT = h.sparseRows("pair features", p.IDs, len(p.IDs), root, most)
 		if h.plan.Input == gnn.Replicated {
-			in.Halo, _ = h.sparseRows("pair halo features", p.halo, len(p.halo), len(p.halo), room{rows: m.halo, entries: m.haloStored})
+			n, most := len(p.halo), room{rows: m.halo, entries: m.haloStored}
+			in.Halo, _ = h.sparseRows("pair halo features", p.halo, n, n, most)
 		}
 		return in
 	}
@@ -131,7 +143,8 @@ func (h *holding) input(p *pair) gnn.Input {
 	}
 	if h.plan.Input == gnn.Replicated {
 		cols := h.model.In
-		all := gpu.Matrix{Buf: put[float32](h.ld, "pair halo features", nil, m.halo*cols).Buf, Rows: m.halo, Cols: cols, LD: cols}
+		buf := put[float32](h.ld, "pair halo features", nil, m.halo*cols).Buf
+		all := gpu.Matrix{Buf: buf, Rows: m.halo, Cols: cols, LD: cols}
 		h.ld.gather(all, 0, p.halo, f.Fill)
 		in.Halo.Dense = all.RowRange(0, len(p.halo))
 	}

@@ -28,7 +28,8 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 		return nil
 	}
 	n := gpu.Bytes(len(s.train))
-	m.Add("numbers by vertex", 4*gpu.Bytes(len(s.train)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
+	numbers := 4 * gpu.Bytes(len(s.train)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))
+	m.Add("numbers by vertex", numbers+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
 	m.Add("pairs of two phases", t.hostPairs(), 0)
 	m.Add("rows on their way to devices", 2*uploadBytes*gpu.Bytes(len(t.workers)), 0)
 	m.Add("weights", weights, 0)
@@ -49,14 +50,14 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 
 // hostPairs returns what pairs take on the host.
 func (t *Trainer) hostPairs() (n gpu.Bytes) {
-	for _, w := range t.workers {
-		n += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
+	for _, w := range t.workers { // one is put on the device while the next is made
+		n += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated)
 	}
 	return n
 }
 
-// hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of their neighbourhoods rows see, and what layer 0 reads
-// of vertices elsewhere.
+// hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of
+// their neighbourhoods rows see, and what layer 0 reads of vertices elsewhere.
 func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
 	ways, values := gpu.Bytes(2), gpu.Bytes(0)
 	if s.cut.Symmetric {
@@ -91,7 +92,9 @@ func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
 		} else {
 			rows, entries = len(w.part.Inner)+max(len(w.part.In.IDs), len(w.part.Out.IDs)), w.part.In.Inner.Edges()
 		}
-		most[real[i]] = max(most[real[i]], t.o.Model.Scratch(dev, t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed, func(int) (int, int64) { return rows, entries }))
+		sparse := t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed
+		n := t.o.Model.Scratch(dev, sparse, func(int) (int, int64) { return rows, entries })
+		most[real[i]] = max(most[real[i]], n)
 	}
 	for _, b := range most {
 		n += b

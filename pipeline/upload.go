@@ -37,7 +37,8 @@ func dropsContent(dev gpu.Device) bool {
 }
 
 func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
-	return &loader{dev: dev, q: q, side: side, accounts: keepsAccounts(dev), drops: dropsContent(dev), seen: map[any]gpu.Buffer{}}
+	return &loader{dev: dev, q: q, side: side, accounts: keepsAccounts(dev), drops: dropsContent(dev),
+		seen: map[any]gpu.Buffer{}}
 }
 
 // send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until
