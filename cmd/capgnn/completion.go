@@ -43,7 +43,7 @@ func completionCommand() *cli.Command {
 
 // completionTemplates returns the scripts as templates of a completion.
 func completionTemplates() *template.Template {
-	funcs := template.FuncMap{"quote": singleQuoted, "zshFlag": zshFlag, "join": func(words []string) string { return strings.Join(words, " ") }}
+	funcs := template.FuncMap{"quote": term.SingleQuoted, "zshFlag": zshFlag, "join": func(words []string) string { return strings.Join(words, " ") }}
 	return template.Must(template.New("").Funcs(funcs).ParseFS(completionFiles, "completion/*.tmpl"))
 }
 
@@ -154,9 +154,6 @@ func choicesOf(flag string) []string {
 	return runfolder.Choices(flag)
 }
 
-// singleQuoted quotes for any of the shells.
-func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
 // zshFlag returns a flag as _arguments wants it.
 func zshFlag(f completedFlag) string {
 	escape := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`)
@@ -171,5 +168,5 @@ func zshFlag(f completedFlag) string {
 	case f.Value:
 		spec += ": :"
 	}
-	return singleQuoted(spec)
+	return term.SingleQuoted(spec)
 }

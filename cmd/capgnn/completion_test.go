@@ -21,7 +21,7 @@ var completedBy = map[string]func(words []string) (program string, args []string
 			`source "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _capgnn; printf '%s\n' "${COMPREPLY[@]}"`, "bash"}, words...)
 	},
 	"fish": func(words []string) (string, []string) {
-		return "fish", []string{"--no-config", "-c", `source $SCRIPT; complete -C ` + singleQuoted(strings.Join(words, " ")) + ` | string replace -r '\t.*' ''; true`}
+		return "fish", []string{"--no-config", "-c", `source $SCRIPT; complete -C ` + term.SingleQuoted(strings.Join(words, " ")) + ` | string replace -r '\t.*' ''; true`}
 	},
 	"zsh": func(words []string) (string, []string) {
 		return "zsh", []string{"-f", "-c", zshDriver, "zsh", strings.Join(words, " ")}

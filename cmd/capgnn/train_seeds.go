@@ -78,7 +78,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 
 // goesOn says how runs go on that were interrupted somewhere.
 func (s *seedRuns) goesOn(where string) string {
-	return fmt.Sprintf("%s: continue with `capgnn train --resume %s`", where, s.dir)
+	return fmt.Sprintf("%s: continue with `capgnn train --resume %s`", where, term.Word(s.dir))
 }
 
 // report draws all runs onto one page.

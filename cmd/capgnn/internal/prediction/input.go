@@ -176,7 +176,7 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 	case err != nil:
 		return err
 	case r == nil && !labelled && p.What == Labels:
-		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", p.Folder)
+		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", term.Word(p.Folder))
 	case r == nil:
 		p.multi = d.MultiLabel()
 	default:

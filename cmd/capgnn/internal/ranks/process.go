@@ -83,5 +83,5 @@ func (l *Launch) There(ctx context.Context, path string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	return l.Remote.Command(ctx, l.Hosts[0], "cd "+quoted(l.Dir)+" && test -e "+quoted(path)).Run() == nil
+	return l.Remote.Command(ctx, l.Hosts[0], "cd "+term.SingleQuoted(l.Dir)+" && test -e "+term.SingleQuoted(path)).Run() == nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os/exec"
 	"strings"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // Remote runs shell scripts on other machines.
@@ -17,11 +19,8 @@ type SSH struct{}
 
 // Command runs ssh.
 func (SSH) Command(ctx context.Context, host, script string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, "exec sh -c "+quoted(script))
+	return exec.CommandContext(ctx, "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, "exec sh -c "+term.SingleQuoted(script))
 }
-
-// quoted writes a word so that a shell takes it as it is.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // rankScript returns the script that runs a rank on another machine. Its standard input is the launcher's side of the connection:
 // the first line is the secret, which so is in no list of processes; every further line is the name of a signal for the rank; the end means that
@@ -31,13 +30,13 @@ func rankScript(dir string, env []string, program string, args []string) string 
 	var words []string
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		words = append(words, name+"="+quoted(value))
+		words = append(words, name+"="+term.SingleQuoted(value))
 	}
 	for _, w := range append([]string{program}, args...) {
-		words = append(words, quoted(w))
+		words = append(words, term.SingleQuoted(w))
 	}
 	return "IFS= read -r " + secretVariable + " && export " + secretVariable + " || exit 2; " +
-		"cd " + quoted(dir) + " || exit 2; " +
+		"cd " + term.SingleQuoted(dir) + " || exit 2; " +
 		"exec 3<&0; " +
 		strings.Join(words, " ") + " 3<&- </dev/null & p=$!; " +
 		`{ while IFS= read -r s <&3; do kill -s "$s" $p; done; kill -s TERM $p; } >/dev/null 2>&1 & w=$!; ` +

@@ -42,8 +42,8 @@ type Folder struct {
 	settled   func()   // the folder that this run has made holds it now; nil: it has made none
 }
 
-// resumed is the folder that --resume takes.
-func (f *Folder) resumed() string { return cmp.Or(f.Whole, string(f.Dir)) }
+// resumed is the folder that --resume takes, as a word of a command.
+func (f *Folder) resumed() string { return term.Word(cmp.Or(f.Whole, string(f.Dir))) }
 
 // Lock makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
 // Unlock is called. It comes first, so that a folder that cannot be written to costs no work.

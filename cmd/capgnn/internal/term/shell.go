@@ -1,0 +1,20 @@
+package term
+
+import (
+	"regexp"
+	"strings"
+)
+
+// plainWord matches words that every shell takes as they are.
+var plainWord = regexp.MustCompile(`^[\pL\pN\pM_@%+:,./=-]+$`)
+
+// Word writes a word of a command that a line advises, so that a shell into which it is pasted takes it as it is.
+func Word[S ~string](word S) string {
+	if plainWord.MatchString(string(word)) {
+		return string(word)
+	}
+	return SingleQuoted(string(word))
+}
+
+// SingleQuoted quotes a word for any shell.
+func SingleQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
