@@ -40,7 +40,7 @@ func TestMetersAddUp(t *testing.T) {
 	if text, _ := json.Marshal(all); err != nil || !reflect.DeepEqual(all, want) {
 		t.Errorf("%s, %v", text, err)
 	}
-	line, err := json.Marshal(sampledLineOf(&minibatch.EpochStats{Meters: lines[0]}))
+	line, err := json.Marshal(new(Metrics).line(minibatch.EpochStats{Meters: lines[0], TimeSteps: 1}))
 	if want := `"meters":[{"rank":0,"device":"cuda:0","s":1,"j":100,"busy":0.5,"memory_busy":0},{"rank":0,"device":"package-0","s":1,"j":7},{"rank":1,"device":"package-0","s":2,"j":null}]`; err != nil || !strings.Contains(string(line), want) {
 		t.Errorf("%s, %v", line, err)
 	}

@@ -58,11 +58,10 @@ func scoresOf(eval bool, m *learn.Metrics) *runfile.Scores {
 
 // line returns the line of one epoch.
 func (m *Metrics) line(s pipeline.EpochStats) *runfile.Epoch {
-	reduce := s.Reduce.Seconds()
 	line := &runfile.Epoch{
 		Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm),
 		Scores: scoresOf(s.Eval, &s.Metrics),
-		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: &reduce, DeviceS: phasesOf(s.Usage),
+		EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceS: phasesOf(s.Usage),
 		Bytes: bytesOf(s.Usage), SpMM: s.Usage.SpMM, CPUS: s.CPU.Seconds(),
 		Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters), Isolated: superEpochOf(s.Isolated),
 	}
@@ -82,6 +81,12 @@ func (m *Metrics) line(s pipeline.EpochStats) *runfile.Epoch {
 			}
 			line.PartS = append(line.PartS, times)
 		}
+	}
+	if s.TimeSteps > 0 {
+		sampled(line, &s)
+	} else {
+		reduce := s.Reduce.Seconds()
+		line.ReduceS = &reduce
 	}
 	return line
 }

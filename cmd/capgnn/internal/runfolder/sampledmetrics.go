@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/internal/runfile"
+	"capgnn/internal/tfevents"
 	"capgnn/minibatch"
 )
 
@@ -32,36 +33,25 @@ func sampledBytes(u gpu.Usage, t minibatch.Traffic) runfile.Bytes {
 	return b
 }
 
-func sampledLineOf(s *minibatch.EpochStats) *runfile.Epoch {
-	line := &runfile.Epoch{Epoch: s.Epoch, Loss: runfile.Loss(s.Loss), LR: s.Rate, GradNorm: (*runfile.Loss)(s.GradNorm),
-		Scores: scoresOf(s.Eval, &s.Metrics), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceS: phasesOf(s.Usage),
-		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, Work: workOf(&s.Counts, s.Train), CPUS: s.CPU.Seconds(),
-		TimeSteps: s.TimeSteps, SlowestPart: &s.Slowest, Pairs: trafficOf(s.Pairs), Meters: metersOf(s.Meters),
-		Isolated: superEpochOf(s.Isolated)}
-	line.DeviceS.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
-	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
-		for _, u := range s.Parts {
-			line.PartS = append(line.PartS, phasesOf(u))
-		}
-		for i := range s.Work {
-			w := &s.Work[i]
-			line.PartWork = append(line.PartWork,
-				runfile.PartWork{Roots: w.Roots, Rows: runfile.Rows(w.Rows), TimeS: stepSecondsOf(&w.Time)})
-		}
+// sampled adds to the line of an epoch what steps have done.
+func sampled(line *runfile.Epoch, s *minibatch.EpochStats) {
+	line.Bytes, line.Work = sampledBytes(s.Usage, s.Bytes), workOf(&s.Counts, s.Train)
+	line.TimeSteps, line.SlowestPart = s.TimeSteps, &s.Slowest
+	if len(line.PartS) == 0 {
+		return
 	}
-	return line
+	for i := range s.Work {
+		w := &s.Work[i]
+		line.PartWork = append(line.PartWork,
+			runfile.PartWork{Roots: w.Roots, Rows: runfile.Rows(w.Rows), TimeS: stepSecondsOf(&w.Time)})
+	}
 }
 
-// AppendSampled writes the line of one epoch of sampled training, as Append does.
-func (m *Metrics) AppendSampled(s minibatch.EpochStats) error {
-	return m.append(sampledLineOf(&s))
-}
-
-// AppendSampled writes the values of one epoch of sampled training, as Append does, and how many edges were sampled per second.
-func (f *Events) AppendSampled(s minibatch.EpochStats) error {
-	rate := workOf(&s.Counts, s.Train).EdgesPerS
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.Rate, s.GradNorm}, scalar("sampling/edges_per_second", rate),
-		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_hit", float64(s.Rows.Hit)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched+s.Rows.Prefilled)))
+// stepsOf returns how many edges were sampled per second, and where rows came from.
+func stepsOf(s *minibatch.EpochStats) []tfevents.Scalar {
+	rate, rows := workOf(&s.Counts, s.Train).EdgesPerS, &s.Rows
+	return []tfevents.Scalar{scalar("sampling/edges_per_second", rate), scalar("sampling/rows_read", float64(rows.Read)),
+		scalar("sampling/rows_hit", float64(rows.Hit)), scalar("sampling/rows_fetched", float64(rows.Brought()))}
 }
 
 // AddSampling adds what steps have done to the result of a run that trained on samples, by settings in which nothing is left open.

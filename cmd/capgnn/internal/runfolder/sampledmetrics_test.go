@@ -34,10 +34,10 @@ func TestSampledMetricsAndEvents(t *testing.T) {
 		if s.Eval = e == 2; s.Eval {
 			s.Metrics = learn.Metrics{Val: &score, ValLoss: &score}
 		}
-		if err := m.AppendSampled(s); err != nil {
+		if err := m.Append(s); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.AppendSampled(s); err != nil {
+		if err := f.Append(s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"capgnn/gpu"
-	"capgnn/internal/learn"
 	"capgnn/internal/tfevents"
 	"capgnn/pipeline"
 )
@@ -22,26 +21,15 @@ type Events struct {
 	w      *tfevents.Writer        // nil before the first epoch
 }
 
-// curves are what every trainer says of an epoch.
-type curves struct {
-	epoch   int
-	loss    float64
-	train   time.Duration
-	eval    bool
-	metrics learn.Metrics
-	rate    *float64 // nil: without a schedule
-	norm    *float64 // of the gradient; nil: it is not clipped
-}
-
 // Append writes the values of one epoch.
 func (f *Events) Append(s pipeline.EpochStats) error {
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.Rate, s.GradNorm}, betweenRanks(s.Pairs)...)
-}
-
-func (f *Events) append(s curves, more ...tfevents.Scalar) error {
+	more := betweenRanks(s.Pairs)
+	if s.TimeSteps > 0 {
+		more = append(more, stepsOf(&s)...)
+	}
 	now := time.Now()
 	if f.w == nil {
-		w, err := tfevents.Create(string(f.Dir), now, int64(s.epoch))
+		w, err := tfevents.Create(string(f.Dir), now, int64(s.Epoch))
 		if err != nil {
 			return fmt.Errorf("write events: %w", err)
 		}
@@ -50,27 +38,27 @@ func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 	if err := f.keep(); err != nil {
 		return err
 	}
-	values := []tfevents.Scalar{scalar("loss", s.loss), scalar("epoch_seconds", s.train.Seconds())}
-	if s.rate != nil {
-		values = append(values, scalar("learning_rate", *s.rate))
+	values := []tfevents.Scalar{scalar("loss", s.Loss), scalar("epoch_seconds", s.Train.Seconds())}
+	if s.Rate != nil {
+		values = append(values, scalar("learning_rate", *s.Rate))
 	}
-	if s.norm != nil {
-		values = append(values, scalar("gradient_norm", *s.norm))
+	if s.GradNorm != nil {
+		values = append(values, scalar("gradient_norm", *s.GradNorm))
 	}
-	if s.eval {
+	if s.Eval {
 		for _, split := range []struct {
 			name  string
 			value *float64
-		}{{"train", s.metrics.Train}, {"val", s.metrics.Val}, {"test", s.metrics.Test}} {
+		}{{"train", s.Metrics.Train}, {"val", s.Metrics.Val}, {"test", s.Metrics.Test}} {
 			if split.value != nil {
 				values = append(values, scalar(f.Metric+"/"+split.name, *split.value))
 			}
 		}
-		if s.metrics.ValLoss != nil {
-			values = append(values, scalar("val_loss", *s.metrics.ValLoss))
+		if s.Metrics.ValLoss != nil {
+			values = append(values, scalar("val_loss", *s.Metrics.ValLoss))
 		}
 	}
-	if err := f.w.Scalars(now, int64(s.epoch), append(values, more...)); err != nil {
+	if err := f.w.Scalars(now, int64(s.Epoch), append(values, more...)); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package training
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,12 +90,23 @@ func (t *Run) shareInitial(ctx context.Context) (gnn.StateDict, error) {
 }
 
 // record has a run begin with these weights, or go on, and leave what its folder has.
-func (t *Run) record(o *pipeline.Training, init gnn.StateDict) {
+func (t *Run) record(j *job, o *pipeline.Training, init gnn.StateDict) {
 	o.Init, o.CheckpointDir = init, t.Dir.Checkpoints()
 	o.Resume, o.Identity = t.Resume, t.identity(t.began(t.Resume))
 	o.Log = slog.New(&term.NoteHandler{Console: t.Console})
 	o.OnTrain, o.Meter = t.tracing(&t.Forecaster, t.Dir.Trace()), t.readMeters(t.Config.Epochs)
 	o.OnBest = t.keepBest(&t.Forecaster)
+	o.OnEpoch = func(s pipeline.EpochStats) error {
+		t.shows(&t.Forecaster, &s)
+		err := t.keeps(&t.Forecaster)
+		if err == nil && t.Config.Sampled() { // it reads rows while it trains
+			err = t.Data.Unchanged()
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(j.metrics.Append(s), j.events.Append(s))
+	}
 }
 
 // placeHeld returns what trains parts that lie on their devices.
@@ -109,15 +119,8 @@ func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (traine
 	if c != nil {
 		opt.Prepared = c
 	}
-	t.record(&opt.Training, init)
+	t.record(j, &opt.Training, init)
 	opt.CheckpointEvery, opt.Layout, opt.Cache.Host = t.Config.CheckpointEvery.Epochs, t.layout, devices.LockFor(t.ownSpecs())
-	opt.OnEpoch = func(s pipeline.EpochStats) error {
-		t.heldEpoch(&s)
-		if err := t.keeps(&t.Forecaster); err != nil {
-			return err
-		}
-		return errors.Join(j.metrics.Append(s), j.events.Append(s))
-	}
 	t.here(&opt, t.Devices)
 	room.Release() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
@@ -135,45 +138,16 @@ func (t *Run) placeHeld(ctx context.Context, j *job, init gnn.StateDict) (traine
 func (t *Run) placeSampled(ctx context.Context, j *job, init gnn.StateDict) (trainer, error) {
 	opt := t.sampledOptions()
 	t.steps = minibatch.Steps(t.Data.Problem, opt)
-	t.record(&opt.Training, init)
+	t.record(j, &opt.Training, init)
 	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, t.steps)
 	opt.OnStep = func(p minibatch.Progress) { t.step(&t.Forecaster, p) }
-	opt.OnEpoch = func(s minibatch.EpochStats) error {
-		t.sampledEpoch(&t.Forecaster, &s)
-		if err := cmp.Or(t.keeps(&t.Forecaster), t.Data.Unchanged()); err != nil {
-			return err
-		}
-		if err := j.metrics.AppendSampled(s); err != nil {
-			return err
-		}
-		return j.events.AppendSampled(s)
-	}
 	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, err
 	}
 	t.Console.OnStop("after this step")
 	j.total, j.unit, j.reads = int64(t.Config.Epochs)*int64(t.steps), "steps", true
-	return &sampled{trainer, t}, nil
-}
-
-// sampled is a trainer on samples, of whose result the run notes what full-batch training has not.
-type sampled struct {
-	*minibatch.Trainer
-	t *Run
-}
-
-// Run trains.
-func (s *sampled) Run(ctx context.Context) (*pipeline.Result, error) {
-	r, err := s.Trainer.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.t.sampled = &r.Totals
-	if r.Merged != nil {
-		s.t.Config.RecordMerged(*r.Merged)
-	}
-	return r, nil
+	return trainer, nil
 }
 
 // checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.

@@ -120,6 +120,15 @@ func (l *Live) scores() (text string) {
 	return text
 }
 
+// shows shows an epoch.
+func (l *Live) shows(t *Forecaster, s *pipeline.EpochStats) {
+	if t.Config.Sampled() {
+		l.sampledEpoch(t, s)
+	} else {
+		l.heldEpoch(s)
+	}
+}
+
 // heldEpoch shows an epoch of full-batch training.
 func (l *Live) heldEpoch(s *pipeline.EpochStats) {
 	l.board.add(s.Train, s.Parts, s.HaloParts)

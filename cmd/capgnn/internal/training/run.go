@@ -37,9 +37,8 @@ type Run struct {
 	Planner
 	Folder
 	Live
-	Longer  bool              // a run that is resumed goes on behind its last epoch (Lengthen)
-	OnData  func() error      // is called when the data set has been read; its error ends the run; nil: nothing is
-	sampled *minibatch.Totals // what steps have done, once a run has trained on samples
+	Longer bool         // a run that is resumed goes on behind its last epoch (Lengthen)
+	OnData func() error // is called when the data set has been read; its error ends the run; nil: nothing is
 }
 
 // New returns a run of a command by its settings, which speaks on a console.
@@ -276,13 +275,16 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 		return nil, err
 	}
 	result.TimeS.Start = t.start.Seconds()
+	if r.Merged != nil {
+		t.Config.RecordMerged(*r.Merged)
+	}
 	if t.Config.Merged.Value != nil { // known by now
 		if err := t.writeConfig(&t.Config); err != nil {
 			return nil, err
 		}
 	}
-	if t.sampled != nil {
-		result.AddSampling(&t.Config, t.Config.SettledSampling(t.partDevices()), t.sampled)
+	if t.Config.Sampled() {
+		result.AddSampling(&t.Config, t.Config.SettledSampling(t.partDevices()), &r.Totals)
 	}
 	if err := t.Dir.WriteResult(result); err != nil {
 		return nil, err
