@@ -13,9 +13,9 @@ func (a *Ahead[P]) Prepare(at Moment) {
 	if a.made != nil {
 		return
 	}
-	made := make(chan []P, 1)
+	made, pairs := make(chan []P, 1), a.Make
 	a.at, a.made = at, made
-	go func() { made <- a.Make(at) }()
+	go func() { made <- pairs(at) }()
 }
 
 // Take returns what is held at a moment: what was made before, if it is of that moment.
