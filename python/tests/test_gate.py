@@ -18,12 +18,16 @@ DEVICES = {"one": ["cpu:threads=1"], "three": ["cpu:threads=1", "cpu:threads=2",
 
 
 def steps(module, x, edge_index, edge_weight, y, mask):
-    """Returns a copy of the module after STEPS of Adam in torch, in which nothing is dropped."""
+    """Returns a copy of the module after STEPS of Adam in torch, in float64, in which nothing is dropped.
+
+    Adam makes whole steps of what rounding leaves of gradients that are 0, such as a bias's before BatchNorm.
+    """
     import torch
 
     from capgnn.tracing.arguments import arguments_of
 
-    module = copy.deepcopy(module).train()
+    module, x = copy.deepcopy(module).double().train(), x.double()
+    edge_weight = None if edge_weight is None else edge_weight.double()
     adam = torch.optim.Adam([p for p in module.parameters() if p.requires_grad], lr=RATE)
     with mock.patch("torch.nn.functional.dropout", lambda x, *_, **__: x):
         for _ in range(STEPS):

@@ -1,0 +1,77 @@
+package gnn
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// offered returns what a part offers of rows of one column, which is far from 0.
+func offered(x []float64, gamma, beta float64) []byte {
+	b, sum := make([]byte, offerBytes(1)), 0.0
+	for _, v := range x {
+		sum += v
+	}
+	centre := -float32(sum / float64(max(1, len(x))))
+	rest, squares := 0.0, 0.0
+	for _, v := range x {
+		z := float64(float32(v) + centre)
+		rest, squares = rest+z, squares+z*z
+	}
+	for k, v := range []float64{rest, squares, float64(centre), gamma, beta} {
+		binary.NativeEndian.PutUint32(b[4*k:], math.Float32bits(float32(v)))
+	}
+	putRows(b, len(x))
+	return b
+}
+
+// Statistics of columns whose mean is 1000 times their deviation are those of all rows, however they are shared out:
+// a part may have none, and all parts together one.
+func TestColumns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for _, parts := range [][]int{{40}, {13, 0, 26, 1}, {1}, {0, 1}} {
+		var x [][]float64
+		var all []float64
+		for _, n := range parts {
+			x = append(x, nil)
+			for range n {
+				v := float64(float32(1000 + r.NormFloat64()))
+				x[len(x)-1], all = append(x[len(x)-1], v), append(all, v)
+			}
+		}
+		n, mean, squares := float64(len(all)), 0.0, 0.0
+		for _, v := range all {
+			mean += v / n
+		}
+		for _, v := range all {
+			squares += (v - mean) * (v - mean)
+		}
+		var offers [][]byte
+		for _, p := range x {
+			offers = append(offers, offered(p, 2, 3))
+		}
+		for p := range x {
+			c := newColumns(1, 1e-5)
+			copy(c.own[0], offers[p])
+			mine := append([][]byte(nil), offers...)
+			mine[p] = c.own[0]
+			c.forward(mine)
+			got := func(k int) float64 {
+				return float64(math.Float32frombits(binary.NativeEndian.Uint32(c.out[0][4*k:])))
+			}
+			near := func(what string, got, want, tolerance float64) {
+				if !(math.Abs(got-want) <= tolerance) {
+					t.Errorf("parts %v, part %d: %s is %v, want %v", parts, p, what, got, want)
+				}
+			}
+			near("mean", got(coefMean), mean, 1e-4) // half a unit in the last place of 1000
+			near("variance", got(coefVariance), squares/max(1, n-1), 1e-5)
+			for _, v := range x[p] {
+				z := v + c.get(c.own[0], offerCentre, 0)
+				want := 2*(v-mean)/math.Sqrt(squares/n+1e-5) + 3
+				near("y", got(coefA)*z+got(coefC), want, 1e-5)
+			}
+		}
+	}
+}
