@@ -107,7 +107,7 @@ func (d *derivation) batchNorm(n *node) {
 	b.columns = newColumns(cols, t.eps)
 	y, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
 	offer := d.value(number(offers*cols), 0, gpu.FP32)
-	b.coef = d.value(number(coefs*cols), 0, gpu.FP32)
+	b.coef = d.value(number(len(b.columns.out[0])/4), 0, gpu.FP32)
 	mean, variance := rowOf(d.vec(d.params, b.mean)), rowOf(d.vec(d.params, b.variance))
 	gamma, beta := d.vec(d.params, t.gamma), d.vec(d.params, t.beta)
 	d.op(list(z), list(z, y, rstd, offer, b.coef), func(x *exec) {
@@ -133,31 +133,53 @@ func (d *derivation) batchNorm(n *node) {
 		x.columnSums(n, *z.m, *y.m, rstd, offer)
 		x.meet(b, offer, z.m.Rows, b.number)
 		keeps, takes := float32(1-b.momentum), float32(b.momentum)
-		x.q.Axpby(mean, takes, rowOf(b.coef.part(coefMean, cols)), keeps)
-		x.q.Axpby(variance, takes, rowOf(b.coef.part(coefVariance, cols)), keeps)
+		x.q.Axpby(mean, takes, rowOf(b.vector(0, coefMean, cols)), keeps)
+		x.q.Axpby(variance, takes, rowOf(b.vector(0, coefVariance, cols)), keeps)
 	})
 	n.h = y
-	d.normed(n, y, y)
+	d.normed(n, y, true)
 }
 
-// normed appends y = a⊙z + c, and what follows a norm, to h if that is given.
-func (d *derivation) normed(n *node, y, h *value) {
+// normed appends y = a⊙z + c and, with all, what follows the norm, in place.
+func (d *derivation) normed(n *node, y *value, all bool) {
 	t, z, b := n.then, n.z, n.then.batch
-	w := d.value(number(n.cols), n.cols, gpu.FP32)
-	d.op(list(z, b.coef), list(w, y, h), func(x *exec) {
-		x.diagonal(*w.m, b.coef.part(coefA, n.cols))
-		a := gpu.LinearArgs{Z: *y.m, X: *z.m, W: *w.m, Bias: b.coef.part(coefC, n.cols)}
-		if h != nil {
-			a.Then = &gpu.Epilogue{H: *h.m, Act: t.act, Dropout: x.dropped(t, y.m.Rows)}
+	d.op(list(z, b.coef), list(y), func(x *exec) {
+		then := &gpu.Epilogue{Z: *y.m, H: *y.m, Act: t.act, Dropout: x.dropped(t, y.m.Rows)}
+		if !all || then.Act == gpu.NoActivation && then.Dropout.P == 0 {
+			then = nil
 		}
-		x.q.Linear(a)
+		x.scaleColumns(b, 0, gpu.LinearArgs{Z: *y.m, X: *z.m, Then: then})
 	})
 }
 
-// diagonal makes w the diagonal matrix of a vector.
-func (x *exec) diagonal(w gpu.Matrix, v gpu.Vec) {
-	x.q.Fill(w, 0)
-	x.q.Copy(diagonalOf(w), gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: v.Len, Cols: 1, LD: 1})
+// vector returns one of those that the device gets in a pass.
+func (b *batch) vector(pass, k, cols int) gpu.Vec {
+	v := []*value{b.coef, b.back}[pass].v
+	return v.Slice(v.Len-(coefs-k)*cols, v.Len-(coefs-k-1)*cols)
+}
+
+// scaleColumns makes a.Z = a.X·A + a.X2·B + c of the diagonal matrices that the device has got in a pass, and what
+// follows, block by block of their columns.
+func (x *exec) scaleColumns(b *batch, pass int, a gpu.LinearArgs) {
+	cols := a.Z.Cols
+	width, c := min(cols, blockColumns), b.vector(pass, coefC, cols)
+	factors := []*value{b.coef, b.back}[pass].v
+	for lo := 0; lo < cols; lo += width {
+		hi := min(lo+width, cols)
+		block := gpu.LinearArgs{Z: a.Z.ColRange(lo, hi), X: a.X.ColRange(lo, hi), Bias: c.Slice(lo, hi)}
+		block.W = gpu.Matrix{Buf: factors.Buf, Off: factors.Off + lo*width, Rows: hi - lo, Cols: hi - lo, LD: width}
+		if pass == 1 {
+			block.X2, block.W2 = a.X2.ColRange(lo, hi), block.W
+			block.W2.Off += cols * width
+		}
+		if width == cols { // masks of dropout count columns from the first on
+			block.Then = a.Then
+		}
+		x.q.Linear(block)
+	}
+	if a.Then != nil && width < cols {
+		x.q.Epilogue(*a.Then)
+	}
 }
 
 // columnSums adds Σ g⊙z and Σ g by columns to the squares and the sums of an offer. It writes to scratch.
@@ -204,7 +226,7 @@ func (d *derivation) batchNormBack(n *node) *value {
 	curved := t.act != gpu.NoActivation || t.p > 0
 	if d.remade(n) || curved {
 		y := d.value(z.rows, cols, gpu.FP32)
-		if d.normed(n, y, nil); d.remade(n) {
+		if d.normed(n, y, false); d.remade(n) {
 			n.again, n.shows = y, y
 		}
 		if curved {
@@ -219,18 +241,15 @@ func (d *derivation) batchNormBack(n *node) *value {
 	}
 	dz, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
 	offer := d.value(number(2*cols), 0, gpu.FP32)
-	b.back = d.value(number(coefs*cols), 0, gpu.FP32)
-	w, w2 := d.value(number(cols), cols, gpu.FP32), d.value(number(cols), cols, gpu.FP32)
+	b.back = d.value(number(len(b.columns.out[1])/4), 0, gpu.FP32)
 	dgamma, dbeta := d.vec(d.Pass.grads, t.gamma), d.vec(d.Pass.grads, t.beta)
-	d.op(list(g, z), list(dz, rstd, offer, b.back, w, w2), func(x *exec) {
+	d.op(list(g, z), list(dz, rstd, offer, b.back), func(x *exec) {
 		x.q.Fill(rowOf(*offer.v), 0)
 		x.columnSums(n, *g.m, *dz.m, rstd, offer)
 		x.meet(b, offer, z.m.Rows, b.meeting)
-		x.q.Axpby(rowOf(dgamma), 1, rowOf(b.back.part(coefGamma, cols)), 1)
+		x.q.Axpby(rowOf(dgamma), 1, rowOf(b.vector(1, coefGamma, cols)), 1)
 		x.q.Axpby(rowOf(dbeta), 1, rowOf(offer.part(offerSum, cols)), 1)
-		x.diagonal(*w.m, b.back.part(coefA, cols))
-		x.diagonal(*w2.m, b.back.part(coefB, cols))
-		x.q.Linear(gpu.LinearArgs{Z: *dz.m, X: *g.m, W: *w.m, X2: *z.m, W2: *w2.m, Bias: b.back.part(coefC, cols)})
+		x.scaleColumns(b, 1, gpu.LinearArgs{Z: *dz.m, X: *g.m, X2: *z.m})
 	})
 	return dz
 }

@@ -29,17 +29,27 @@ const (
 )
 
 // What its device gets: forward a and c of y = a⊙z + c, mean and unbiased variance; backward a, b and c of
-// dx = a⊙dy + b⊙z + c, and its share of the gradient of γ.
+// dx = a⊙dy + b⊙z + c, and its share of the gradient of γ. a and b are the diagonals of matrices, of which the device
+// gets the blocks that are not 0, one below the other; they come first.
 const (
-	coefA = iota
-	coefC
+	coefC = iota
 	coefMean
 	coefVariance
 	coefs
 
-	coefB     = coefMean
-	coefGamma = coefVariance
+	coefGamma = coefMean
+
+	factorA = 0
+	factorB = 1
 )
+
+// blockColumns is how many columns a block of these matrices has: one product takes so many times the operations of a
+// scaling, and fewer calls the more columns. GCN of 3×256 with two norms on cora, one thread of a Xeon, least of 80
+// epochs: 16 columns 27 ms, 32 27 ms, 64 29 ms, 256 54 ms.
+const blockColumns = 32
+
+// coefBytes is what the device gets: so many matrices and the vectors.
+func coefBytes(cols, factors int) int { return 4 * cols * (factors*min(cols, blockColumns) + coefs) }
 
 // offerBytes is what a part offers at most.
 func offerBytes(cols int) int { return 4*offers*cols + 8 }
@@ -47,7 +57,7 @@ func offerBytes(cols int) int { return 4*offers*cols + 8 }
 func newColumns(cols int, eps float64) *columns {
 	c := &columns{eps: eps, factor: make([]float64, cols), rstd: make([]float64, cols)}
 	for k, vectors := range []int{offers, 2} {
-		c.own[k], c.out[k] = make([]byte, 4*vectors*cols+8), make([]byte, 4*coefs*cols)
+		c.own[k], c.out[k] = make([]byte, 4*vectors*cols+8), make([]byte, coefBytes(cols, 1+k))
 	}
 	return c
 }
@@ -61,15 +71,28 @@ func (c *columns) get(b []byte, k, j int) float64 {
 	return float64(math.Float32frombits(binary.NativeEndian.Uint32(b[4*(k*len(c.rstd)+j):])))
 }
 
+// put sets element j of vector k of what a pass gets, which has one matrix more than its number.
 func (c *columns) put(pass, k, j int, x float64) {
-	binary.NativeEndian.PutUint32(c.out[pass][4*(k*len(c.rstd)+j):], math.Float32bits(float32(x)))
+	n := len(c.rstd)
+	c.set(pass, (1+pass)*n*min(n, blockColumns)+k*n+j, x)
+}
+
+// putFactor sets element j of the diagonal of a matrix.
+func (c *columns) putFactor(pass, factor, j int, x float64) {
+	n := len(c.rstd)
+	width := min(n, blockColumns)
+	c.set(pass, factor*n*width+j*width+j%width, x)
+}
+
+func (c *columns) set(pass, at int, x float64) {
+	binary.NativeEndian.PutUint32(c.out[pass][4*at:], math.Float32bits(float32(x)))
 }
 
 // running takes the running mean for the mean, about which rows are centred.
 func (c *columns) running(parts [][]byte) {
 	b := parts[0]
 	for j := range c.rstd {
-		c.put(0, coefA, j, c.get(b, offerGamma, j)/math.Sqrt(c.get(b, offerSquares, j)+c.eps))
+		c.putFactor(0, factorA, j, c.get(b, offerGamma, j)/math.Sqrt(c.get(b, offerSquares, j)+c.eps))
 		c.put(0, coefC, j, c.get(b, offerBeta, j))
 	}
 }
@@ -97,7 +120,7 @@ func (c *columns) forward(parts [][]byte) {
 		own := c.own[0]
 		c.rstd[j] = 1 / math.Sqrt(squares/c.count+c.eps)
 		c.factor[j] = c.get(own, offerGamma, j) * c.rstd[j]
-		c.put(0, coefA, j, c.factor[j])
+		c.putFactor(0, factorA, j, c.factor[j])
 		c.put(0, coefC, j, c.get(own, offerBeta, j)+c.factor[j]*c.shift[c.at(parts, 0)][j])
 		c.put(0, coefMean, j, mean)
 		c.put(0, coefVariance, j, squares/max(1, c.count-1))
@@ -129,8 +152,8 @@ func (c *columns) backward(parts [][]byte) {
 		}
 		a := c.factor[j]
 		b := -a * r * dot / c.count
-		c.put(1, coefA, j, a)
-		c.put(1, coefB, j, b)
+		c.putFactor(1, factorA, j, a)
+		c.putFactor(1, factorB, j, b)
 		c.put(1, coefC, j, b*c.shift[at][j]-a*sum/c.count)
 	}
 }

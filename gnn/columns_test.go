@@ -58,7 +58,7 @@ func TestColumns(t *testing.T) {
 			mine[p] = c.own[0]
 			c.forward(mine)
 			got := func(k int) float64 {
-				return float64(math.Float32frombits(binary.NativeEndian.Uint32(c.out[0][4*k:])))
+				return float64(math.Float32frombits(binary.NativeEndian.Uint32(c.out[0][4*(1+k):])))
 			}
 			near := func(what string, got, want, tolerance float64) {
 				if !(math.Abs(got-want) <= tolerance) {
@@ -70,7 +70,7 @@ func TestColumns(t *testing.T) {
 			for _, v := range x[p] {
 				z := v + c.get(c.own[0], offerCentre, 0)
 				want := 2*(v-mean)/math.Sqrt(squares/n+1e-5) + 3
-				near("y", got(coefA)*z+got(coefC), want, 1e-5)
+				near("y", got(-1)*z+got(coefC), want, 1e-5)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,13 +14,14 @@ import (
 	"capgnn/model"
 )
 
-// normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours.
+// normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours, of
+// more columns than a block of its factors has.
 func normed(t *testing.T) (*learn.Problem, gnn.Config) {
 	t.Helper()
 	p, _, _ := smallTask(t, gnn.GCN, true, true)
 	text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"l.weight": [5, 6],
-		"n.weight": [5], "n.bias": [5], "n.running_mean": [5], "n.running_var": [5], "c.weight": [4, 5], "c.bias": [4],
-		"m.weight": [4], "m.bias": [4], "m.running_mean": [4], "m.running_var": [4], "o.weight": [3, 4]}, "nodes": [
+		"n.weight": [5], "n.bias": [5], "n.running_mean": [5], "n.running_var": [5], "c.weight": [37, 5], "c.bias": [37],
+		"m.weight": [37], "m.bias": [37], "m.running_mean": [37], "m.running_var": [37], "o.weight": [3, 37]}, "nodes": [
 		["x", "input"], ["t", "linear", ["x", "l.weight"]],
 		["bn", "batch_norm", ["t", "n.weight", "n.bias", "n.running_mean", "n.running_var"]], ["r", "relu", ["bn"]],
 		["u", "linear", ["r", "c.weight"]], ["e", "src", ["u"], {"graph": "g"}],
@@ -42,6 +44,26 @@ func normed(t *testing.T) (*learn.Problem, gnn.Config) {
 		t.Fatal(err)
 	}
 	return p, m
+}
+
+// Its gradients are those of its definition in float64, with dropout.
+func TestBatchNormGradients(t *testing.T) {
+	t.Parallel()
+	p, m := normed(t)
+	w, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(3, 3))
+	for i := range w.Tensors {
+		for k := range w.Tensors[i].Data {
+			w.Tensors[i].Data[k] += float32(0.1 * r.NormFloat64())
+		}
+	}
+	ref := newRefModel(p, m, nil, nil)
+	wantLoss, want := ref.gradient(newRefWeights(w), 0)
+	for _, parts := range []int{1, 3} {
+		got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = w.StateDict() }))
+		if !(math.Abs(loss-wantLoss) <= 1e-5*wantLoss) || !(differs(got.Flat, want) <= 1e-5*norm(want)) {
+			t.Errorf("%d parts: loss %v, want %v; gradients differ by %.3g of %.3g", parts, loss, wantLoss, differs(got.Flat, want), norm(want))
+		}
+	}
 }
 
 // Running statistics are those of all vertices, unbiased, on any number of parts; no update rule touches them, and
