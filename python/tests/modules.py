@@ -328,8 +328,9 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN prelu", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv",
-           "appnp", "directed", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "mixhop", "sage_residual", "tuple", "tutorial", "weighted")
+TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN prelu", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential",
+           "SimpleConv", "TAGConv", "appnp", "directed", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "mixhop", "sage_residual", "tuple",
+           "tutorial", "weighted")
 
 
 class Refused(nn.Module):
