@@ -164,7 +164,7 @@ func (f *fusion) value(i int) *node {
 	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
-	case z != i && f.users[z] > 1:
+	case z != i && (f.users[z] > 1 || n.then.gamma != "" && f.ends(z)):
 		if n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil {
 			n.from = f.rows(z)
 		} else {

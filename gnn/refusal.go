@@ -52,7 +52,7 @@ func (f *fusion) cause(i int) string {
 		return "layer_norm has no γ and β: give it both"
 	case function, n.Op == model.LayerNorm, n.Op == model.BatchNorm, n.Op == model.Dropout:
 		return fmt.Sprintf("%s is followed by what may only come before it: norm, function and dropout "+
-			"follow a sum in this order, each once: put a linear between", n.Op)
+			"follow a sum in this order, each once, and a norm a function: put a linear between", n.Op)
 	case n.Op == model.LeakyReLU:
 		return fmt.Sprintf("leaky_relu has the slope %g: use %g", n.Slope, gpu.LeakySlope)
 	case n.Op == model.ELU:

@@ -12,7 +12,7 @@ func TestCustomRefusesWithCause(t *testing.T) {
 	const sum = `["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}], ["s", "sum_in", ["e"], {"graph": "g"}], `
 	for _, c := range []struct{ nodes, want string }{
 		{sum + `["t", "tanh", ["s"]], ["o", "tanh", ["t"]]`, `node "t": tanh is followed by what may only come before it: norm, function and dropout follow`},
-		{sum + `["t", "tanh", ["s"]], ["o", "layer_norm", ["t", "b", "c"]]`, `node "t": tanh is followed by what may only come before it`},
+		{sum + `["t", "layer_norm", ["s", "b", "c"]], ["o", "layer_norm", ["t", "b", "c"]]`, `node "t": layer_norm is followed by what may only come before it`},
 		{sum + `["k", "linear", ["x", "W"]], ["o", "add", ["s", "k", "b"], {"coef": [1, 1, 2]}]`, `node "o": the bias "b" has the coefficient 2: drop it`},
 		{sum + `["k", "linear", ["x", "W"]], ["o", "add", ["s", "k", "b", "c"]]`, `node "o": a bias is added to a sum that is multiplied or has one: leave one bias`},
 		{sum + `["o", "elu", ["s"], {"alpha": 2}]`, `node "o": elu has the alpha 2: use 1`},

@@ -109,6 +109,9 @@ func (w *writer) behind(x named) named {
 		x.name = w.node("dropout", list(x.name), fmt.Sprintf(`"p": %g, "counter": %d`, []float64{0, 0.3, 0.3, 0.3}[w.IntN(4)], w.counter))
 		w.counter++
 	}
+	if w.often(1, 8) { // a norm behind a function
+		x = w.behind(x)
+	}
 	return x
 }
 
