@@ -160,7 +160,7 @@ func planOf(t *Forecaster) (*rapa.Plan, error) {
 	switch {
 	case plan.Graph != t.Data.Sums.Graph || len(plan.Part) != t.Data.Problem.Vertices():
 		return refuse("the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
-			len(plan.Part), c.Dataset)
+			len(plan.Part), term.Word(c.Dataset))
 	case len(plan.Parts) != t.Parts:
 		return refuse("the plan has %d parts: give as many --devices, or --parts %d", len(plan.Parts), len(plan.Parts))
 	case c.PlanKey != "" && c.PlanKey != plan.Key:
