@@ -125,7 +125,7 @@ func TestBadOptions(t *testing.T) {
 		"2 shares of a step's roots, of sum 0":         func(o *Options) { o.Shares = []float64{0, 0} },
 		"parts with local roots take their own":        func(o *Options) { o.Shares, o.Sampling.Local = []float64{1, 1}, true },
 		"choose a larger batch size or fewer epochs":   func(o *Options) { o.Epochs, o.Sampling.BatchSize = 1<<31, 1 },
-		"checkpoint intervals must not be negative":    func(o *Options) { o.CheckpointSteps = -1 },
+		"checkpoint interval must not be negative":     func(o *Options) { o.CheckpointSteps = -1 },
 		"steps sampled ahead and samplers must not be": func(o *Options) { o.Sampling.Samplers = -1 },
 	} {
 		o := good

@@ -82,7 +82,7 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
 		return nil, err
 	}
-	t.Task = t.design.task
+	t.Task, t.state.Merging = t.design.task, t.roots.merging                // which the design has decided
 	times := float64(t.roots.total) / float64(max(1, p.TrainingVertices())) // that each is a root
 	t.weighs = times * t.Task.Terms(p.TrainingVertices(), p.Training())
 	if err := t.meetOthers(ctx); err != nil {

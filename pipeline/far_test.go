@@ -116,6 +116,7 @@ type farRun struct {
 	at      func(rank int, o *Options) // nil: nothing differs between ranks
 	ends    func(rank int, err error)  // is called when a rank ends with an error; nil: nobody is
 	on      []gpu.Device               // by part; nil: CPU devices of its own
+	asked   context.Context            // rank 0 is asked to end when it does; nil: never
 }
 
 // devices are those of some parts.
@@ -177,7 +178,11 @@ func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]str
 				return
 			}
 			defer tr.Close()
-			r, err := tr.Run(context.Background())
+			ctx := context.Background()
+			if k == 0 && c.asked != nil {
+				ctx = c.asked
+			}
+			r, err := tr.Run(ctx)
 			if errs[k] = err; err == nil {
 				out[k] = told(r)
 			}

@@ -342,16 +342,17 @@ func TestRecordsTravel(t *testing.T) {
 func TestRanksEndTogether(t *testing.T) {
 	p, m := task{share: 0.5}.make(t, gnn.GCN)
 	ctx, cancel := context.WithCancel(t.Context())
-	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {
-		o.Ranks = testRanks(1)[0]
+	c := farRun{p: p, m: m, asked: ctx, edit: func(_ *learn.Problem, o *Options) { o.Epochs = 12 }}
+	c.at = func(rank int, o *Options) {
 		o.OnEpoch = func(e EpochStats) error {
 			if e.Epoch == 3 { // its records have been sent
 				cancel()
 			}
 			return nil
 		}
-	})
-	if r, err := tr.Run(ctx); err != nil || r.Stopped != "interrupted" || r.Epochs != 5 {
-		t.Errorf("%+v, %v", r, err)
+	}
+	got, err := c.train(t, groupings["3+1"], memoryRanks(t, 2, 0))
+	if err != nil || got[0] != got[1] || !strings.HasPrefix(got[0][64:], "5 ") { // behind the weights' hash
+		t.Errorf("%q, %v", got, err)
 	}
 }
