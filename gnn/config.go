@@ -3,8 +3,6 @@ package gnn
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // Kind is a model family.
@@ -48,62 +46,11 @@ type Config struct {
 
 // Validate reports everything that is wrong with c. Lines begin with the setting, as flags name it.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if c.Custom != nil {
 		return c.fits()
 	}
-	if !slices.Contains(Kinds, c.Kind) {
-		bad("model %q is not one of %s", c.Kind, joined(Kinds))
-	}
-	if c.Layers < 1 || c.Layers > 64 {
-		bad("layers %d is not in [1, 64]", c.Layers)
-	}
-	if c.hides() && (c.Hidden < 1 || c.Hidden > 1<<20) {
-		bad("hidden %d is not in [1, 1048576]", c.Hidden)
-	}
-	if c.In < 1 {
-		bad("input width %d is below 1", c.In)
-	}
-	if c.Out < 1 {
-		bad("number of classes %d is below 1", c.Out)
-	}
-	if c.Jumping && !c.Kind.Norms() {
-		bad("model %s has no jumping knowledge", c.Kind)
-	}
-	if c.Kind.Attends() {
-		if c.Heads < 1 {
-			bad("heads %d is below 1", c.Heads)
-		} else if c.hides() && c.Hidden%c.Heads != 0 {
-			bad("hidden %d is not a multiple of heads %d", c.Hidden, c.Heads)
-		}
-	}
-	if c.Kind.KeepsOrigin() && !(c.Alpha >= 0 && c.Alpha <= 1) {
-		bad("teleport %g is not in [0, 1]", c.Alpha)
-	}
-	if c.Kind == GCNII && !(c.Theta >= 0 && c.Theta <= 1e6) {
-		bad("theta %g is not in [0, 1e6]", c.Theta)
-	}
-	if c.Residual && slices.Contains(Kinds, c.Kind) && !c.Kind.Norms() {
-		bad("residuals: model %s has none", c.Kind)
-	} else if c.Residual && c.HiddenLayers() < 2 {
-		bad("residuals: of %d layers none reads and makes hidden rows", c.Layers)
-	}
-	if c.Activation != "" && !slices.Contains(Activations, c.Activation) {
-		bad("activation %q is not one of %s", c.Activation, joined(Activations))
-	}
-	if c.DropFeatures && c.Kind == SGC {
-		bad("model %s drops nothing, so no features", c.Kind)
-	}
-	if !(c.Dropout >= 0 && c.Dropout < 1) {
-		bad("dropout %g is not in [0, 1)", c.Dropout)
-	}
-	if errs == nil {
-		if _, err := c.program(); err != nil {
-			bad("model %s: %w", c.Kind, err)
-		}
-	}
-	return errors.Join(errs...)
+	_, err := c.build()
+	return err
 }
 
 // fits reports whether a program has the columns of the data.
@@ -116,33 +63,6 @@ func (c Config) fits() error {
 		errs = append(errs, fmt.Errorf("model has %d outputs, and the data set %d classes", p.Outputs, c.Out))
 	}
 	return errors.Join(errs...)
-}
-
-// joined lists names in a line.
-func joined[T ~string](list []T) string {
-	var names []string
-	for _, k := range list {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
-}
-
-// Width returns the width of the rows that a layer reads and of those that it makes, 0 ≤ layer < Layers.
-func (c Config) Width(layer int) (in, out int) {
-	if c.Custom != nil {
-		return c.Custom.layers[layer].in, c.Custom.layers[layer].out
-	}
-	in, out = c.Hidden, c.Hidden
-	if c.Kind == SGC || c.Kind == APPNP { // what is propagated is as wide as the logits
-		in, out = c.Out, c.Out
-	}
-	if layer == 0 {
-		in = c.In
-	}
-	if layer == c.HiddenLayers() {
-		out = c.Out
-	}
-	return in, out
 }
 
 // OptimizerKind is an update rule.

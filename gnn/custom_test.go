@@ -27,7 +27,7 @@ func customCases() (out []Config) {
 	return out
 }
 
-// What is asked of a model has the same answer where its program is given as one.
+// What is asked of a model has the answer of its definition, and the same one where its program is given as one.
 func TestCustomAnswersAsItsKind(t *testing.T) {
 	for _, c := range customCases() {
 		custom, err := NewCustom(c.Program())
@@ -68,11 +68,13 @@ func TestCustomAnswersAsItsKind(t *testing.T) {
 				t.Errorf("%s %+v:\n got %s\nwant %s", c.Kind, c, got[i], want[i])
 			}
 		}
-		if c.StoresBF16() && !m.StoresBF16() {
-			t.Errorf("%s %+v: as a program it stores no BF16", c.Kind, c)
+		k := c.Kind
+		if c.Attends() != k.Attends() || c.Symmetric() != k.Symmetric() || c.CanPrecompute() != k.Precomputes() || c.KeepsOrigin() != k.KeepsOrigin() ||
+			c.DropsFeatures() != (c.Dropout > 0 && (c.DropFeatures || k.KeepsOrigin())) || c.ReadsWeights() == k.Attends() {
+			t.Errorf("%s %+v: what it is asked has other answers than its definition", k, c)
 		}
-		if c.DropsFeatures() && m.Dropout != c.Dropout {
-			t.Errorf("%s: drops features with %g, want %g", c.Kind, m.Dropout, c.Dropout)
+		if k.StoresBF16() && !c.StoresBF16() || c.StoresBF16() && !m.StoresBF16() {
+			t.Errorf("%s %+v: as a program it stores no BF16", c.Kind, c)
 		}
 	}
 }

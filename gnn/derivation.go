@@ -61,7 +61,11 @@ func (d *derivation) splits(n *node) bool {
 // operations makes those of the pass, with the epilogue of a node apart from its aggregation, if there is one of that
 // number.
 func (p *Pass) operations(apart int) *derivation {
-	nodes, drop := p.cfg.nodes()
+	f, err := fuse(p.cfg.Program())
+	if err != nil {
+		panic("gnn: " + err.Error())
+	}
+	nodes, drop := f.nodes, f.drop
 	d := &derivation{Pass: p, touched: map[int]bool{}}
 	d.derived.done = make([]int, p.cfg.Layers)
 	numberBatches(nodes)

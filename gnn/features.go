@@ -35,11 +35,6 @@ func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
 	}
 }
 
-// DropsFeatures reports whether training drops features.
-func (c Config) DropsFeatures() bool {
-	return (c.Kind.KeepsOrigin() || c.DropFeatures) && c.Dropout > 0
-}
-
 // EntryNumber returns the number of an entry of sparse features in the counters of dropout, where a row has its id:
 // vertex·cols + column, modulo 2³², for features of cols columns. Entries whose numbers are the same are dropped
 // together.

@@ -17,10 +17,11 @@ import (
 //	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight); biases of GATv2 too
 //	convs.L.eps                     GIN: 0
 //	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
+//	convs.L.lin.weight and .bias    DirGNN: as nn.lins.K of GIN
 //	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII, jumping knowledge: as nn.lins.K of GIN
 //	norms.L.weight, norms.L.bias    1, 0; of batch_norm also running_var, running_mean
 //
-// Tensors of a program that have other names are drawn by what they are for: of layer_norm and batch_norm 1 and 0, of linear uniform in
+// A tensor that has a start in its program begins with that: temp of GPRGNN. Those that have other names are drawn by what they are for: of layer_norm and batch_norm 1 and 0, of linear uniform in
 // ±1/sqrt(columns of the weight), other matrices as Glorot's, and what is left is 0.
 //
 // These are PyTorch Geometric's and torch.nn.Linear's defaults. An element is a function of (seed, tensor name, index)
@@ -28,6 +29,12 @@ import (
 func (w *Weights) Init(seed uint64) {
 	for i := range w.Tensors {
 		t := &w.Tensors[i]
+		for k, x := range t.start {
+			t.Data[k] = float32(x)
+		}
+		if t.start != nil {
+			continue
+		}
 		bound, constant, ok := w.initRule(t)
 		if !ok {
 			bound, constant = t.bound, t.constant
@@ -53,6 +60,8 @@ func (w *Weights) initRule(t *Tensor) (bound float64, constant float32, ok bool)
 		return 0, 0, true
 	case leaf == "eps":
 		return 0, 0, true
+	case strings.HasSuffix(conv, ".lin.") && w.Tensor(conv+"bias") != nil: // a torch.nn.Linear
+		return 1 / math.Sqrt(float64(w.Tensor(conv + "weight").Shape[1])), 0, true
 	case strings.HasPrefix(leaf, "att"), leaf == "weight1", strings.HasSuffix(t.Name, ".lin.weight"), leaf == "weight" && w.Tensor(attOf(conv)) != nil:
 		if n := len(t.Shape); n > 1 {
 			return glorot(t.Shape), 0, true

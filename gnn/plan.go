@@ -99,6 +99,7 @@ const (
 // order in which they are made and used by the same weights (docs/adr/0020).
 // Pure: the same configuration and shape give the same plan.
 func Choose(c Config, s Shape, ch Choice) Plan {
+	c = c.Built()
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
@@ -213,14 +214,5 @@ func (c Config) staysFresh(l int, ch Choice) bool {
 	return 3*max(4, ch.Period)*2*out <= 4*(in+out)
 }
 
-// gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.
-func (c Config) gatWidth(layer int) int {
-	if c.Custom != nil {
-		return c.Custom.layers[layer].attends
-	}
-	_, out := c.Width(layer)
-	if layer == c.HiddenLayers() {
-		return c.Heads * out
-	}
-	return out
-}
+// gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has as many.
+func (c Config) gatWidth(layer int) int { return c.custom().layers[layer].attends }

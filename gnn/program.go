@@ -9,32 +9,55 @@ func (c Config) Arguments() model.Arguments {
 		DropFeatures: c.DropFeatures}
 }
 
-// Program returns the model as a program. c is valid.
-func (c Config) Program() *model.Program {
-	p, err := c.program()
+// build returns the program of a model that has a name.
+func (c Config) build() (*Custom, error) {
+	b, err := model.Named(string(c.Kind))
+	if err != nil {
+		return nil, err
+	}
+	return built(b, c.Arguments())
+}
+
+// built returns what is known of a program that a builder makes.
+func built(b model.Builder, a model.Arguments) (*Custom, error) {
+	p, err := b.Build(a)
+	if err != nil {
+		return nil, err
+	}
+	c, err := NewCustom(p)
+	if err == nil {
+		c.grown = func(in, out int) []Tensor {
+			wide := a
+			wide.In, wide.Out = in+a.In, out+a.Out
+			if w, err := built(b, wide); err == nil {
+				return w.tensors
+			}
+			return c.tensors
+		}
+	}
+	return c, err
+}
+
+// custom returns what is known of the model's program. c is valid.
+func (c Config) custom() *Custom {
+	if c.Custom != nil {
+		return c.Custom
+	}
+	p, err := c.build()
 	if err != nil {
 		panic("gnn: " + err.Error())
 	}
 	return p
 }
 
-// program is Program of settings that may make none.
-func (c Config) program() (*model.Program, error) {
+// Built returns the model with its program, if it has none yet, so that it is not made again by every question.
+// Layers are the exchanges of the program then. An invalid model stays as it is.
+func (c Config) Built() Config {
 	if c.Custom != nil {
-		return c.Custom.Program, nil
+		return c
 	}
-	b, err := model.Named(string(c.Kind))
-	if err != nil {
-		return nil, err
+	if p, err := c.build(); err == nil {
+		c.Custom, c.Layers = p, len(p.layers)
 	}
-	return b.Build(c.Arguments())
-}
-
-// nodes returns the steps of the model's program, and the dropout of features, nil if there is none.
-func (c Config) nodes() ([]*node, *then) {
-	f, err := fuse(c.Program())
-	if err != nil {
-		panic("gnn: " + err.Error())
-	}
-	return f.nodes, f.drop
+	return c
 }

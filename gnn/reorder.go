@@ -6,11 +6,10 @@ import "slices"
 // input inputs[i], output k becomes output outputs[k]. nil: they stay. What the model computes stays but for the order
 // of sums.
 func (w *Weights) Reorder(cfg Config, inputs, outputs []int) {
-	wider, taller := cfg, cfg
-	wider.In++
-	taller.Out++
-	w.reorder(layout(wider), inputs)
-	w.reorder(layout(taller), outputs)
+	if grown := cfg.custom().grown; grown != nil {
+		w.reorder(grown(1, 0), inputs)
+		w.reorder(grown(0, 1), outputs)
+	}
 }
 
 // reorder moves what lies along the axes that are longer in grown, the layout of a model with one input or output more.

@@ -17,7 +17,7 @@ func TestScalingOf(t *testing.T) {
 		{GIN, nil, nil},
 		{GAT, nil, nil},
 	} {
-		s := ScalingOf(Config{Kind: c.kind}, in, out)
+		s := ScalingOf(Config{Kind: c.kind, Layers: 1, Heads: 1, In: 1, Out: 1}, in, out)
 		if !slices.Equal(s.Row, c.row) || !slices.Equal(s.Col, c.col) {
 			t.Errorf("%s: %v, want rows %v, columns %v", c.kind, s, c.row, c.col)
 		}

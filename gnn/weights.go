@@ -24,6 +24,7 @@ type Tensor struct {
 	// it is constant.
 	bound    float64
 	constant float32
+	start    []float64 // what it begins with, whatever it is called; nil: that is drawn
 }
 
 // Weights is the parameters of a model on the host: tensors laid one after another in one flat array, so that a
@@ -41,7 +42,7 @@ const tensorAlign = 16
 
 // NewWeights returns the parameters of a model, all 0. cfg is valid; FlatLen tells the size beforehand.
 func NewWeights(cfg Config) *Weights {
-	w := &Weights{Tensors: layout(cfg), layers: cfg.Layers}
+	w := &Weights{Tensors: layout(cfg), layers: len(cfg.custom().layers)}
 	n := 0
 	for i := range w.Tensors {
 		w.Tensors[i].Off = n
@@ -55,7 +56,7 @@ func NewWeights(cfg Config) *Weights {
 // FlatLen returns the number of elements of NewWeights(cfg).Flat, padding included, without allocating it;
 // math.MaxInt64 if no program has so many.
 func FlatLen(cfg Config) (n int64) {
-	if _, err := cfg.program(); err != nil {
+	if cfg = cfg.Built(); cfg.Custom == nil {
 		return math.MaxInt64
 	}
 	for _, t := range layout(cfg) {
@@ -65,22 +66,7 @@ func FlatLen(cfg Config) (n int64) {
 }
 
 // layout lists the tensors of a model's program. One belongs to the first layer that reads it.
-func layout(cfg Config) (tensors []Tensor) {
-	if cfg.Custom != nil {
-		return slices.Clone(cfg.Custom.tensors)
-	}
-	nodes, _ := cfg.nodes()
-	layers := map[string]int{}
-	for _, n := range slices.Backward(nodes) {
-		for _, name := range n.tensors() {
-			layers[name] = n.layer
-		}
-	}
-	for _, t := range cfg.Program().Params() {
-		tensors = append(tensors, Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Layer: layers[t.Name]})
-	}
-	return tensors
-}
+func layout(cfg Config) []Tensor { return slices.Clone(cfg.custom().tensors) }
 
 // product returns the number of elements of a shape.
 func product(shape []int) int {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -33,19 +34,26 @@ type Builder struct {
 	Name  string
 	Paper string
 	Loops string // what its definition makes of self-loops: FullLoops or NoLoops
-	Build func(Arguments) (*Program, error)
+	Takes string // the settings that it has a use for, as the command's options name them
+	make  func(Arguments) (*Program, error)
 }
 
-// Builders lists the models that have a name.
+// stacked are the settings of models that stack makes of convolutions.
+const stacked = "layers hidden norm residual jk activation dropout drop-features"
+
+// Builders lists the models that have a name, in the order in which texts name them.
 var Builders = []Builder{
-	{"gcn", "Kipf and Welling, 2017", FullLoops, GCN},
-	{"sage", "Hamilton et al., 2017", NoLoops, SAGE},
-	{"gin", "Xu et al., 2019", NoLoops, GIN},
-	{"gat", "Veličković et al., 2018", FullLoops, GAT},
-	{"gatv2", "Brody et al., 2022", FullLoops, GATv2},
-	{"sgc", "Wu et al., 2019", FullLoops, SGC},
-	{"appnp", "Gasteiger et al., 2019", FullLoops, APPNP},
-	{"gcnii", "Chen et al., 2020", FullLoops, GCNII},
+	{"gcn", "Kipf and Welling, 2017", FullLoops, stacked, GCN},
+	{"sage", "Hamilton et al., 2017", NoLoops, stacked, SAGE},
+	{"gin", "Xu et al., 2019", NoLoops, stacked, GIN},
+	{"gat", "Veličković et al., 2018", FullLoops, stacked + " heads", GAT},
+	{"gatv2", "Brody et al., 2022", FullLoops, stacked + " heads", GATv2},
+	{"sgc", "Wu et al., 2019", FullLoops, "layers", SGC},
+	{"appnp", "Gasteiger et al., 2019", FullLoops, "layers hidden teleport activation dropout", APPNP},
+	{"gcnii", "Chen et al., 2020", FullLoops, "layers hidden teleport theta activation dropout", GCNII},
+	{"mixhop", "Abu-El-Haija et al., 2019", FullLoops, "layers hidden norm residual activation dropout drop-features", MixHop},
+	{"gprgnn", "Chien et al., 2021", FullLoops, "layers hidden teleport activation dropout", GPRGNN},
+	{"dirgnn", "Rossi et al., 2023", NoLoops, stacked, DirGNN},
 }
 
 // Named returns the model of a name.
@@ -57,11 +65,87 @@ func Named(name string) (Builder, error) {
 	return Builders[i], nil
 }
 
+// Names lists the models that take a setting; "": all.
+func Names(setting string) (names []string) {
+	for _, b := range Builders {
+		if setting == "" || b.Has(setting) {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// Has reports whether the model takes a setting.
+func (b Builder) Has(setting string) bool { return hasWord(b.Takes, setting) }
+
+// Build makes the program, or says everything that is wrong with the arguments. Lines begin with the setting.
+func (b Builder) Build(a Arguments) (*Program, error) {
+	if err := b.check(a); err != nil {
+		return nil, err
+	}
+	return b.make(a)
+}
+
+// check looks at the arguments that the model takes.
+func (b Builder) check(a Arguments) error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	share := func(setting string, x float64) {
+		if b.Has(setting) && !(x >= 0 && x <= 1) {
+			bad("%s %g is not in [0, 1]", setting, x)
+		}
+	}
+	if a.Layers < 1 || a.Layers > 64 {
+		bad("layers %d is not in [1, 64]", a.Layers)
+	}
+	hides := b.Has("hidden") && (!b.Has("jk") || a.Layers > 1 || a.Jumping)
+	if hides && (a.Hidden < 1 || a.Hidden > 1<<20) {
+		bad("hidden %d is not in [1, 1048576]", a.Hidden)
+	}
+	if a.In < 1 {
+		bad("input width %d is below 1", a.In)
+	}
+	if a.Out < 1 {
+		bad("number of classes %d is below 1", a.Out)
+	}
+	if a.Jumping && !b.Has("jk") {
+		bad("model %s has no jumping knowledge", b.Name)
+	}
+	if b.Has("heads") && a.Heads < 1 {
+		bad("heads %d is below 1", a.Heads)
+	} else if b.Has("heads") && a.Heads > 1<<20 {
+		bad("heads %d is not in [1, 1048576]", a.Heads)
+	} else if b.Has("heads") && hides && a.Hidden%a.Heads != 0 {
+		bad("hidden %d is not a multiple of heads %d", a.Hidden, a.Heads)
+	}
+	share("teleport", a.Alpha)
+	if b.Has("theta") && !(a.Theta >= 0 && a.Theta <= 1e6) {
+		bad("theta %g is not in [0, 1e6]", a.Theta)
+	}
+	if a.Residual && !b.Has("residual") {
+		bad("residuals: model %s has none", b.Name)
+	} else if a.Residual && a.Layers < 3 && !(a.Layers == 2 && (a.Jumping || !b.Has("jk"))) {
+		bad("residuals: of %d layers none reads and makes hidden rows", a.Layers)
+	}
+	if a.Activation != "" && !slices.Contains(Activations, a.Activation) {
+		bad("activation %q is not one of %s, %s, %s, %s", a.Activation, ReLU, LeakyReLU, ELU, Tanh)
+	}
+	if a.DropFeatures && !b.Has("dropout") {
+		bad("model %s drops nothing, so no features", b.Name)
+	}
+	if !(a.Dropout >= 0 && a.Dropout < 1) {
+		bad("dropout %g is not in [0, 1)", a.Dropout)
+	}
+	return errors.Join(errs...)
+}
+
 // builder collects tensors and nodes, which refer to each other by name, in any order.
 type builder struct {
 	Arguments
-	graph   string // that all sums are over
+	graph   string // that sums are over
+	graphs  []Graph
 	tensors []Node
+	start   map[string][]float64 // of tensors
 	nodes   []Node
 	in      [][]string
 	count   map[Op]int
@@ -69,15 +153,21 @@ type builder struct {
 }
 
 func newBuilder(a Arguments) *builder {
-	b := &builder{Arguments: a, graph: "g", count: map[Op]int{}}
+	b := &builder{Arguments: a, graph: "g", graphs: []Graph{{Name: "g", Weight: 1}}, count: map[Op]int{}}
 	if a.Loops != "" {
-		b.graph = "a"
+		b.over("a", a.Loops)
 	}
 	if a.Activation == "" {
 		b.Activation = ReLU
 	}
 	b.x = b.named("x", Node{Op: Input, Attr: defaults(Input)})
 	return b
+}
+
+// over has sums be over a graph that is made of the one so far.
+func (b *builder) over(name, do string) {
+	b.graphs = append(b.graphs, Graph{Name: name, Of: b.graph, Do: do, Weight: 1})
+	b.graph = name
 }
 
 // param declares a tensor and returns its name.
@@ -148,17 +238,22 @@ func (b *builder) drop(x string, counter int) string {
 // propagate appends Σ w·x over in-edges.
 func (b *builder) propagate(x, w string) string { return b.op(SumIn, b.op(Mul, w, b.op(Src, x))) }
 
+// mean returns what appends means over in-edges of the builder's graph, in which edges have their weights.
+func (b *builder) mean() func(x string) string {
+	graph, w, n := b.graph, b.constant(EdgeWeight, 0), b.constant(InCount, 0)
+	return func(x string) string {
+		b.graph = graph
+		return b.op(Div, b.propagate(x, w), n)
+	}
+}
+
 // finish returns the program.
 func (b *builder) finish(logits string) (*Program, error) {
 	p, err := New(b.In, b.Out)
 	if err != nil {
 		return nil, err
 	}
-	graphs := []Graph{{Name: "g", Weight: 1}}
-	if b.Loops != "" {
-		graphs = append(graphs, Graph{Name: "a", Of: "g", Do: b.Loops, Weight: 1})
-	}
-	for _, g := range graphs {
+	for _, g := range b.graphs {
 		if err := p.AddGraph(g); err != nil {
 			return nil, err
 		}
@@ -166,6 +261,11 @@ func (b *builder) finish(logits string) (*Program, error) {
 	for _, t := range b.tensors {
 		if err := p.AddTensor(t.Name, t.Shape...); err != nil {
 			return nil, err
+		}
+		if x := b.start[t.Name]; x != nil {
+			if err := p.StartTensor(t.Name, x); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for i, n := range b.nodes {

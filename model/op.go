@@ -51,6 +51,9 @@ const (
 var Functions = []Op{ReLU, LeakyReLU, ELU, Tanh, GELU, Sigmoid, SiLU, Softplus, Exp, Log, Sqrt, Square, Power, Clamp,
 	Stop}
 
+// Activations lists those that models with a name may have between layers.
+var Activations = []Op{ReLU, LeakyReLU, ELU, Tanh}
+
 // IsFunction reports whether an operation maps every element by itself.
 func (o Op) IsFunction() bool { return slices.Contains(Functions, o) }
 
@@ -79,6 +82,7 @@ const (
 
 // Attr is what a node is told beside its inputs. An operation uses the fields that its rule names.
 type Attr struct {
+	Start    []float64 // of Param: its elements before training, row by row; nil: they are drawn
 	Graph    string    // of Src, Dst, SumIn, MaxIn, SoftmaxIn, and constants made of a graph
 	What     string    // of Const
 	Spec     string    // of Product: "nhd,hd->nh"

@@ -61,11 +61,14 @@ type reader struct {
 // program reads the whole file. The keys come in the order of the format, so that what a node names is there before
 // it.
 func (r *reader) program() (*Program, error) {
-	keys := []string{"capgnn_model", "features", "outputs", "graphs", "tensors", "nodes", "logits", "line"}
+	keys := []string{"capgnn_model", "features", "outputs", "graphs", "tensors", "start", "nodes", "logits", "line"}
 	next, number, features, outputs := 0, 0, 0, 0
 	err := r.object("the file", func(key string) error {
+		if next < len(keys) && keys[next] == "start" && key != "start" {
+			next++
+		}
 		if next == len(keys) || key != keys[next] {
-			return fmt.Errorf("key %.200q is not expected: the keys are %s, in this order; line may be left out", key,
+			return fmt.Errorf("key %.200q is not expected: the keys are %s, in this order; start and line may be left out", key,
 				strings.Join(keys, ", "))
 		}
 		next++
@@ -94,6 +97,14 @@ func (r *reader) program() (*Program, error) {
 					return err
 				}
 				return r.p.AddTensor(name, shape...)
+			})
+		case "start":
+			return r.object("start", func(name string) error {
+				var x []float64
+				if err := r.value(fmt.Sprintf("start of tensor %.200q", name), &x); err != nil {
+					return err
+				}
+				return r.p.StartTensor(name, x)
 			})
 		case "nodes":
 			return r.array("nodes", func(int) error { return r.node() })

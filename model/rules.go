@@ -113,6 +113,23 @@ func (p *Program) AddTensor(name string, shape ...int) error {
 	return nil
 }
 
+// StartTensor has the elements of a tensor begin with these.
+func (p *Program) StartTensor(name string, x []float64) error {
+	n := p.Node(name)
+	switch {
+	case n == nil || n.Op != Param:
+		return fmt.Errorf("start: tensor %.200q is not there", name)
+	case len(x) != n.Columns():
+		return fmt.Errorf("start: tensor %q has %d elements, not %d", name, n.Columns(), len(x))
+	case n.Start != nil:
+		return fmt.Errorf("start: tensor %q is there twice", name)
+	case slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 }):
+		return fmt.Errorf("start: tensor %q has an element that is no float32", name)
+	}
+	n.Start = x
+	return nil
+}
+
 // Add appends a node, of which Space and, but for Reshape, Shape are found here. Axis −1 is the last axis, Counter −1
 // the number of dropouts before.
 func (p *Program) Add(n Node) (int, error) {

@@ -57,7 +57,19 @@ func (p *Program) write(b *bytes.Buffer) {
 		items = append(items, quoted(p.Nodes[i].Name)+": "+quoted(p.Nodes[i].Shape))
 	}
 	list(b, items)
-	b.WriteString("},\n \"nodes\": [")
+	b.WriteString("},\n")
+	items = nil
+	for _, n := range p.Params() {
+		if n.Start != nil {
+			items = append(items, quoted(n.Name)+": "+quoted(n.Start))
+		}
+	}
+	if items != nil {
+		b.WriteString(" \"start\": {")
+		list(b, items)
+		b.WriteString("},\n")
+	}
+	b.WriteString(" \"nodes\": [")
 	items = nil
 	dropouts := 0
 	for i := p.Tensors; i < len(p.Nodes); i++ {

@@ -43,15 +43,6 @@ type PredictOptions struct {
 	Log          *slog.Logger // nil: discard
 }
 
-// width returns the columns of the predicted rows.
-func (o *PredictOptions) width() int {
-	if o.Layers == 0 {
-		return o.Model.Out
-	}
-	_, out := o.Model.Width(o.Layers - 1)
-	return out
-}
-
 // rows enqueues a worker's forward pass, and returns what is predicted.
 func (o *PredictOptions) rows(w *worker) gpu.Matrix {
 	out := w.eval.Forward(w.Compute, w.evalHalo, 0)
@@ -74,10 +65,10 @@ const emittedValues = 1 << 20
 // Errors of input have no type; a part that does not fit its device is a *gpu.OutOfMemory. All ranks call Predict;
 // rank 0 gets the result, the others nil.
 func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []float32, err error) {
-	// rows are asked for when the devices have had their memory, which is more
-	width := o.width()
+	width := 0
 	err = PredictRows(ctx, p, o, func(ids []graph.NodeID, chunk []float32) error {
-		if rows == nil {
+		if rows == nil { // they are asked for when the devices have had their memory, which is more
+			width = len(chunk) / len(ids)
 			rows = make([]float32, p.Vertices()*width)
 		}
 		for i, v := range ids {
@@ -95,6 +86,7 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []fl
 // Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
 // the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
+	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err != nil {
 		return err
@@ -120,7 +112,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	if err != nil {
 		return err
 	}
-	if err := t.emit(ctx, out, o.width(), emit); err != nil {
+	if err := t.emit(ctx, out, out[0].Cols, emit); err != nil {
 		return err
 	}
 	t.Over = true
@@ -130,6 +122,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 // PlacePrediction places what PredictRows holds on the devices, which may be ledgers, and computes nothing. o.Chunks is
 // not set.
 func PlacePrediction(ctx context.Context, p *learn.Problem, o PredictOptions) error {
+	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err == nil {
 		err = o.validate(p)

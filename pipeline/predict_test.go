@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
+	"capgnn/model"
 )
 
 // predicted returns the rows of Predict by vertex id, and checks that every vertex came once.
@@ -236,6 +237,36 @@ func TestPredictRefuses(t *testing.T) {
 	for _, d := range good.Devices {
 		if used := d.Memory().Used; used != 0 {
 			t.Errorf("%d bytes stay allocated", used)
+		}
+	}
+}
+
+// width returns the columns of the predicted rows of a model whose layers are its exchanges.
+func (o *PredictOptions) width() int {
+	if o.Layers == 0 {
+		return o.Model.Out
+	}
+	_, out := o.Model.Width(o.Layers - 1)
+	return out
+}
+
+// Embeddings of every layer of every model are rows of equal length.
+func TestEmbeddingsOfModels(t *testing.T) {
+	p, _, _ := smallTask(t, gnn.GCN, true, false)
+	for _, b := range model.Builders {
+		for _, jumping := range []bool{false, true} {
+			if jumping && !b.Has("jk") {
+				continue
+			}
+			m := gnn.Config{Kind: gnn.Kind(b.Name), Layers: 3, Hidden: 8, Heads: 2, In: p.Features.Cols, Out: p.Classes, Alpha: 0.1, Theta: 0.5, Jumping: jumping}.Built()
+			w := gnn.NewWeights(m)
+			w.Init(3)
+			for layers := 1; layers <= m.HiddenLayers(); layers++ {
+				rows, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: w, Layers: layers, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
+				if err != nil || len(rows)%p.Vertices() != 0 || slices.Max(rows) == 0 {
+					t.Errorf("%s, %d layers, jumping %t: %d values, %v", b.Name, layers, jumping, len(rows), err)
+				}
+			}
 		}
 	}
 }

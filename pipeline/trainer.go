@@ -54,6 +54,7 @@ func newTrainerOf(p *learn.Problem, o Options) *Trainer {
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Parts, o.Optimizer = cmp.Or(o.Parts, len(o.Devices)), o.Optimizer.Sparing(o.Model)
+	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func completed(cmd *cli.Command, words string) completedCommand {
 	case "completion":
 		out.Choices = shells
 	case "model show":
-		out.Choices = runfolder.Names(runfolder.Models)
+		out.Choices = runfolder.Models
 	case "data synth":
 		for _, p := range synth.Presets() {
 			out.Choices = append(out.Choices, p.Name)

@@ -50,7 +50,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x08")
 var completionCases = map[string][]string{
 	"capgnn tr":                   {"train"},
 	"capgnn data im":              {"import"},
-	"capgnn train --model g":      {"gat", "gatv2", "gcn", "gcnii", "gin"},
+	"capgnn train --model g":      {"gat", "gatv2", "gcn", "gcnii", "gin", "gprgnn"},
 	"capgnn train --storage b":    {"bf16"},
 	"capgnn train --cache j":      {"jaca"},
 	"capgnn train --staleness l":  {"layers="},

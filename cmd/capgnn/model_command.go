@@ -70,11 +70,16 @@ type modelLine struct {
 	Paper   string   `json:"paper"`
 }
 
+// optionsOf lists the flags of train that a model takes.
+func optionsOf(b model.Builder) []string {
+	return slices.DeleteFunc(runfolder.ModelOptions(), func(name string) bool { return !b.Has(name) })
+}
+
 func modelListAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	var lines []modelLine
 	for _, b := range model.Builders {
-		lines = append(lines, modelLine{b.Name, b.Loops == model.FullLoops, runfolder.OptionsOf(gnn.Kind(b.Name)), b.Paper})
+		lines = append(lines, modelLine{b.Name, b.Loops == model.FullLoops, optionsOf(b), b.Paper})
 	}
 	if k.JSON {
 		return json.NewEncoder(k.Out).Encode(lines)
@@ -104,8 +109,7 @@ func modelShowAction(c *cli.Context, name string) error {
 	cfg.Model, cfg.Dataset = name, "-" // which is not read
 	b, err := model.Named(name)
 	if err != nil {
-		names := runfolder.Names(runfolder.Models)
-		return term.Usagef("model show: %s is not one of %s", term.Quoted(name, names), strings.Join(names, ", "))
+		return term.Usagef("model show: %s is not one of %s", term.Quoted(name, runfolder.Models), strings.Join(runfolder.Models, ", "))
 	}
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -115,7 +119,7 @@ func modelShowAction(c *cli.Context, name string) error {
 		return term.Usagef("model show: %w", err)
 	}
 	a := m.Arguments()
-	a.Loops = b.Loops
+	a.Layers, a.Loops = cfg.Layers, b.Loops // layers of the network are its exchanges
 	p, err := b.Build(a)
 	if err != nil {
 		return term.Usagef("model show: %w", err)

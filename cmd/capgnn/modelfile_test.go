@@ -83,7 +83,7 @@ func TestModelFileRefuses(t *testing.T) {
 	}
 	refuse("/net.json: the file says what the model is: drop --hidden, or change the file", "train", "--dataset", "ok.npz", "--model", "net.json", "--hidden", "9")
 	refuse("/wide.json: model reads 128 features, and the data set has 6; model has 40 outputs, and the data set 2 classes: write one for these data: `capgnn model show NAME --in-channels 6 --out-channels 2`", "train", "--dataset", "ok.npz", "--model", "wide.json", "--quiet")
-	refuse(`"net.jsn" is not one of gcn, sage, gin, gat, gatv2, sgc, appnp, gcnii, NAME.json`, "train", "--dataset", "ok.npz", "--model", "net.jsn")
+	refuse(`"net.jsn" is not one of gcn, sage, gin, gat, gatv2, sgc, appnp, gcnii, mixhop, gprgnn, dirgnn, NAME.json`, "train", "--dataset", "ok.npz", "--model", "net.jsn")
 	refuse("nowhere.json", "train", "--dataset", "ok.npz", "--model", "nowhere.json")
 	refuse(`/strange.json: node "`, "train", "--dataset", "ok.npz", "--model", "strange.json")
 	refuse("drop --model", "train", "--resume", "run", "--model", "wide.json")

@@ -13,6 +13,9 @@ import (
 // For returns the problem as a model reads it: p itself, unless the model sums over neighbours in several ways, or in one whose weights are no products of factors
 // per vertex, or reads sparse features as rows. Then edges are those of all graphs of its program and have a value for each way, and features are dense.
 func (p *Problem) For(m gnn.Config) (*Problem, error) {
+	if m = m.Built(); m.Custom == nil {
+		return p, nil // the model is invalid, which others say
+	}
 	sums := m.Sums()
 	if (sums == nil || p.Values != nil) && !(m.ReadsRows() && p.Features.Sparse()) {
 		return p, nil
@@ -46,7 +49,7 @@ func (p *Problem) For(m gnn.Config) (*Problem, error) {
 		q.Values = append(q.Values, values)
 	}
 	if q.GraphKey != "" {
-		q.GraphKey += " " + m.Identity()
+		q.GraphKey = fmt.Sprint(q.GraphKey, " ", p.Loops, " ", m.Identity())
 	}
 	return &q, nil
 }

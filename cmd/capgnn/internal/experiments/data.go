@@ -12,7 +12,6 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/gnn"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
@@ -140,8 +139,9 @@ func (b *Bench) load(ctx context.Context, t *training.Run) error {
 func (b *Bench) suitWeights(ctx context.Context, cells []cell) error {
 	seen := map[[2]string]bool{}
 	for _, c := range cells {
-		data, model := c.id["dataset"], gnn.Config{Kind: gnn.Kind(c.id["model"])}
-		if key := [2]string{data, string(model.Kind)}; seen[key] || !slices.Contains(gnn.Kinds, model.Kind) || model.ReadsWeights() || b.journal.Find(c.id) != nil {
+		data, cfg := c.id["dataset"], runfolder.Default()
+		cfg.Model = c.id["model"]
+		if key := [2]string{data, cfg.Model}; seen[key] || !slices.Contains(runfolder.Models, cfg.Model) || cfg.Network(1, 1, false).ReadsWeights() || b.journal.Find(c.id) != nil {
 			continue
 		} else {
 			seen[key] = true
@@ -155,7 +155,7 @@ func (b *Bench) suitWeights(ctx context.Context, cells []cell) error {
 			return err
 		}
 		if t.Data.Problem.Weighted() {
-			return term.Usagef("--datasets %s: has edge weights, which %s of this experiment does not take: `capgnn data import %s --ignore-weights --out STORE` leaves them out", data, model.Kind, data)
+			return term.Usagef("--datasets %s: has edge weights, which %s of this experiment does not take: `capgnn data import %s --ignore-weights --out STORE` leaves them out", data, cfg.Model, data)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -14,6 +15,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/learn"
+	"capgnn/model"
 )
 
 // loadWeights reads the weights.
@@ -39,8 +41,9 @@ func (p *Prediction) sameLayers() error {
 		return nil
 	}
 	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
-	activates := p.model.Custom == nil && (p.model.HiddenLayers() > 0 || p.model.Kind.KeepsOrigin() || p.model.Kind == gnn.GIN)
-	if f := cmp.Or(p.model.Activation, gnn.ReLU); activates && have.Activation != f {
+	f := cmp.Or(p.model.Activation, gnn.ReLU)
+	activates := p.model.Kind != "" && slices.ContainsFunc(p.model.Program().Nodes, func(n model.Node) bool { return n.Op == model.Op(f) })
+	if activates && have.Activation != f {
 		return term.Usagef("--weights %s: they are of a model with %s, and the run in --run has one with %s: give --run the run that they come from", p.Weights, have.Activation, f)
 	}
 	if have.Residual != p.model.Residual {

@@ -5,48 +5,43 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/gnn"
+	"capgnn/model"
 )
 
 // modelOf returns the network of a run; its input and output widths are those of the weights.
 func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
-	m := cfg.Network(0, 0, false)
-	if m.Custom != nil {
+	m := cfg.Network(1, 1, false)
+	if m.Custom != nil && m.Kind == "" { // a file says its widths
 		m = m.Custom.Config(false, cfg.Seed)
 		return m, gnn.CheckStateDict(m, tensors)
 	}
-	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
-	switch m.Kind {
-	case gnn.SAGE:
-		weight, bias = "convs.0.lin_l.weight", fmt.Sprintf("convs.%d.lin_l.bias", m.Layers-1)
-	case gnn.GATv2:
-		weight = "convs.0.lin_l.weight"
-	case gnn.GIN:
-		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
-	case gnn.SGC:
-		weight, bias = "lin.weight", "lin.bias"
-	case gnn.APPNP:
-		weight, bias = "lin1.weight", "lin2.bias"
-	case gnn.GCNII:
-		weight, bias = "lins.0.weight", "lins.1.bias"
-	}
-	if m.Jumping {
-		bias = "lin.bias"
-	}
-	w, b := tensors[weight], tensors[bias]
-	if w == nil || b == nil || len(w.Shape) != 2 || len(b.Shape) != 1 {
-		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
-	}
-	m.In, m.Out = w.Shape[1], b.Shape[0]
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
-	elements := int64(0)
-	for _, t := range tensors {
-		elements += int64(len(t.Data))
+	var widths [2]int
+	for i, other := range []gnn.Config{cfg.Network(2, 1, false), cfg.Network(1, 2, false)} {
+		name, dim := differs(m.Program(), other.Program())
+		t := tensors[name]
+		if t == nil || len(t.Shape) <= dim {
+			return m, fmt.Errorf("%s is not there, or has other dimensions: these are not weights of a %s with %d layers, as the run has it", name, m.Kind, cfg.Layers)
+		}
+		widths[i] = t.Shape[dim]
 	}
-	// Nothing is allocated by the config's widths alone. What padding adds is far below 1024 elements per tensor.
-	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {
-		return m, fmt.Errorf("%d elements, the run's model has %d", elements, need)
+	m = cfg.Network(widths[0], widths[1], false)
+	if err := m.Validate(); err != nil {
+		return m, err
 	}
-	return m, nil
+	return m, gnn.CheckStateDict(m, tensors)
+}
+
+// differs returns a tensor, and which of its dimensions is larger by 1 in the second program.
+func differs(a, b *model.Program) (name string, dim int) {
+	for i, t := range a.Params() {
+		for dim, n := range b.Params()[i].Shape {
+			if n == t.Shape[dim]+1 {
+				return t.Name, dim
+			}
+		}
+	}
+	panic("prediction: no tensor has the width of the features, or of the logits")
 }

@@ -16,6 +16,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
+	"capgnn/model"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -136,7 +137,7 @@ func Default() Config {
 
 // What --model and --optimizer may be.
 var (
-	Models     = gnn.Kinds
+	Models     = model.Names("")
 	Optimizers = []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}
 )
 
@@ -155,11 +156,16 @@ func (c *Config) Validate() error {
 		p.add("--dataset is missing: name a data set, a store folder or a file")
 	}
 	c.checkChoices(&p)
-	model, optimizer := c.anyNetwork(), c.updateRule()
-	model.Residual, model.Jumping, model.Activation, model.DropFeatures = false, model.Jumping && model.Kind.Norms(), "", false // checkBlocks names their flags
-	if c.custom == nil && !p.oneOf("model", c.Model, append(Names(Models), "NAME.json")...) {
-		model.Kind = gnn.GCN // the rest is looked at all the same
+	plain := *c // checkBlocks names the flags of the rest
+	plain.Residual, plain.Activation, plain.DropFeatures = false, "", false
+	if c.custom == nil && !p.oneOf("model", c.Model, append(Models, "NAME.json")...) {
+		plain.Model = string(gnn.GCN) // the rest is looked at all the same
 	}
+	if b, err := model.Named(plain.Model); err == nil && !b.Has(jkOption) {
+		plain.JK = jkNone
+	}
+	network, optimizer := plain.network(), c.updateRule()
+	wrong := network.Validate()
 	if !slices.Contains(Optimizers, optimizer.Kind) {
 		optimizer.Kind = gnn.Adam
 	}
@@ -167,7 +173,7 @@ func (c *Config) Validate() error {
 		p.add("%s is for --%s %s and %s: add one of them or drop it", Label(positiveOption), metricOption, learn.ROCAUC, learn.AveragePrecision)
 	}
 	c.checkParts(&p)
-	if c.ElementType() != gpu.FP32 && (c.custom != nil || slices.Contains(Models, model.Kind)) && !model.StoresBF16() {
+	if c.ElementType() != gpu.FP32 && wrong == nil && !network.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
 	p = append(p, c.cacheErrors()...)
@@ -183,10 +189,10 @@ func (c *Config) Validate() error {
 		p.add("--features %s with --standardize %s: features made from the graph are not standardised: drop one of them", c.Features, c.Standardize)
 	}
 	p = append(p, c.Split.err)
-	p.flags(model.Validate())
+	p.flags(wrong)
 	p.flags(optimizer.Validate())
-	if (c.custom != nil || slices.Contains(Models, gnn.Kind(c.Model))) && model.Validate() == nil {
-		c.checkWeightDecay(&p, model)
+	if wrong == nil && plain.Model == c.Model {
+		c.checkWeightDecay(&p, network)
 	}
 	if err := errors.Join(p...); err != nil {
 		return term.Usagef("%w", err)
@@ -237,24 +243,35 @@ func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 		m.In, m.Out = features, classes
 		return m
 	}
-	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
+	m := gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
 		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
+	return m.Built()
 }
 
-// anyNetwork returns the network for some data that it fits.
-func (c *Config) anyNetwork() gnn.Config {
+// network returns the network for some data that it fits.
+func (c *Config) network() gnn.Config {
 	if c.custom != nil {
 		return c.custom.Config(false, c.Seed)
 	}
 	return c.Network(1, 1, false)
 }
 
+// anyNetwork is network, or that of a run where nothing is said if settings make none.
+func (c *Config) anyNetwork() gnn.Config {
+	if m := c.network(); m.Custom != nil {
+		return m
+	}
+	plain := Default()
+	return plain.network()
+}
+
+// Exchanges returns how often the model reads rows of neighbours: layers that have fan-outs, and may be stale.
+func (c *Config) Exchanges() int { return c.anyNetwork().Layers }
+
 // dropsFeatures reports whether the model drops features, and might not.
 func (c *Config) dropsFeatures() bool {
-	if c.custom != nil {
-		return c.anyNetwork().DropsFeatures()
-	}
-	return c.DropFeatures && gnn.Kind(c.Model).Norms()
+	b, err := model.Named(c.Model)
+	return (err != nil || b.Has(dropFeaturesOption)) && c.anyNetwork().DropsFeatures()
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

@@ -92,8 +92,8 @@ func (c *Config) stalenessErrors() []error {
 	}
 	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
 		bad("%s: %w", Label(StaleLayers), err)
-	} else if n := len(layers); n > 0 && layers[n-1] >= c.Layers {
-		bad("%s: the last of %d layers is layer %d", written(StaleLayers, c.StaleLayers), c.Layers, c.Layers-1)
+	} else if n := len(layers); n > 0 && layers[n-1] >= c.Exchanges() {
+		bad("%s: the last of %d layers is layer %d", written(StaleLayers, c.StaleLayers), c.Exchanges(), c.Exchanges()-1)
 	} else if n > 0 && c.Staleness == 0 {
 		bad("%s: with --staleness 0 all rows are fresh: give the largest age, too", written(StaleLayers, c.StaleLayers))
 	}

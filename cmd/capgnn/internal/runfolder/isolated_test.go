@@ -54,7 +54,7 @@ func TestIsolatedAdviceOfModelFiles(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	advised := 0
-	for _, k := range Models { // as files that drop features
+	for _, k := range gnn.Kinds { // as files that drop features
 		m := gnn.Config{Kind: k, Layers: 2, Hidden: 8, Heads: 2, In: 3, Out: 2, Dropout: 0.5, DropFeatures: k.Norms(), Alpha: 0.1, Theta: 0.5}
 		files = append(files, filepath.Join(t.TempDir(), string(k)+".json"))
 		if err := os.WriteFile(files[len(files)-1], m.Program().JSON(), 0o600); err != nil {

@@ -85,8 +85,9 @@ func (c *Config) RefuseModelOptions(given []string) error {
 
 // Loops returns what the model makes of self-loops by itself, and whether it does so whatever --self-loops says.
 func (c *Config) Loops() (of graph.Loops, fixed bool) {
+	b, err := model.Named(c.Model)
 	switch {
-	case c.custom == nil && gnn.Kind(c.Model).AddsLoops():
+	case err == nil && b.Loops == model.FullLoops:
 		return graph.LoopsAdded, false
 	case c.custom == nil:
 		return graph.LoopsRemoved, false

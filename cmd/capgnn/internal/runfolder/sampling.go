@@ -150,8 +150,8 @@ func (c *Config) checkSampling(p *problems) {
 		name string
 		Text[[]int]
 	}{{fanOut, c.Fanout}, {evalFanout, c.EvalFanout}} {
-		if n := len(list.Value); n > 0 && n != c.Layers {
-			p.add("%s: %s for %s: give one for each layer, nearest the roots first", written(list.name, list.Text), term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+		if n := len(list.Value); n > 0 && n != c.Exchanges() {
+			p.add("%s: %s for %s: give one for each layer, nearest the roots first", written(list.name, list.Text), term.Counted(n, "fan-out"), term.Counted(c.Exchanges(), "layer"))
 		}
 	}
 	if err := c.RefuseFullBatch(nil); err != nil {

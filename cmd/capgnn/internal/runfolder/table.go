@@ -86,19 +86,19 @@ var table = []Option{
 		usage: AllowOverlapUsage},
 	{Name: "self-loops", Group: GroupData, choices: selfLoops, field: func(c *Config) any { return &c.SelfLoops },
 		usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them for " +
-			"sage and gin, and for other models adds one to each vertex that has none"},
-	{Name: "model", Everyday: true, Group: GroupModel, examples: Names(Models),
+			"sage, gin and dirgnn, and for other models adds one to each vertex that has none"},
+	{Name: "model", Everyday: true, Group: GroupModel, examples: Models,
 		field: func(c *Config) any { return &c.Model },
-		usage: "`MODEL`: gcn, sage, gin, gat, gatv2, sgc, appnp, gcnii, or a file NAME.json, which says all that " +
+		usage: "`MODEL`: " + takers("") + ", or a file NAME.json, which says all that " +
 			"follows but --init (capgnn model)"},
 	{Name: "layers", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Layers },
-		usage: "number `N` of convolutions; of propagations of sgc and appnp"},
+		usage: "number `N` of convolutions; of propagations of sgc, appnp and gprgnn"},
 	{Name: "hidden", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Hidden },
-		usage: "total `WIDTH` of each hidden layer; sgc has none"},
+		usage: "total `WIDTH` of each hidden layer, of mixhop that of each of its three powers; sgc has none"},
 	{Name: "heads", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Heads },
-		usage: "number `N` of attention heads (gat, gatv2)"},
+		usage: "number `N` of attention heads (" + takers("heads") + ")"},
 	{Name: teleport, Group: GroupModel, field: func(c *Config) any { return &c.Teleport },
-		usage: "`SHARE` of a vertex's own first representation in what each layer sums, 0 to 1: α of appnp and gcnii"},
+		usage: "`SHARE` of a vertex's own first representation in what each layer sums, 0 to 1: α of appnp and gcnii, and of the weights that gprgnn starts with"},
 	{Name: "theta", Group: GroupModel, field: func(c *Config) any { return &c.Theta },
 		usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight " +
 			"with the identity"},
@@ -114,8 +114,8 @@ var table = []Option{
 		field: func(c *Config) any { return &c.Activation },
 		usage: activationUsage},
 	{Name: "dropout", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Dropout },
-		usage: "probability `P` of dropping an activation; also a feature with --drop-features, and always in appnp " +
-			"and gcnii; sgc drops nothing"},
+		usage: "probability `P` of dropping an activation; also a feature with --drop-features, and always in appnp, " +
+			"gcnii and gprgnn; sgc drops nothing"},
 	{Name: dropFeaturesOption, Group: GroupModel, field: func(c *Config) any { return &c.DropFeatures },
 		usage: dropFeaturesUsage},
 	{Name: "init", Group: GroupModel, field: func(c *Config) any { return &c.Init },
@@ -169,8 +169,8 @@ var table = []Option{
 		field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) },
 		usage: "`LIST` of how many neighbours each vertex samples: a number for each layer, that of the seed vertices " +
 			"first, such as 15,10,5; all = every neighbour. Default: 15,10,5,5,..., but for the last number all, if " +
-			"the model sums features once before training: gat, gatv2, appnp and gcnii do not, nor " +
-			"--drop-features, nor sparse features. With --sampler ladies each layer draws so many vertices for all " +
+			"the model sums features once before training: gcn, sage, gin and sgc do, but not with " +
+			"--drop-features or sparse features. With --sampler ladies each layer draws so many vertices for all " +
 			"that it computes (default: --batch-size)"},
 	{Name: evalFanout, Sampled: true, field: func(c *Config) any { return readBy(&c.EvalFanout, parseFanout) },
 		usage: "estimate scores: fan-outs (`LIST`) of evaluation (default: all neighbours, scores are exact)"},

@@ -61,7 +61,7 @@ func agingOf(ctx context.Context, t Forecaster) (Decisions, error) {
 	c := &t.Config
 	// By a flag, or by the run that is repeated.
 	decided := !c.StaleByForecast() || c.CacheLayers.Value != nil && t.Aging == nil
-	if t.Resume || t.Bare || t.Parts == 1 || c.Layers <= 1 || c.Staleness == 0 || decided ||
+	if t.Resume || t.Bare || t.Parts == 1 || c.Exchanges() <= 1 || c.Staleness == 0 || decided ||
 		slices.ContainsFunc(t.Specs, func(d devices.Spec) bool { return !d.Simulated() && !d.GPU && d.Link == 0 }) {
 		return t.Decisions, nil
 	}
@@ -112,7 +112,7 @@ func fastestAging(ctx context.Context, t Forecaster) (*runfolder.StaleForecast, 
 		return nil, err
 	}
 	var all []int
-	for l := 1; l < t.Config.Layers; l++ {
+	for l := 1; l < t.Config.Exchanges(); l++ {
 		all = append(all, l)
 	}
 	if err := try(all); err != nil {
