@@ -301,7 +301,7 @@ func (w *writer) block(h, first named, out int) named {
 			y = w.linear(named{w.node("concat", list(h.name, y.name), ""), h.cols + y.cols}, out)
 		}
 	}
-	if w.often(1, 3) {
+	if w.batch == 0 && w.often(1, 3) {
 		y.name = w.node("add", list(y.name, w.tensor(fmt.Sprintf("[%d]", y.cols))), "")
 	}
 	return y
