@@ -116,7 +116,7 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 	if err := cut.Validate(); err != nil {
 		t.Fatalf("a folder that was taken makes a cut that is not valid: %v", err)
 	}
-	p.Scaling(gnn.Config{Kind: gnn.GCN}, cut.InDegree, cut.OutDegree)
+	p.Scaling(gnn.Config{Kind: gnn.GCN, Layers: 1, In: 1, Out: 1}, cut.InDegree, cut.OutDegree)
 	for _, part := range cut.Parts {
 		if ids := part.Inner; p.Weighted() {
 			of := func(r int) graph.NodeID { return ids[r] }
