@@ -56,3 +56,14 @@ func TestSeedsKeepTheirData(t *testing.T) {
 		})
 	}
 }
+
+// The data set that needs no file is drawn by each seed.
+func TestSeedsOfGenerated(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.must("train", "--quiet", "--dataset", "generated", "--hidden", "4", "--epochs", "1", "--seeds", "1-2", "--run-dir", "all")
+	if err := os.RemoveAll(s.path("all/seed-2")); err != nil {
+		t.Fatal(err)
+	}
+	s.must("train", "--quiet", "--resume", "all")
+}

@@ -255,7 +255,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 func (s *seedRuns) sameData(t *training.Run) error {
 	data := t.Data.IdentityApart(strings.HasPrefix(t.Config.Features, dataset.FeaturesRandom))
 	switch was := s.what.Data; {
-	case was == data:
+	case was == data || t.Config.DatasetPath == "": // a data set without a file is drawn by each seed
 		return nil
 	case was != "":
 		return term.Usagef("%s: data set %s is not what its other runs are trained on: restore it, or start new runs",
