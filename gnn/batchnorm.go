@@ -138,6 +138,16 @@ func (d *derivation) batchNorm(n *node) {
 	})
 	n.h = y
 	d.normed(n, y, true)
+	if t := d.outType(n); t != gpu.FP32 && n.add == nil {
+		n.h = d.rounded(y, t)
+	}
+}
+
+// rounded appends a copy of rows in another type.
+func (d *derivation) rounded(v *value, t gpu.DType) *value {
+	y := d.value(v.rows, v.cols, t)
+	d.op(list(v), list(y), func(x *exec) { x.q.Copy(*y.m, *v.m) })
+	return y
 }
 
 // normed appends y = a⊙z + c and, with all, what follows the norm, in place.
@@ -251,5 +261,8 @@ func (d *derivation) batchNormBack(n *node) *value {
 		x.q.Axpby(rowOf(dbeta), 1, rowOf(offer.part(offerSum, cols)), 1)
 		x.scaleColumns(b, 1, gpu.LinearArgs{Z: *dz.m, X: *g.m, X2: *z.m})
 	})
+	if t := d.gradType(n); t != gpu.FP32 {
+		return d.rounded(dz, t)
+	}
 	return dz
 }

@@ -328,7 +328,6 @@ func (d *derivation) residual(n *node) {
 		e.q.AddScaled(*sum.m, h, *zero.v)
 	})
 	if t := d.outType(n); t != gpu.FP32 {
-		n.h = d.value(sum.rows, n.cols, t)
-		d.op(list(sum), list(n.h), func(x *exec) { x.q.Copy(*n.h.m, *sum.m) })
+		n.h = d.rounded(sum, t)
 	}
 }

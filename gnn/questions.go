@@ -78,7 +78,7 @@ func (c Config) KeepsOrigin() bool { return !c.custom().layers[0].features }
 
 // StoresBF16 reports whether the rows that aggregations gather may be stored in BF16.
 func (c Config) StoresBF16() bool {
-	return !c.AllRows() && !slices.ContainsFunc(c.custom().layers, func(l customLayer) bool { return !l.weighs })
+	return !slices.ContainsFunc(c.custom().layers, func(l customLayer) bool { return !l.weighs })
 }
 
 // Chooses reports whether layer l has more than one order of operations.

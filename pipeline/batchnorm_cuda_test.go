@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"capgnn/gpu"
 )
 
 // On GPUs and beside a CPU gradients of a norm over all vertices are those of its definition in float64.
@@ -20,6 +22,15 @@ func TestGPUBatchNorm(t *testing.T) {
 			got, loss := gradients(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Init = w.StateDict() }))
 			if !(math.Abs(loss-wantLoss) <= 1e-5*wantLoss) || !(differs(got.Flat, want) <= 1e-5*norm(want)) {
 				t.Errorf("loss %v, want %v; gradients differ by %.3g of %.3g", loss, wantLoss, differs(got.Flat, want), norm(want))
+			}
+			for _, widths := range [][2]int{{5, 37}, {37, 5}} { // products of rows in BF16 round what they read
+				p, m := normedOf(t, widths[0], widths[1])
+				w := weightsOf(t, m, nil)
+				_, want := newRefModel(p, m, nil, nil).gradient(newRefWeights(w), 0)
+				got, _ := gradients(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Init, o.Storage = w.StateDict(), gpu.BF16 }))
+				if d := differs(got.Flat, want); !(d > 0 && d <= 0.03*norm(want)) {
+					t.Errorf("bf16, %v columns: gradients differ by %.3g of %.3g", widths, d, norm(want))
+				}
 			}
 		})
 	}

@@ -1,8 +1,10 @@
 package pipeline
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,12 +13,16 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/interpreter"
 	"capgnn/internal/learn"
+	"capgnn/jaca"
 	"capgnn/model"
 )
 
 // normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours, of
 // more columns than a block of its factors has.
-func normed(t *testing.T) (*learn.Problem, gnn.Config) {
+func normed(t *testing.T) (*learn.Problem, gnn.Config) { return normedOf(t, 5, 37) }
+
+// normedOf is the same with so many columns of the two norms.
+func normedOf(t *testing.T, first, second int) (*learn.Problem, gnn.Config) {
 	t.Helper()
 	p, _, _ := smallTask(t, gnn.GCN, true, true)
 	text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"l.weight": [5, 6],
@@ -31,6 +37,7 @@ func normed(t *testing.T) (*learn.Problem, gnn.Config) {
 		["q", "tanh", ["bm"]], ["d", "dropout", ["q"], {"p": 0.2}], ["v", "linear", ["d", "o.weight"]],
 		["e2", "src", ["v"], {"graph": "g"}], ["f2", "mul", ["w", "e2"]], ["y", "sum_in", ["f2"], {"graph": "g"}]],
 		"logits": "y"}`
+	text = strings.NewReplacer("5", strconv.Itoa(first), "37", strconv.Itoa(second)).Replace(text)
 	program, err := model.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -190,14 +197,37 @@ func TestBatchNormIsolated(t *testing.T) {
 	}
 }
 
-// Rows behind a norm by columns are stored in FP32.
+// Rows behind a norm by columns, and gradients of what it reads, are stored in BF16 where sums over neighbours read
+// them: gradients are near those of FP32, on any number of devices, and so are losses of epochs with old rows.
 func TestBatchNormBF16(t *testing.T) {
-	p, m := normed(t)
-	o := Options{
-		Training: Training{Model: m, Storage: gpu.BF16},
-		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
-	}
-	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "bf16") {
-		t.Errorf("got %v", err)
+	t.Parallel()
+	for _, widths := range [][2]int{{5, 37}, {37, 5}, {1, 2}, {2, 1}} {
+		for _, staleness := range []int{0, 2} {
+			for _, parts := range []int{1, 3} {
+				loss, grads := map[gpu.DType]float64{}, map[gpu.DType]*gnn.Weights{}
+				last := map[gpu.DType]float64{}
+				for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
+					p, m := normedOf(t, widths[0], widths[1])
+					tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+						o.Storage, o.Epochs = storage, 6
+						if staleness > 0 {
+							o.Cache = staleCase{policy: jaca.JACA, local: "auto", global: "auto", staleness: staleness}.cache(t)
+						}
+						o.OnEpoch = func(s EpochStats) error {
+							last[storage] = s.Loss
+							return nil
+						}
+					})
+					grads[storage], loss[storage] = gradients(t, tr)
+					run(t, tr)
+				}
+				name := fmt.Sprintf("%v, staleness %d, %d parts", widths, staleness, parts)
+				d, norm := distance(grads[gpu.BF16].Flat, grads[gpu.FP32].Flat)
+				if !(d > 0 && d <= 0.03*norm) || !(math.Abs(loss[gpu.BF16]-loss[gpu.FP32]) <= 0.01*loss[gpu.FP32]) ||
+					!(math.Abs(last[gpu.BF16]-last[gpu.FP32]) <= 0.02*last[gpu.FP32]) {
+					t.Errorf("%s: gradients differ by %g of %g, losses are %v, after 6 epochs %v", name, d, norm, loss, last)
+				}
+			}
+		}
 	}
 }
