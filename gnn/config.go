@@ -35,6 +35,7 @@ type Config struct {
 	Alpha        float64    // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
 	Theta        float64    // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
 	NoNorm       bool       // activation and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
+	BatchNorm    bool       // a norm by columns of all vertices in place of each LayerNorm
 	Residual     bool       // layers that read and make hidden rows, at least one, add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2
 	Jumping      bool       // jumping knowledge: all convolutions have Hidden outputs, and a Linear makes the logits of those of all layers side by side; not of SGC, APPNP and GCNII
 	Activation   Activation // in place of the ReLU between layers and in dense products; "" = ReLU; SGC has none

@@ -5,7 +5,7 @@ import "capgnn/model"
 // Arguments returns what a model's builder takes. Loops, which the graph of a run has already, are left out.
 func (c Config) Arguments() model.Arguments {
 	return model.Arguments{In: c.In, Out: c.Out, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Alpha: c.Alpha, Theta: c.Theta,
-		NoNorm: c.NoNorm, Residual: c.Residual, Jumping: c.Jumping, Activation: model.Op(c.Activation), Dropout: c.Dropout,
+		NoNorm: c.NoNorm, BatchNorm: c.BatchNorm, Residual: c.Residual, Jumping: c.Jumping, Activation: model.Op(c.Activation), Dropout: c.Dropout,
 		DropFeatures: c.DropFeatures}
 }
 

@@ -159,6 +159,12 @@ func readSafetensors(r io.Reader, size int64, path string) (StateDict, error) {
 	}
 	out := make(StateDict, len(entries))
 	for _, e := range entries {
+		if e.counts() {
+			if _, err := io.CopyN(io.Discard, r, int64(e.Offsets[1]-e.Offsets[0])); err != nil {
+				return nil, bad(base+int64(e.Offsets[0]), "read tensor %q: %v", e.name, err)
+			}
+			continue
+		}
 		data, err := readFloats(r, e.DType, int64(e.Offsets[1]-e.Offsets[0]))
 		if err != nil {
 			return nil, bad(base+int64(e.Offsets[0]), "read tensor %q: %v", e.name, err)
@@ -212,10 +218,19 @@ func parseSafetensorsHeader(header []byte) (entries []safetensorsEntry, meta map
 	return entries, meta, nil
 }
 
+// counts reports whether a tensor is an integer by which torch counts batches.
+func (e safetensorsEntry) counts() bool {
+	_, ok := counts(e.name)
+	return ok && e.DType == "I64"
+}
+
 // checkSafetensorsEntries sorts entries by position and checks that they fill size bytes of data exactly.
 func checkSafetensorsEntries(entries []safetensorsEntry, size uint64) error {
 	for _, e := range entries {
 		width := dtypeBytes(e.DType)
+		if e.counts() {
+			width = 8
+		}
 		if width == 0 {
 			return fmt.Errorf("tensor %q: dtype %q is not F32, F64, F16 or BF16", e.name, e.DType)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // StateDict is the parameters of a model by name, as PyTorch Geometric's state_dict of a BasicGNN has them, such as
@@ -22,7 +23,7 @@ func (w *Weights) StateDict() StateDict {
 
 // LoadStateDict copies the values of d. Every tensor of the model must be there with its shape and nothing else may be;
 // otherwise w is unchanged and the error lists every problem. A tensor of one element may have any shape with one element:
-// eps is [] in PyTorch and [1] here.
+// eps is [] in PyTorch and [1] here. The batches that torch counts beside running statistics have no use here.
 func (w *Weights) LoadStateDict(d StateDict) error {
 	if err := w.takes(d); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (w *Weights) takes(d StateDict) error {
 		errs = append(errs, w.Tensors[i].takes(d))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
-		if w.Tensor(name) == nil {
+		if module, ok := counts(name); w.Tensor(name) == nil && !(ok && w.Tensor(module+"running_mean") != nil) {
 			errs = append(errs, fmt.Errorf("tensor %q is not part of the model", name))
 		}
 	}
@@ -63,4 +64,9 @@ func (t *Tensor) takes(d StateDict) error {
 		return fmt.Errorf("tensor %q has %d elements, want %d", t.Name, len(v.Data), n)
 	}
 	return nil
+}
+
+// counts reports whether a tensor has that name under which torch's BatchNorm counts batches, and of which module.
+func counts(name string) (module string, ok bool) {
+	return strings.CutSuffix(name, "num_batches_tracked")
 }

@@ -1,8 +1,14 @@
 package gnn
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"capgnn/internal/npy"
 )
 
 func TestStateDictRoundTrip(t *testing.T) {
@@ -63,5 +69,45 @@ func TestLoadStateDictScalar(t *testing.T) {
 		if err := got.LoadStateDict(d); err != nil || got.Tensor("convs.0.eps").Data[0] != 0.5 {
 			t.Errorf("eps of shape %v: %v, got %v", shape, err, got.Tensor("convs.0.eps").Data)
 		}
+	}
+}
+
+// The batches that torch counts beside running statistics are no weights, and are refused where no statistics are.
+func TestLoadStateDictCounts(t *testing.T) {
+	cfg := Config{Kind: GCN, BatchNorm: true, Layers: 2, Hidden: 1, In: 1, Out: 1}
+	const name = "norms.0.module.num_batches_tracked"
+	w, dir := NewWeights(cfg), t.TempDir()
+	w.Init(2)
+	entries := []npy.Entry{{Key: name, Data: []int64{7}}}
+	header, data := `"`+name+`":{"dtype":"I64","shape":[],"data_offsets":[0,8]}`, make([]byte, 8)
+	for _, x := range w.Tensors {
+		entries = append(entries, npy.Entry{Key: x.Name, Shape: x.Shape, Data: x.Data})
+		shape := strings.ReplaceAll(fmt.Sprint(x.Shape), " ", ",")
+		header += fmt.Sprintf(`,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, x.Name, shape, len(data), len(data)+4)
+		data = append(data, 0, 0, 0x80, 0x3f)
+	}
+	if err := npy.WriteArchiveFile(filepath.Join(dir, "w.npz"), entries, npy.Archiving{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "w.safetensors"), safetensorsFile("{"+header+"}", data...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"w.npz", "w.safetensors"} {
+		d, err := ReadStateDict(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.LoadStateDict(d); err != nil || d[name] != nil {
+			t.Errorf("%s: %v, or the count is a weight", file, err)
+		}
+	}
+	d := w.Clone().StateDict()
+	d[name] = &Tensor{Data: []float32{7}}
+	if err := w.LoadStateDict(d); err != nil {
+		t.Errorf("as float32: %v", err)
+	}
+	d["norms.1.num_batches_tracked"] = d[name]
+	if err := w.LoadStateDict(d); err == nil || !strings.Contains(err.Error(), "norms.1.num_batches_tracked") {
+		t.Errorf("of no statistics: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // ReadStateDict returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadStateDict. The
 // file is .safetensors, or .npz with float arrays under plain names or under "param/NAME"; where any name begins with
-// "param/" the others are not read. Every number must be finite.
+// "param/" the others are not read. Integers are not read where torch counts batches by them. Every number must be finite.
 func ReadStateDict(path string) (StateDict, error) {
 	var ts StateDict
 	var err error
@@ -61,6 +61,9 @@ func readArchive(path string) (StateDict, error) {
 		a, err := z.Array(key)
 		if err != nil {
 			return nil, err
+		}
+		if _, ok := counts(name); ok && a.DType.Kind == 'i' {
+			continue
 		}
 		if a.DType.Kind != 'f' {
 			return nil, a.Fault(-1, fmt.Errorf("holds elements of type %v, weights are float32 or float64", a.DType))

@@ -15,6 +15,7 @@ type Arguments struct {
 	Alpha        float64 // APPNP and GCNII: share of H⁰ in what a layer sums
 	Theta        float64 // GCNII: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight
 	NoNorm       bool    // no LayerNorm between layers
+	BatchNorm    bool    // a batch_norm in place of each
 	Residual     bool    // hidden layers behind the first add what they read
 	Jumping      bool    // the logits are a Linear of what all layers make
 	Activation   Op      // "": ReLU
@@ -126,6 +127,12 @@ func (b Builder) check(a Arguments) error {
 		bad("residuals: model %s has none", b.Name)
 	} else if a.Residual && a.Layers < 3 && !(a.Layers == 2 && (a.Jumping || !b.Has("jk"))) {
 		bad("residuals: of %d layers none reads and makes hidden rows", a.Layers)
+	}
+	if a.NoNorm && a.BatchNorm {
+		bad("norm: batch and none: one of the two")
+	}
+	if a.BatchNorm && !b.Has("norm") {
+		bad("norm batch: model %s has no norm between layers", b.Name)
 	}
 	if a.Activation != "" && !slices.Contains(Activations, a.Activation) {
 		bad("activation %q is not one of %s, %s, %s, %s", a.Activation, ReLU, LeakyReLU, ELU, Tanh)

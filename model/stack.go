@@ -12,7 +12,7 @@ type layer struct {
 // name returns that of a tensor of the convolution.
 func (c layer) name(s string) string { return fmt.Sprintf("convs.%d.%s", c.l, s) }
 
-// stack is what GCN, GraphSAGE, GIN, GAT and GATv2 share: convolutions with LayerNorm, an activation and dropout
+// stack is what GCN, GraphSAGE, GIN, GAT and GATv2 share: convolutions with a norm, an activation and dropout
 // between them.
 func stack(b *builder, conv func(h string, c layer) string) (*Program, error) {
 	h := b.x
@@ -47,8 +47,11 @@ func stack(b *builder, conv func(h string, c layer) string) (*Program, error) {
 
 // between appends what comes behind a convolution that read h.
 func (b *builder) between(z, h string, c layer) string {
-	if !b.NoNorm {
-		name := fmt.Sprintf("norms.%d.", c.l)
+	name := fmt.Sprintf("norms.%d.", c.l)
+	switch {
+	case b.BatchNorm:
+		z = b.batchNorm(z, name, c.out)
+	case !b.NoNorm:
 		z = b.op(LayerNorm, z, b.param(name+"weight", c.out), b.param(name+"bias", c.out))
 	}
 	z = b.drop(b.op(b.Activation, z), c.l)
@@ -56,4 +59,11 @@ func (b *builder) between(z, h string, c layer) string {
 		z = b.op(Add, z, h)
 	}
 	return z
+}
+
+// batchNorm appends one, with the tensors of PyTorch Geometric's module.
+func (b *builder) batchNorm(z, name string, cols int) string {
+	name += "module."
+	return b.op(BatchNorm, z, b.param(name+"weight", cols), b.param(name+"bias", cols),
+		b.param(name+"running_mean", cols), b.param(name+"running_var", cols))
 }

@@ -57,7 +57,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gn
 		init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 	}
 	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
-		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}, init
+		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm(), BatchNorm: c.BatchNorm()}, init
 }
 
 func float32s(x []float64) []float32 {

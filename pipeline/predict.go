@@ -24,7 +24,7 @@ type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
 	// Layers is how many layers run: 0 = all, which gives logits. k with 1 ≤ k < Model.Layers gives the rows of hidden
-	// layer k−1 after LayerNorm and activation; for SGC and APPNP the rows after k propagations, as wide as the
+	// layer k−1 after norm and activation; for SGC and APPNP the rows after k propagations, as wide as the
 	// logits. With jumping knowledge k = Model.Layers gives the rows of the last layer.
 	Layers int
 

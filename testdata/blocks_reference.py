@@ -1,7 +1,9 @@
-"""blocks_reference.py DIR: the golden cases KIND_jumping.npz and KIND_plain.npz, from PyTorch Geometric's GCN, GraphSAGE, GIN and GAT in float64 with jk="cat", and with norm=None.
+"""blocks_reference.py DIR: the golden cases KIND_jumping.npz, KIND_plain.npz and batch/KIND_batch.npz, from PyTorch Geometric's GCN, GraphSAGE, GIN and GAT in float64 with jk="cat", with norm=None and with
+norm="batch_norm". The logits of these are in eval mode, with the running statistics that they begin with; all else is of training.
 
 Graphs, features, labels and masks are those of other cases in DIR.
 """
+import os
 import sys
 import warnings
 
@@ -13,11 +15,13 @@ warnings.filterwarnings("ignore")
 KEPT = ("indptr", "indices", "x", "y", "train_mask")
 HIDDEN = 8
 MODELS = {"gcn": (pyg.GCN, {}), "sage": (pyg.GraphSAGE, {}), "gin": (pyg.GIN, dict(train_eps=True)), "gat": (pyg.GAT, dict(heads=2)), "gatv2": (pyg.GAT, dict(heads=2, v2=True))}
-JUMPING, PLAIN = dict(norm=torch.nn.LayerNorm(HIDDEN), jk="cat"), dict(norm=None)
+JUMPING, PLAIN, BATCH = dict(norm=torch.nn.LayerNorm(HIDDEN), jk="cat"), dict(norm=None), dict(norm="batch_norm")
 # The case that the data is of, the layers, and what the model has.
 CASES = {"gcn_jumping": ("gcn_undirected", 3, JUMPING), "sage_jumping": ("sage_directed", 2, JUMPING), "gin_jumping": ("gin_multilabel", 3, JUMPING), "gat_jumping": ("gat_multilabel", 3, JUMPING),
          "gatv2_jumping": ("gat_directed", 1, JUMPING), "gcn_plain": ("gcn_multilabel", 3, PLAIN), "sage_plain": ("sage_multilabel", 3, PLAIN), "gin_plain": ("gin_undirected", 2, PLAIN),
-         "gat_plain": ("gat_multilabel", 3, PLAIN), "gatv2_plain": ("gat_undirected", 2, PLAIN)}
+         "gat_plain": ("gat_multilabel", 3, PLAIN), "gatv2_plain": ("gat_undirected", 2, PLAIN),
+         "batch/gcn_batch": ("gcn_undirected", 3, BATCH), "batch/sage_batch": ("sage_directed", 3, {**BATCH, "jk": "cat"}), "batch/gin_batch": ("gin_multilabel", 2, BATCH), "batch/gat_batch": ("gat_multilabel", 3, BATCH),
+         "batch/gatv2_batch": ("gat_directed", 2, BATCH)}
 
 
 def forward_order(name):
@@ -38,9 +42,16 @@ def case(given, model, layers, more):
         for p in model.parameters():
             p += 0.1 * torch.randn_like(p)
             p.copy_(p.float())  # as capgnn reads it
+        running = {k: b for k, b in model.named_buffers() if "running" in k}
+        for b in running.values():
+            b += 0.1 * torch.rand_like(b)
+            b.copy_(b.float())
     out = {k: given[k] for k in KEPT}
-    names = dict(sorted(model.named_parameters(), key=lambda t: forward_order(t[0])))
+    names = dict(sorted([*model.named_parameters(), *running.items()], key=lambda t: forward_order(t[0])))
     out.update({"param/" + k: p.detach().numpy().copy() for k, p in names.items()})
+    with torch.no_grad():
+        evaluated = model.eval()(x, edges)
+    model.train()
     opt = torch.optim.Adam(model.parameters(), lr=0.01)
     losses = []
     for step in range(5):
@@ -50,8 +61,8 @@ def case(given, model, layers, more):
         loss = f(logits[train], y[train])
         loss.backward()
         if step == 0:
-            out["logits"], out["loss"] = logits.detach().numpy().copy(), loss.item()
-            out.update({"grad/" + k: p.grad.numpy().copy() for k, p in names.items()})
+            out["logits"], out["loss"] = evaluated.numpy(), loss.item()
+            out.update({"grad/" + k: torch.zeros_like(p).numpy() if k in running else p.grad.numpy().copy() for k, p in names.items()})
         losses.append(loss.item())
         opt.step()
     out["adam_losses"] = np.array(losses)
@@ -60,8 +71,9 @@ def case(given, model, layers, more):
 
 
 if __name__ == "__main__":
+    os.makedirs(f"{sys.argv[1]}/batch", exist_ok=True)
     for name, (of, *how) in CASES.items():
         with np.load(f"{sys.argv[1]}/{of}.npz") as given:
-            c = case(dict(given), name.split("_")[0], *how)
+            c = case(dict(given), name.split("/")[-1].split("_")[0], *how)
         print(name, c["loss"])
         np.savez_compressed(f"{sys.argv[1]}/{name}.npz", **c)

@@ -44,7 +44,38 @@ func TestNoNorm(t *testing.T) {
 	for _, model := range added {
 		s.fails(term.ExitUsage, []string{"--norm layer", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--norm", "layer")
 	}
-	s.fails(term.ExitUsage, []string{"--norm", "batch", "layer, none"}, "train", "--dataset", "ok.npz", "--norm", "batch")
+	s.fails(term.ExitUsage, []string{"--norm", "group", "layer, batch, none"}, "train", "--dataset", "ok.npz", "--norm", "group")
+}
+
+// With --norm batch models train and predict whole, in parts and stale, and files of weights have the names of
+// torch_geometric's models with norm="batch_norm".
+func TestBatchNorm(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for i, line := range []string{
+		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --parts 2 --residual --storage bf16",
+		"--model gat --heads 2 --parts 2 --staleness 3,pipeline=off", "--model gatv2 --heads 2 --parts 3 --jk cat", "--model mixhop", "--model dirgnn --hidden 1",
+	} {
+		args := strings.Fields("--dataset ok.npz --norm batch --layers 3 --hidden 4 --epochs 3 " + line)
+		s.must(append([]string{"plan"}, args...)...)
+		r := s.train(args...)
+		if math.IsNaN(float64(r.FinalLoss)) || r.Test == nil {
+			t.Errorf("%s: loss %v", line, r.FinalLoss)
+		}
+		what := [][]string{{"--what", "logits"}, {"--what", "embeddings", "--layer", "1"}}[i%2]
+		s.must(append([]string{"predict", "--run", r.RunDir, "--quiet"}, what...)...)
+		w, err := gnn.ReadStateDict(runfolder.Dir(s.path(r.RunDir)).Best())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w["norms.1.module.running_var"] == nil || w["norms.1.weight"] != nil {
+			t.Errorf("%s: no running statistics, or a LayerNorm", line)
+		}
+	}
+	for _, model := range added {
+		s.fails(term.ExitUsage, []string{"--norm batch", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--norm", "batch")
+	}
 }
 
 // With --residual models train and predict whole, in parts, stale, sampled, isolated, in phases and over ranks; plans take it, files of runs and weights say it, and

@@ -60,8 +60,12 @@ func (c *Case) Multi() bool { return c.Targets != nil }
 // Jumping reports whether the logits are a Linear of the rows of all layers.
 func (c *Case) Jumping() bool { return c.Kind != "sgc" && c.Param("lin.weight") != nil }
 
-// NoNorm reports whether there is no LayerNorm between layers.
-func (c *Case) NoNorm() bool { return c.Param("norms.0.weight") == nil }
+// NoNorm reports whether there is no norm between layers.
+func (c *Case) NoNorm() bool { return c.Param("norms.0.weight") == nil && !c.BatchNorm() }
+
+// BatchNorm reports whether norms between layers are by columns of all vertices. Logits are in evaluation then, with the
+// running statistics of Params; those in Adam5 are behind five steps, and their Grads are 0.
+func (c *Case) BatchNorm() bool { return c.Param("norms.0.module.running_var") != nil }
 
 // Float32Weights returns the weights of the edges, which float32 holds exactly; nil: all are 1.
 func (c *Case) Float32Weights() []float32 {
@@ -125,12 +129,18 @@ func Tolerance(golden []float64) float64 {
 	return 1e-4*math.Sqrt(s) + 1e-7*math.Sqrt(float64(len(golden)))
 }
 
-// Load returns all cases of the repository that holds the working directory, in name order.
-func Load() ([]Case, error) {
+// Load returns all cases of the repository that holds the working directory, in name order, but those with BatchNorm.
+func Load() ([]Case, error) { return load("") }
+
+// LoadBatch returns those with BatchNorm.
+func LoadBatch() ([]Case, error) { return load("batch") }
+
+func load(sub string) ([]Case, error) {
 	dir, err := folder()
 	if err != nil {
 		return nil, err
 	}
+	dir = filepath.Join(dir, sub)
 	paths, err := fs.Glob(os.DirFS(dir), "*.npz") // sorted
 	if err != nil {
 		return nil, err

@@ -251,7 +251,7 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
         return APPNP(**args, K=layers, alpha=alpha)
     if cfg["model"] == "gcnii":
         return GCNII(**args, num_layers=layers, alpha=alpha, theta=theta)
-    args.update(num_layers=layers, norm=None if cfg.get("norm") == "none" else torch.nn.LayerNorm(hidden), jk="cat" if jumping else None)
+    args.update(num_layers=layers, norm={"none": None, "batch": "batch_norm"}.get(cfg.get("norm", ""), torch.nn.LayerNorm(hidden)), jk="cat" if jumping else None)
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] in ATTENTION:

@@ -18,6 +18,7 @@ const (
 // What --norm and --jk may be.
 const (
 	normLayer = "layer"
+	normBatch = "batch"
 	normNone  = "none"
 	jkNone    = "none"
 	jkCat     = "cat"
@@ -25,7 +26,7 @@ const (
 
 // Help of options that some models take.
 var (
-	normUsage     = "`NORM` between layers: layer or none (default: layer; of " + takers(normOption) + ")"
+	normUsage     = "`NORM` between layers: layer, batch (by columns, over all vertices) or none (default: layer; of " + takers(normOption) + ")"
 	residualUsage = "layers that read and make hidden rows add their input to their output: all but the first and the last; with --jk cat the last, too (" + takers(residualOption) + ")"
 	jkUsage       = "jumping knowledge, `WHAT` logits are made of: none (the last layer alone) or cat (all layers: each has --hidden " +
 		"columns, and a Linear reads these side by side; " + takers(jkOption) + ")"
@@ -47,7 +48,7 @@ func (c *Config) checkBlocks(p *problems) {
 			p.add("--%s: --model %s %s: drop it, or train %s", said, c.Model, lacks, list(model.Names(option)))
 		}
 	}
-	refuse(normOption, c.Norm == normLayer, "norm layer", "has no LayerNorm between its layers")
+	refuse(normOption, c.Norm == normLayer || c.Norm == normBatch, "norm "+c.Norm, "has no norm between its layers")
 	refuse(jkOption, c.JK == jkCat, "jk cat", "has no jumping knowledge")
 	refuse(residualOption, c.Residual, "residual", "has no layers that add what they read")
 	refuse(activationOption, c.Activation != "", "activation "+c.Activation, "has no activation")

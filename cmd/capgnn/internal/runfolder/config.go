@@ -40,7 +40,7 @@ type Config struct {
 	Heads        int
 	Teleport     float64 // α of APPNP and GCNII
 	Theta        float64 // of GCNII
-	Norm         string  // between layers: normLayer or normNone; "" = normLayer, of models that have it
+	Norm         string  // between layers: normLayer, normBatch or normNone; "" = normLayer, of models that have it
 	DropFeatures bool    // dropout drops features, too
 	Residual     bool    // layers that read and make hidden rows add what they read
 	JK           string  // jumping knowledge: jkNone or jkCat
@@ -161,8 +161,13 @@ func (c *Config) Validate() error {
 	if c.custom == nil && !p.oneOf("model", c.Model, append(Models, "NAME.json")...) {
 		plain.Model = string(gnn.GCN) // the rest is looked at all the same
 	}
-	if b, err := model.Named(plain.Model); err == nil && !b.Has(jkOption) {
-		plain.JK = jkNone
+	if b, err := model.Named(plain.Model); err == nil {
+		if !b.Has(jkOption) {
+			plain.JK = jkNone
+		}
+		if !b.Has(normOption) {
+			plain.Norm = ""
+		}
 	}
 	network, optimizer := plain.network(), c.updateRule()
 	wrong := network.Validate()
@@ -244,7 +249,7 @@ func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 		return m
 	}
 	m := gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
 	return m.Built()
 }
 

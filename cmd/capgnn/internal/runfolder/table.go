@@ -102,7 +102,7 @@ var table = []Option{
 	{Name: "theta", Group: GroupModel, field: func(c *Config) any { return &c.Theta },
 		usage: "strength `THETA` of the weights of gcnii: layer l = 1, 2, ... mixes log(THETA/l + 1) of its weight " +
 			"with the identity"},
-	{Name: normOption, Everyday: true, Group: GroupModel, choices: []string{normLayer, normNone},
+	{Name: normOption, Everyday: true, Group: GroupModel, choices: []string{normLayer, normBatch, normNone},
 		field: func(c *Config) any { return &c.Norm },
 		usage: normUsage},
 	{Name: residualOption, Group: GroupModel, field: func(c *Config) any { return &c.Residual },

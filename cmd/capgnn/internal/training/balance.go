@@ -156,6 +156,9 @@ func fittedKey(t *Forecaster) (string, error) {
 	if m := c.Network(0, 0, false); m.Jumping || m.NoNorm || m.Residual { // each has operations more or less
 		all = append(all, m.Jumping, m.NoNorm, m.Residual)
 	}
+	if c.Network(0, 0, false).BatchNorm {
+		all = append(all, "batch norm")
+	}
 	if c.DropFeatures { // so has its first layer
 		all = append(all, "dropped features")
 	}
