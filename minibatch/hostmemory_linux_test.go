@@ -14,6 +14,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
 )
 
@@ -80,6 +81,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 				t.Skip("the system does not forget the peak of the process: ", err)
 			}
 			before, _ := hostmem.PeakRSS()
+			memory.Collect(plan.Host.Bound)
 			trained(t, p, o)
 			peak, _ := hostmem.PeakRSS()
 			peak -= before

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"runtime/debug"
 	"slices"
 
 	"capgnn/gpu"
@@ -26,6 +27,16 @@ func (u *Use) More(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u
 
 // LeastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
 const LeastGarbage = 8 << 20
+
+// garbageShare is the part of a large heap that it grows by before it is collected. Nearly all of it is blocks without
+// pointers: collecting it takes little.
+const garbageShare = 10
+
+// Garbage is how far a heap with n bytes in use grows before it is collected, where Collect has been told so.
+func Garbage(n gpu.Bytes) gpu.Bytes { return max(LeastGarbage, n/garbageShare) }
+
+// Collect has the runtime collect its heap whenever n bytes in use have grown by Garbage(n).
+func Collect(n gpu.Bytes) { debug.SetGCPercent(int(min(100, 100*Garbage(n)/max(1, n)))) }
 
 // granule is what devices round blocks up to, at most.
 const granule = 512

@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
+	"capgnn/internal/memory"
 	"capgnn/internal/room"
 )
 
@@ -33,9 +34,14 @@ func (r *HostRoom) Fits() bool { return r == nil || r.Need <= r.May }
 // ample reports whether it fits with room for what differs from process to process.
 func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r.May }
 
-// boundHeap has the runtime collect its heap before it takes more than what devices and mapped memory leave.
+// boundHeap has the runtime collect its heap as was planned, and before it takes more than what devices and mapped
+// memory leave.
 func (r *HostRoom) boundHeap(host *Amount) {
-	if r != nil && r.May < math.MaxInt64 {
+	if r == nil {
+		return
+	}
+	memory.Collect(host.Bound - host.Mapped)
+	if r.May < math.MaxInt64 {
 		debug.SetMemoryLimit(int64(r.May - r.Devices - host.Mapped))
 	}
 }

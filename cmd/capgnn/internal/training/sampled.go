@@ -96,13 +96,15 @@ func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
 	return p, nil
 }
 
-// ownMemory is what the process takes without the run: now, and as much again as its heap holds before that is
-// collected.
+// ownMemory is what the process takes without the run: now, and as far as its heap grows before that is collected. What
+// a heap grows by at least is counted with the run.
 func ownMemory() (a Amount) {
 	debug.FreeOSMemory() // what reading the data set has left
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)
-	a.Add("program and data set", gpu.Bytes(hostmem.Anonymous())+gpu.Bytes(heap.HeapAlloc), 0)
+	n := gpu.Bytes(heap.HeapAlloc)
+	memory.Collect(n)
+	a.Add("program and data set", gpu.Bytes(hostmem.Anonymous())+memory.Garbage(n)-memory.LeastGarbage, 0)
 	return a
 }
 
