@@ -1,11 +1,7 @@
 package minibatch
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -14,8 +10,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
-	"capgnn/hostmem"
-	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/minibatch/rowcache"
@@ -23,13 +17,15 @@ import (
 )
 
 // policies is every way to fetch rows.
-var policies = []rowcache.Rules{{}, {Kind: rowcache.Planned}, {Kind: rowcache.Planned, Lookahead: 3}, {Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid},
+var policies = []rowcache.Rules{{}, {Kind: rowcache.Planned}, {Kind: rowcache.Planned, Lookahead: 3},
+	{Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid},
 	{Kind: rowcache.Rapid, Pull: true}, {Kind: rowcache.Massive, Delta: 4, Share: 0.5, Gamma: 0.9}}
 
 // linked is a device with a link that takes some time.
 var linked = host.Spec{Latency: 10 * time.Microsecond, Link: 1 << 30}
 
-// How rows of other parts come, how many are kept, how far is looked ahead, what is prefetched, threads and links change no bit.
+// How rows of other parts come, how many are kept, how far is looked ahead, what is prefetched, threads and links
+// change no bit.
 func TestFetchChangesNoBit(t *testing.T) {
 	for i, k := range []task{{}, {sparse: true}, {}, {}} {
 		kind := []gnn.Kind{gnn.SAGE, gnn.GCN, gnn.GAT, gnn.GIN}[i]
@@ -41,20 +37,25 @@ func TestFetchChangesNoBit(t *testing.T) {
 		o.Epochs, o.Sampling.Place = 2, []Place{Batch, Home, Batch, Hop}[i]
 		o.Sampling.NoMerge = i == 3
 		want := trained(t, p, o)
-		specs := [][]gpu.Device{devices(t, 3, linked), devices(t, 3, host.Spec{Threads: 2, Latency: 1}), o.Devices, remotes(t, 3, 0)}
+		specs := [][]gpu.Device{devices(t, 3, linked), devices(t, 3, host.Spec{Threads: 2, Latency: 1}), o.Devices,
+			remotes(t, 3, 0)}
 		n := 0
 		for _, rules := range policies {
-			for _, size := range []CacheSize{{}, {CacheRows, 0}, {CacheShare, 0.01}, {CacheShare, 0.3}, {CacheBytes, 2000}} {
+			for _, size := range []CacheSize{{}, {CacheRows, 0}, {CacheShare, 0.01}, {CacheShare, 0.3},
+				{CacheBytes, 2000}} {
 				if n++; (testing.Short() || !long.Wanted()) && n%3 != i%3 {
 					continue
 				}
 				o := o
 				o.Devices = specs[n%4]
-				o.Sampling.Fetch, o.Sampling.RowCache, o.Sampling.Prefetch, o.Sampling.Samplers = rules, size, 1+2*(n%2), 1+n/2%2
+				o.Sampling.Fetch, o.Sampling.RowCache, o.Sampling.Prefetch, o.Sampling.Samplers = rules, size,
+					1+2*(n%2), 1+n/2%2
 				o.Sampling.NoGather = i == 3 && n/3%2 == 0
 				got := trained(t, p, o)
-				name := fmt.Sprintf("%s, %+v, %+v, %s", kind, rules, size, []string{"links", "threads", "no links", "GPUs"}[n%4])
-				if got.WeightsSHA != want.WeightsSHA || !o.Sampling.NoGather && (got.Rows.Read != want.Rows.Read || got.Rows.Local != want.Rows.Local) {
+				name := fmt.Sprintf("%s, %+v, %+v, %s", kind, rules, size,
+					[]string{"links", "threads", "no links", "GPUs"}[n%4])
+				if got.WeightsSHA != want.WeightsSHA || !o.Sampling.NoGather &&
+					(got.Rows.Read != want.Rows.Read || got.Rows.Local != want.Rows.Local) {
 					t.Errorf("%s: %s, %+v; want %s, %+v", name, got.WeightsSHA, got.Rows, want.WeightsSHA, want.Rows)
 				}
 			}
@@ -87,7 +88,8 @@ func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 		trace, epoch, now := away(p, tr, part), tr.roots.steps*w.fetcher.turns, 0
 		world := worldOf(p, &tr.o, epoch, part)
 		world.Ahead = func(step int) ([]graph.NodeID, bool) {
-			searches := tr.o.Sampling.Merged != nil && now/epoch <= *tr.o.Sampling.Merged+1 // where a run that measures cannot know the next epoch's units
+			// where a run that measures cannot know the next epoch's units
+			searches := tr.o.Sampling.Merged != nil && now/epoch <= *tr.o.Sampling.Merged+1
 			if step >= len(trace) || searches && step/epoch > now/epoch {
 				return nil, false
 			}
@@ -131,7 +133,8 @@ func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 func TestFetchedRowsAreCounted(t *testing.T) {
 	seen := Rows{}
 	zero := 0
-	for i, place := range []Sampling{{}, {Place: Home}, {Place: Hop, Merged: &zero}, {Place: Hop, NoMerge: true, NoGather: true}} {
+	for i, place := range []Sampling{{}, {Place: Home}, {Place: Hop, Merged: &zero},
+		{Place: Hop, NoMerge: true, NoGather: true}} {
 		k := task{sparse: i%2 == 1}
 		kind := []gnn.Kind{gnn.SAGE, gnn.GIN}[i%2]
 		p, m := k.make(t, kind)
@@ -139,7 +142,8 @@ func TestFetchedRowsAreCounted(t *testing.T) {
 		for n, rules := range policies {
 			for _, area := range []gpu.Bytes{0, 300}[n%2:][:1] {
 				o := small(m, list, homes(p.Vertices(), 3))
-				o.Sampling.Place, o.Sampling.Merged, o.Sampling.NoMerge, o.Sampling.NoGather = place.Place, place.Merged, place.NoMerge, place.NoGather
+				o.Sampling.Place, o.Sampling.Merged, o.Sampling.NoMerge, o.Sampling.NoGather = place.Place,
+					place.Merged, place.NoMerge, place.NoGather
 				o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheShare, 0.4}
 				tr, err := New(t.Context(), p, o)
 				if err != nil {
@@ -166,9 +170,11 @@ func TestFetchedRowsAreCounted(t *testing.T) {
 					peer += w.rows.Usage().Peer
 				}
 				tr.Close()
-				want.Rows.Read, want.Rows.Local, want.Bytes.Gradients, want.Bytes.Carried = r.Rows.Read, r.Rows.Read-want.Rows.Hit-want.Rows.Fetched, r.Bytes.Gradients, r.Bytes.Carried
+				want.Rows.Read, want.Rows.Local, want.Bytes.Gradients, want.Bytes.Carried = r.Rows.Read,
+					r.Rows.Read-want.Rows.Hit-want.Rows.Fetched, r.Bytes.Gradients, r.Bytes.Carried
 				if r.Rows != want.Rows || r.Bytes != want.Bytes || r.Requests != want.Requests {
-					t.Errorf("%s, %v, %+v: %+v %+v %d requests, want %+v %+v %d", kind, place.Place, rules, r.Rows, r.Bytes, r.Requests, want.Rows, want.Bytes, want.Requests)
+					t.Errorf("%s, %v, %+v: %+v %+v %d requests, want %+v %+v %d", kind, place.Place, rules, r.Rows,
+						r.Bytes, r.Requests, want.Rows, want.Bytes, want.Requests)
 				}
 				if peer != r.Bytes.Rows+r.Bytes.IDs {
 					t.Errorf("%s, %+v: %d bytes of rows crossed links, %+v were counted", kind, rules, peer, r.Bytes)
@@ -184,102 +190,8 @@ func TestFetchedRowsAreCounted(t *testing.T) {
 	}
 }
 
-func areaOf(t *testing.T, f *fetcher, n gpu.Bytes) *hostmem.Block {
-	t.Helper()
-	mem, err := f.arena.Alloc(int64(n), "area")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mem
-}
-
-// ruin writes NaN everywhere.
-func ruin(mem []byte) {
-	for i, all := 0, hostmem.Of[uint32](mem[:len(mem)/4*4]); i < len(all); i++ {
-		all[i] = math.Float32bits(float32(math.NaN()))
-	}
-}
-
-// ruinAll fills caches, areas and slots of a run that has not begun.
-func ruinAll(tr *Trainer) {
-	for _, w := range tr.workers {
-		ruin(w.fetcher.cache.Bytes())
-		for _, s := range w.feed.slots {
-			for u := range s.units {
-				ruin(s.units[u].mem.Bytes())
-			}
-			for k := range s.turns {
-				ruin(s.turns[k].area.Bytes())
-			}
-		}
-	}
-}
-
-// What is read of caches and areas was written there before, and a slot is not written before it was read: of trainers that do otherwise the weights are others.
-func TestCachesAreReadBehindWrites(t *testing.T) {
-	for name, mutate := range map[string]func(f *fetcher, step int, x *fetching) error{
-		"none": nil,
-		"slots are written a step early": func(f *fetcher, _ int, x *fetching) error {
-			if x.to < len(x.order) {
-				return errors.New("not in one round")
-			}
-			if err := f.await(x); err != nil {
-				return err
-			}
-			for k := range x.order {
-				if r := x.fetched(k); r.Slot >= 0 {
-					f.g.packRow(f.slot(r.Slot), r.ID)
-				}
-			}
-			return nil
-		},
-		"nobody answers": func(f *fetcher, _ int, x *fetching) error {
-			if err := f.await(x); err != nil {
-				return err
-			}
-			ruin(x.area.Bytes())
-			return nil
-		},
-		"nothing is kept": func(f *fetcher, step int, _ *fetching) error {
-			if step == 3 {
-				ruin(f.cache.Bytes())
-			}
-			return nil
-		},
-	} {
-		for _, rules := range []rowcache.Rules{{Kind: rowcache.Planned}, {Kind: rowcache.Planned, Lookahead: 2}} {
-			p, m := task{}.make(t, gnn.SAGE)
-			o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
-			want := trained(t, p, o).WeightsSHA
-			o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, 20}
-			tr, err := New(t.Context(), p, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ruinAll(tr)
-			for _, w := range tr.workers {
-				if collect := w.feed.then[1]; mutate != nil {
-					w.feed.then[1] = func(s *slot) error {
-						if err := mutate(w.fetcher, s.step, &s.turns[0]); err != nil {
-							return err
-						}
-						return collect(s)
-					}
-				}
-			}
-			r, err := tr.Run(t.Context())
-			tr.Close()
-			if diverged := new(Diverged); err != nil && !errors.As(err, &diverged) {
-				t.Fatal(err)
-			}
-			if equal := err == nil && r.WeightsSHA == want; equal != (mutate == nil) {
-				t.Errorf("%s, %v: equal weights: %t", name, rules.Kind, equal)
-			}
-		}
-	}
-}
-
-// A device that copies rows from where they lie reads what was written for its steps: own rows, staged ones, and those of a cache with room for all.
+// A device that copies rows from where they lie reads what was written for its steps: own rows, staged ones, and those
+// of a cache with room for all.
 func TestRowsAreReadWhereTheyLie(t *testing.T) {
 	for i, rules := range policies {
 		for _, kind := range kinds(t) {
@@ -302,99 +214,16 @@ func TestRowsAreReadWhereTheyLie(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, w := range tr.workers {
-				if g := &w.stage; !g.near || (g.whole != nil) != (rules.Kind == rowcache.Planned) || g.gathers == (g.whole != nil) {
-					t.Errorf("%s, %+v: own rows where they lie %t, others in the cache %t, staged %t", kind, rules, g.near, g.whole != nil, g.gathers)
+				if g := &w.stage; !g.near || (g.whole != nil) != (rules.Kind == rowcache.Planned) ||
+					g.gathers == (g.whole != nil) {
+					t.Errorf("%s, %+v: own rows where they lie %t, others in the cache %t, staged %t", kind, rules,
+						g.near, g.whole != nil, g.gathers)
 				}
 			}
 			tr.Close()
 			if r.WeightsSHA != want {
 				t.Errorf("%s, %+v: other weights", kind, rules)
 			}
-		}
-	}
-}
-
-// A run with caches that is interrupted anywhere and resumed ends in the bits and counts of one that is not: what fills caches again is counted apart.
-func TestCachesAreResumed(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for n, rules := range policies[1:] {
-		if testing.Short() && n%2 != 0 { // under the race detector
-			continue
-		}
-		p, m := task{sparse: rules.Kind == rowcache.Rapid}.make(t, gnn.SAGE)
-		home := homes(p.Vertices(), 3)
-		if n/2%2 == 1 { // nearly all is at home in one part, which has no slots
-			clear(home)
-			home[0], home[1] = 1, 2
-		}
-		o := small(m, devices(t, 3, linked), home)
-		o.Epochs, o.Sampling.BatchSize, o.Sampling.Fetch, o.Sampling.RowCache = 8, 12, rules, CacheSize{CacheShare, 0.3}
-		if n%3 == 1 { // a part asks for rows several times in a step
-			o.Sampling.Place, o.Sampling.NoMerge, o.Sampling.NoGather = Hop, true, true
-		}
-		want := trained(t, p, o)
-		steps := want.Steps
-		o.CheckpointDir, o.Resume, o.Identity, o.CheckpointSteps = t.TempDir(), true, "id", 5
-		stops := 0
-		for at := 0; ; stops++ {
-			at += 1 + r.IntN(steps/3)
-			tr, err := New(t.Context(), p, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ruinAll(tr)
-			ctx, cancel := context.WithCancel(t.Context())
-			tr.o.OnStep = func(p Progress) {
-				if p.Epoch*p.Steps+p.Step >= at {
-					cancel()
-				}
-			}
-			got, err := tr.Run(ctx)
-			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
-			at = max(at, tr.state.Epochs*tr.roots.steps+tr.state.Batch)
-			tr.Close()
-			if got.Stopped == fit.Interrupted {
-				continue
-			}
-			if stops < 2 || got.WeightsSHA != want.WeightsSHA || got.Rows != want.Rows || got.Bytes != want.Bytes || got.Requests != want.Requests || got.Refilled == 0 {
-				t.Errorf("%+v: stopped %d times: %s %+v %+v %d requests, %d refilled; want %s %+v %+v %d", rules, stops, got.WeightsSHA, got.Rows, got.Bytes, got.Requests, got.Refilled,
-					want.WeightsSHA, want.Rows, want.Bytes, want.Requests)
-			}
-			break
-		}
-	}
-}
-
-// Plan names what caches and areas take: as much as a run has of them.
-func TestPlanNamesCaches(t *testing.T) {
-	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
-	o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
-	for _, rules := range policies {
-		o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, 900}
-		plan, err := Plan(t.Context(), p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bound := gpu.Bytes(0)
-		for _, u := range plan.Host.Uses {
-			if u.Name == "rows of other parts, on their way" || u.Name == "row caches" {
-				bound += u.Bound
-			}
-		}
-		tr, err := New(t.Context(), p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken := gpu.Bytes(0)
-		for _, w := range tr.workers {
-			taken += gpu.Bytes(w.fetcher.arena.Usage().Used)
-		}
-		tr.Close()
-		if taken > bound || float64(taken) < 0.8*float64(bound) {
-			t.Errorf("%+v: %d bytes are taken, the bound is %d", rules, taken, bound)
 		}
 	}
 }
@@ -416,8 +245,10 @@ func TestOwnRowsCrossNoLink(t *testing.T) {
 		}
 		for _, w := range tr.workers {
 			u := w.prefetch.Usage()
-			if crossing := time.Duration(u.H2D) * time.Second / rate; crossing < time.Second || u.Time[gpu.PhaseTransfer] > crossing/2 {
-				t.Errorf("%d parts: uploads of %d bytes took %v, over the link they take %v", parts, u.H2D, u.Time[gpu.PhaseTransfer], crossing)
+			if crossing := time.Duration(u.H2D) * time.Second / rate; crossing < time.Second ||
+				u.Time[gpu.PhaseTransfer] > crossing/2 {
+				t.Errorf("%d parts: uploads of %d bytes took %v, over the link they take %v", parts, u.H2D,
+					u.Time[gpu.PhaseTransfer], crossing)
 			}
 			if parts == 1 && u.Peer != 0 || (r.Bytes.Rows == 0) != (parts == 1) {
 				t.Errorf("%d parts: %+v, %+v", parts, u, r.Bytes)

@@ -1,14 +1,12 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -45,7 +43,9 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 
 // smallTask is a problem that a reference in float64 computes: 5 % of 100 vertices train, and no weight of the model
 // starts at a round value.
-func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*gnn.Config)) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func smallTask(
+	t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*gnn.Config),
+) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 100, 6, 3
 	g, err := synth.Random(n, 3*n, directed, 4)
@@ -70,7 +70,8 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(classes)))
 	}
-	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.25, Multi: directed, Seed: 3}
+	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7,
+		Dropout: 0.25, Multi: directed, Seed: 3}
 	for _, f := range edit {
 		f(&m)
 	}
@@ -93,7 +94,8 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		for _, directed := range []bool{false, true} {
 			for _, loops := range []bool{false, true} {
 				for _, turn := range []bool{true, false} {
-					values = append(values, []any{kind, directed, loops, kind.Norms() && (directed == loops) == turn, kind.Norms() && directed == (turn == (i%2 == 0)), kind.Norms() && directed == turn})
+					values = append(values, []any{kind, directed, loops, kind.Norms() && (directed == loops) == turn,
+						kind.Norms() && directed == (turn == (i%2 == 0)), kind.Norms() && directed == turn})
 				}
 			}
 		}
@@ -103,10 +105,13 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		if !taken[i] {
 			continue
 		}
-		kind, directed, loops, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool), v[4].(bool), v[5].(bool)
-		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, !noNorm, residual, jumping), func(t *testing.T) {
+		kind, directed, loops, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool),
+			v[4].(bool), v[5].(bool)
+		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, !noNorm,
+			residual, jumping), func(t *testing.T) {
 			f(t, kind, directed, loops, func(m *gnn.Config) {
-				m.Activation, m.DropFeatures = gnn.Activations[(i+i/4)%len(gnn.Activations)], kind.Norms() && (i+i/8)%2 == 0
+				m.Activation = gnn.Activations[(i+i/4)%len(gnn.Activations)]
+				m.DropFeatures = kind.Norms() && (i+i/8)%2 == 0
 				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
 				}
@@ -147,7 +152,8 @@ func TestPrunedGradients(t *testing.T) {
 				ref := want[x.Off:][:len(x.Data)]
 				rounding := 0.0
 				if name, yes := strings.CutSuffix(x.Name, "att_dst"); yes {
-					src := got.Tensors[slices.IndexFunc(got.Tensors, func(y gnn.Tensor) bool { return y.Name == name+"att_src" })]
+					src := got.Tensors[slices.IndexFunc(got.Tensors,
+						func(y gnn.Tensor) bool { return y.Name == name+"att_src" })]
 					rounding = 16 * 0x1p-24 * norm(want[src.Off:][:len(src.Data)])
 				}
 				if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)+rounding) {
@@ -234,7 +240,8 @@ func TestNothingDropped(t *testing.T) {
 		}
 		for _, dropped := range [][][]graph.NodeID{nil, {}, {{}, {}, {}}, strangers} {
 			devices := cpus(t, parts)
-			r := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.EvalEvery, o.Dropped = 3, 1, dropped }))
+			r := run(t, newTrainer(t, p, m, devices, part,
+				func(o *Options) { o.Epochs, o.EvalEvery, o.Dropped = 3, 1, dropped }))
 			sha, bytes = append(sha, r.WeightsSHA), append(bytes, r.Usage.Peer)
 			if r.HaloRows == 0 {
 				t.Error("no halo rows")
@@ -297,108 +304,14 @@ func TestPrunedEvaluation(t *testing.T) {
 			})
 			r := run(t, tr)
 			sha = append(sha, r.WeightsSHA)
-			want := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
+			want := predicted(t, unlabelled(p),
+				PredictOptions{Model: m, Weights: r.Weights, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
 			if d, norm := distance(logitsOf(t, tr), want); !(d <= 1e-5*norm) {
 				t.Errorf("%s: evaluated logits differ from predicted ones by %.3g of %.3g", kind, d, norm)
 			}
 		}
 		if sha[0] != sha[1] || sha[0] != sha[2] {
 			t.Errorf("%s: weights depend on how often evaluation runs", kind)
-		}
-	}
-}
-
-// What an epoch moves is what training reads after pruning, counted here from the graph: for every layer that
-// exchanges and both directions, remote rows with a kept edge into a needed row, times the width.
-func TestPrunedBytes(t *testing.T) {
-	const parts = 4
-	for _, kind := range kinds(t) {
-		for _, directed := range []bool{false, true} {
-			p, m := task{share: 0.05, directed: directed}.make(t, kind)
-			part := scatterParts(p.Vertices(), parts)
-			last := gpu.Bytes(math.MaxInt64)
-			for _, share := range []float64{0, 0.5, 1} {
-				dropped := dropReplicas(p.Graph, part, parts, share)
-				var got gpu.Bytes
-				tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
-					o.Epochs, o.Dropped = 2, dropped
-					o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
-				})
-				r := run(t, tr)
-				want := 2 * (parts - 1) * 4 * len(tr.Weights.Flat)
-				for l := range m.Layers {
-					forward, backward := readRows(p, part, dropped, m.Layers, l)
-					if tr.plan.Layers[l].Returns { // a row from each part that read one
-						backward = forward
-					}
-					want += 4 * (forward*exchanged(tr, l, gnn.Forward) + backward*exchanged(tr, l, gnn.Backward))
-				}
-				if int(got) != want || got >= last {
-					t.Errorf("%s, directed %t, %g dropped: %d bytes per epoch, want %d, with less dropped %d", kind, directed, share, got, want, last)
-				}
-				if last = got; (r.HaloRows == 0) != (share == 1) {
-					t.Errorf("%s, directed %t, %g dropped: %d halo rows", kind, directed, share, r.HaloRows)
-				}
-			}
-		}
-	}
-}
-
-// readRows returns the number of (part, remote vertex) pairs whose rows a layer reads forward and backward, by
-// definition.
-func readRows(p *learn.Problem, part []int32, dropped [][]graph.NodeID, layers, layer int) (forward, backward int) {
-	drops := map[[2]int32]bool{}
-	for i, ids := range dropped {
-		for _, u := range ids {
-			drops[[2]int32{int32(i), u}] = true
-		}
-	}
-	needed := make([]bool, p.Vertices()) // as output of a layer, from the last one down
-	for v := range needed {
-		needed[v] = p.Trains(graph.NodeID(v))
-	}
-	for l := layers - 1; l > layer; l-- {
-		below := slices.Clone(needed)
-		for v, yes := range needed {
-			for _, u := range p.Graph.Row(v) {
-				below[u] = below[u] || yes && !drops[[2]int32{part[v], u}]
-			}
-		}
-		needed = below
-	}
-	if layer == 0 { // it keeps every edge
-		clear(drops)
-	}
-	in, out := map[[2]int32]bool{}, map[[2]int32]bool{}
-	for v, yes := range needed {
-		for _, u := range p.Graph.Row(v) {
-			if yes && part[u] != part[v] && !drops[[2]int32{part[v], u}] {
-				in[[2]int32{part[v], u}], out[[2]int32{part[u], int32(v)}] = true, true
-			}
-		}
-	}
-	return len(in), len(out)
-}
-
-// A pruned epoch takes less time than the whole one on simulated devices.
-func TestPrunedTakesLess(t *testing.T) {
-	const parts = 3
-	for _, kind := range kinds(t) {
-		p, m := task{share: 0.3}.make(t, kind)
-		part := scatterParts(p.Vertices(), parts)
-		epoch := func(share float64) time.Duration {
-			s, err := Simulate(context.Background(), p, Options{
-				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
-				Devices:  simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share),
-			}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s.Epoch
-		}
-		whole, half, all := epoch(0), epoch(0.5), epoch(1)
-		if half >= whole || all >= half {
-			t.Errorf("%s: %v, without half of the replicas %v, without any %v", kind, whole, half, all)
 		}
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/checkpoint"
-	"capgnn/internal/long"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
@@ -48,7 +44,8 @@ func TestRerunAnyThreads(t *testing.T) {
 				devices[i] = d
 			}
 			got := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 6 })).WeightsSHA
-			pruned := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Dropped = 6, dropped })).WeightsSHA
+			pruned := run(t, newTrainer(t, p, m, devices, part,
+				func(o *Options) { o.Epochs, o.Dropped = 6, dropped })).WeightsSHA
 			if want == "" {
 				want, wantPruned = got, pruned
 			}
@@ -65,7 +62,8 @@ func TestEvaluationIsSilent(t *testing.T) {
 		p, m := task{share: 0.3}.make(t, kind)
 		var sha []string
 		for _, every := range []int{0, 1, 3} {
-			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Epochs, o.EvalEvery = 7, every })
+			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3),
+				func(o *Options) { o.Epochs, o.EvalEvery = 7, every })
 			sha = append(sha, run(t, tr).WeightsSHA)
 		}
 		if sha[0] != sha[1] || sha[0] != sha[2] {
@@ -74,135 +72,11 @@ func TestEvaluationIsSilent(t *testing.T) {
 	}
 }
 
-// errStop stands for a crash: the run ends at once, without a last checkpoint.
-var errStop = errors.New("stop")
-
-// diesAfter has a run crash behind an epoch.
-func diesAfter(epoch int) func(*Options) {
-	return func(o *Options) {
-		o.OnEpoch = func(e EpochStats) error {
-			if e.Epoch == epoch {
-				return errStop
-			}
-			return nil
-		}
-	}
-}
-
-// crash runs a trainer until it does as diesAfter says.
-func crash(t *testing.T, tr *Trainer) {
-	t.Helper()
-	if _, err := tr.Run(context.Background()); !errors.Is(err, errStop) {
-		t.Fatalf("run ended with %v", err)
-	}
-}
-
-// A run that dies after any epoch and is resumed equals one that did not, bit for bit.
-func TestResume(t *testing.T) {
-	t.Parallel()
-	t.Run("whole", func(t *testing.T) { testResume(t, 0) })
-	t.Run("pruned", func(t *testing.T) { testResume(t, 0.5) })
-}
-
-// testResume is TestResume of runs in which parts do without a share of their replicas.
-func testResume(t *testing.T, pruned float64) {
-	for k, kind := range kinds(t) {
-		for n, opt := range []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.1}} {
-			p, m := task{share: 0.3}.make(t, kind)
-			part := scatterParts(p.Vertices(), 2)
-			dropped := dropReplicas(p.Graph, part, 2, pruned)
-			devices := cpus(t, 2)
-			options := func(dir string, edit func(*Options)) func(*Options) {
-				return func(o *Options) {
-					o.Optimizer, o.Epochs, o.EvalEvery, o.CheckpointDir, o.CheckpointEvery, o.Identity = opt, 9, 2, dir, 3, "id"
-					o.Dropped = dropped
-					if edit != nil {
-						edit(o)
-					}
-				}
-			}
-			want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), nil)))
-			for i, dies := range []int{0, 3, 4, 7} {
-				if (k+n+i)%2 > 0 && !long.Wanted() {
-					continue
-				}
-				dir := t.TempDir()
-				crash(t, newTrainer(t, p, m, devices, part, options(dir, diesAfter(dies))))
-				got := run(t, newTrainer(t, p, m, devices, part, options(dir, func(o *Options) { o.Resume = true })))
-				if got.WeightsSHA != want.WeightsSHA || got.BestEpoch != want.BestEpoch || got.FinalLoss != want.FinalLoss ||
-					!slices.Equal(got.BestWeights.Flat, want.BestWeights.Flat) || *got.Best.Test != *want.Best.Test {
-					t.Errorf("%s, %s, died after epoch %d: the resumed run differs", kind, opt.Kind, dies)
-				}
-			}
-		}
-	}
-}
-
-// Cancelling finishes the epoch and checkpoints; resuming goes on to the same bits.
-func TestInterrupt(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	part := scatterParts(p.Vertices(), 3)
-	devices := cpus(t, 3)
-	want := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 8 }))
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(context.Background())
-	tr := newTrainer(t, p, m, devices, part, func(o *Options) {
-		o.Epochs, o.CheckpointDir = 8, dir
-		o.OnEpoch = func(e EpochStats) error {
-			if e.Epoch == 4 {
-				cancel()
-			}
-			return nil
-		}
-	})
-	r, err := tr.Run(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Stopped != "interrupted" || r.Epochs != 5 {
-		t.Fatalf("stopped %q after %d epochs, want interrupted after 5", r.Stopped, r.Epochs)
-	}
-	got := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.CheckpointDir, o.Resume = 8, dir, true }))
-	if got.WeightsSHA != want.WeightsSHA {
-		t.Error("the resumed run has other weights")
-	}
-}
-
-// A damaged checkpoint is skipped for the one before it, and the run still ends with the same bits.
-func TestDamagedCheckpoint(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	part, dir := scatterParts(p.Vertices(), 2), t.TempDir()
-	options := func(resume bool) func(*Options) {
-		return func(o *Options) { o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Resume = 6, dir, 2, resume }
-	}
-	devices := cpus(t, 2)
-	want := run(t, newTrainer(t, p, m, devices, part, options(false)))
-	files, err := filepath.Glob(filepath.Join(dir, "*.ckpt"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("checkpoints %v, %v; want 2", files, err)
-	}
-	slices.Sort(files)
-	raw, err := os.ReadFile(files[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw[len(raw)/2] ^= 1
-	if err := os.WriteFile(files[1], raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tr := newTrainer(t, p, m, devices, part, options(true))
-	if tr.State.Epochs != 4 {
-		t.Errorf("resumed after %d epochs, want 4", tr.State.Epochs)
-	}
-	if got := run(t, tr); got.WeightsSHA != want.WeightsSHA {
-		t.Error("the resumed run has other weights")
-	}
-}
-
 // Parts without a training vertex, without any needed row or without any vertex at all take part like the others.
 func TestEmptyParts(t *testing.T) {
 	for _, kind := range kinds(t) {
-		for _, k := range []task{{share: 0.002, directed: true, vertices: manyVertices}, {share: 0.002, sparse: true, multi: true, vertices: manyVertices}} {
+		for _, k := range []task{{share: 0.002, directed: true, vertices: manyVertices},
+			{share: 0.002, sparse: true, multi: true, vertices: manyVertices}} {
 			p, m := k.make(t, kind)
 			part := scatterParts(p.Vertices(), 5)
 			for v := range part {
@@ -215,7 +89,8 @@ func TestEmptyParts(t *testing.T) {
 			want, wantLoss := gradients(t, one)
 			got, gotLoss := gradients(t, five)
 			if d, norm := distance(got.Flat, want.Flat); !(d <= 2e-5*norm) || math.Abs(gotLoss-wantLoss) > 1e-6 {
-				t.Errorf("%s, %+v: gradient differs by %.3g of %.3g, loss %v, want %v", kind, k, d, norm, gotLoss, wantLoss)
+				t.Errorf("%s, %+v: gradient differs by %.3g of %.3g, loss %v, want %v", kind, k, d, norm, gotLoss,
+					wantLoss)
 			}
 			run(t, five)
 		}
@@ -228,7 +103,8 @@ func TestAnyPartitioner(t *testing.T) {
 		p, m := task{share: 0.3, directed: true}.make(t, kind)
 		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), nil))
 		for _, method := range []rapa.Method{"random", "streaming"} {
-			plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: method, Parts: 4, Seed: 2}, nil)
+			plan, err := rapa.Partition(context.Background(), p.Graph, p.Train,
+				rapa.Options{Method: method, Parts: 4, Seed: 2}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,7 +128,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Bytes counted by the devices equal the plan: Σ over exchanges of halo rows × width × element size, gradients and weights.
+// Bytes counted by the devices equal the plan: Σ over exchanges of halo rows × width × element size, gradients and
+// weights.
 func TestBytesEqualPlan(t *testing.T) {
 	for _, kind := range kinds(t) {
 		testBytesEqualPlan(t, kind, gpu.FP32)
@@ -280,7 +157,8 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 // A worker that does not answer ends the run with who waits for whom, within the deadline.
 func TestDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
+	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2),
+		func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 	err := tr.each(func(w *worker) error {
 		if w.Index == 1 {
 			return nil
@@ -378,7 +256,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// The validation loss of an epoch is the training loss of the next one, where the same vertices train and nothing is dropped.
+// The validation loss of an epoch is the training loss of the next one, where the same vertices train and nothing is
+// dropped.
 func TestValidationLoss(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		p, m := task{share: 0.3, multi: multi, vertices: 300}.make(t, gnn.SAGE)
@@ -388,7 +267,8 @@ func TestValidationLoss(t *testing.T) {
 			o.Epochs, o.EvalEvery = 5, 1
 			o.OnEpoch = func(e EpochStats) error {
 				if last != nil && math.Abs(*last-e.Loss) > 1e-5*e.Loss { // other sums of float32
-					t.Errorf("many labels %v: loss %v in epoch %d, %v of validation before", multi, e.Loss, e.Epoch, *last)
+					t.Errorf("many labels %v: loss %v in epoch %d, %v of validation before", multi, e.Loss, e.Epoch,
+						*last)
 				}
 				if last = e.Metrics.ValLoss; last == nil {
 					t.Errorf("many labels %v: no validation loss in epoch %d", multi, e.Epoch)
