@@ -109,7 +109,7 @@ func (t saver) take(c *checkpoint.File) error {
 		err = t.takeCaches(c)
 	}
 	if err != nil {
-		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
+		return t.Unusable(err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
+	"capgnn/internal/shell"
 )
 
 //go:embed completion/*.tmpl
@@ -43,7 +44,7 @@ func completionCommand() *cli.Command {
 
 // completionTemplates returns the scripts as templates of a completion.
 func completionTemplates() *template.Template {
-	funcs := template.FuncMap{"quote": term.SingleQuoted, "zshFlag": zshFlag, "join": func(words []string) string { return strings.Join(words, " ") }}
+	funcs := template.FuncMap{"quote": shell.Quoted, "zshFlag": zshFlag, "join": func(words []string) string { return strings.Join(words, " ") }}
 	return template.Must(template.New("").Funcs(funcs).ParseFS(completionFiles, "completion/*.tmpl"))
 }
 
@@ -168,5 +169,5 @@ func zshFlag(f completedFlag) string {
 	case f.Value:
 		spec += ": :"
 	}
-	return term.SingleQuoted(spec)
+	return shell.Quoted(spec)
 }

@@ -11,6 +11,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/shell"
 )
 
 // completedBy returns how each shell is asked for completions of the words of a command line, the last of them as far as it is typed.
@@ -21,7 +22,7 @@ var completedBy = map[string]func(words []string) (program string, args []string
 			`source "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _capgnn; printf '%s\n' "${COMPREPLY[@]}"`, "bash"}, words...)
 	},
 	"fish": func(words []string) (string, []string) {
-		return "fish", []string{"--no-config", "-c", `source $SCRIPT; complete -C ` + term.SingleQuoted(strings.Join(words, " ")) + ` | string replace -r '\t.*' ''; true`}
+		return "fish", []string{"--no-config", "-c", `source $SCRIPT; complete -C ` + shell.Quoted(strings.Join(words, " ")) + ` | string replace -r '\t.*' ''; true`}
 	},
 	"zsh": func(words []string) (string, []string) {
 		return "zsh", []string{"-f", "-c", zshDriver, "zsh", strings.Join(words, " ")}

@@ -17,6 +17,7 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu/host/kernel"
 	"capgnn/graph/dataset/shards"
+	"capgnn/internal/shell"
 )
 
 // traceFlag records what queues do.
@@ -247,7 +248,7 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		return fewerEpochs(d, c.String("epochs"), was.Epochs)
 	}
 	if flags := cmp.Or(strings.Join(changed, " "), strings.Join(implied, " ")); flags != "" {
-		return term.Usagef("--resume %s continues the run as it was: drop %s, or start a new run with --config %s", d, flags, term.Word(d.Config()))
+		return term.Usagef("--resume %s continues the run as it was: drop %s, or start a new run with --config %s", d, flags, shell.Word(d.Config()))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
+	"capgnn/internal/shell"
 	"capgnn/report"
 )
 
@@ -78,7 +79,7 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 
 // goesOn says how runs go on that were interrupted somewhere.
 func (s *seedRuns) goesOn(where string) string {
-	return fmt.Sprintf("%s: continue with `capgnn train --resume %s`", where, term.Word(s.dir))
+	return fmt.Sprintf("%s: continue with `capgnn train --resume %s`", where, shell.Word(s.dir))
 }
 
 // report draws all runs onto one page.

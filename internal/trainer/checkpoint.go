@@ -63,8 +63,14 @@ func (t *Trainer) Restore() error {
 		t.State.best, err = s.Load(c, &f, piece)
 	}
 	if err != nil {
-		return fmt.Errorf("resume: read the state of %s: %w", t.Options.CheckpointDir, err)
+		return t.Unusable(err)
 	}
 	t.Options.Log.Info("resumed", "epoch", t.State.Epochs, "step", t.State.Batch)
 	return t.Engine.Restore(c, s, piece)
+}
+
+// Unusable is the error of a checkpoint whose bytes are whole and whose state this run cannot have.
+func (t *Trainer) Unusable(err error) error {
+	return fmt.Errorf("resume: the state in %s is not one of this run: %w: train anew, or remove that folder and resume "+
+		"from the start", t.Options.CheckpointDir, err)
 }

@@ -12,6 +12,7 @@ import (
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/stores"
 	"capgnn/internal/npy"
+	"capgnn/internal/shell"
 )
 
 // listBeside lists the files of the folder that the data set at path was read from, if it is one: that of path, or for a CSV
@@ -49,7 +50,7 @@ func listFiles(d *dataset.Dataset, dir string) error {
 	noteUnread(d, strings.Join(d.Files, ", "), unread)
 	if k := slices.IndexFunc(unread, func(u dataset.Unread) bool { return isVertexTable(u.Name) }); k >= 0 && d.Format == formatCSV {
 		d.Note("`capgnn data tables --nodes %s --links %s --label COLUMN --out NEW` makes a data set of %s and the edges",
-			filepath.Join(dir, unread[k].Name), filepath.Join(dir, "edges.csv"), unread[k].Name)
+			shell.Word(filepath.Join(dir, unread[k].Name)), shell.Word(filepath.Join(dir, "edges.csv")), unread[k].Name)
 	}
 	return nil
 }

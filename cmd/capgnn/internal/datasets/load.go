@@ -14,6 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/dataset/formats"
 	"capgnn/graph/dataset/stores"
 	"capgnn/internal/learn"
@@ -73,7 +74,7 @@ func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, 
 // locate returns where the data set of cfg lies, "" for one that is generated.
 func locate(k *term.Console, cfg *runfolder.Config) (string, error) {
 	if cfg.DatasetPath != "" || cfg.Dataset == Generated {
-		return cfg.DatasetPath, nil
+		return cfg.DatasetPath, renamed(cfg)
 	}
 	found, err := Find(k, cfg.Dataset)
 	if err != nil {
@@ -84,6 +85,26 @@ func locate(k *term.Console, cfg *runfolder.Config) (string, error) {
 		return "", term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 	}
 	return path, nil
+}
+
+// renamed returns an error if the config file of a run names another data set than that whose path it has. A relative
+// name that lies elsewhere now has the same last element.
+func renamed(cfg *runfolder.Config) error {
+	base := filepath.Base(cfg.Dataset)
+	if base == filepath.Base(cfg.DatasetPath) || base == "." || base == ".." {
+		return nil
+	}
+	found, _, err := fetch.Resolve(cfg.Dataset, term.DataRoots())
+	switch {
+	case err != nil && base == cfg.Dataset: // a name of a folder that is not there now
+		return nil
+	case err == nil:
+		if path, err := filepath.Abs(found); err != nil || path == cfg.DatasetPath {
+			return err
+		}
+	}
+	return term.Usagef("dataset %s does not lie at dataset-path %s: name it with --dataset, or leave dataset-path empty "+
+		"in the config file", cfg.Dataset, cfg.DatasetPath)
 }
 
 // Prepare makes the problem of a data set that was read from started on.

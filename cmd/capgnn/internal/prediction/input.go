@@ -15,6 +15,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/learn"
+	"capgnn/internal/shell"
 	"capgnn/model"
 )
 
@@ -179,7 +180,7 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 	case err != nil:
 		return err
 	case r == nil && !labelled && p.What == Labels:
-		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", term.Word(p.Folder))
+		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", shell.Word(p.Folder))
 	case r == nil:
 		p.multi = d.MultiLabel()
 	default:

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
-	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
+	"capgnn/internal/shell"
 )
 
 // UseNames reads what the columns and the classes of the run are called whose weights are used.
@@ -39,7 +39,7 @@ func (p *Prediction) noteDirections() {
 		p.Console.Note("note: the graph of %s is directed, and that of %s has every edge in both directions: it is predicted as it is", p.learned(), p.Data.Name)
 		return
 	}
-	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.learned(), p.Data.Name, term.Word(p.Config.Dataset))
+	p.Console.Note("note: the graph of %s has every edge in both directions, and that of %s is directed: `capgnn data import %s --edges symmetric --out STORE` makes one to predict", p.learned(), p.Data.Name, shell.Word(p.Config.Dataset))
 }
 
 // noteScales says where the features of the run and of the data set may be of different scales, because one side was

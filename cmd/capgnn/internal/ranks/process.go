@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/shell"
 )
 
 // process is a rank that runs here, or the ssh of one that runs elsewhere.
@@ -83,5 +84,5 @@ func (l *Launch) There(ctx context.Context, path string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	return l.Remote.Command(ctx, l.Hosts[0], "cd "+term.SingleQuoted(l.Dir)+" && test -e "+term.SingleQuoted(path)).Run() == nil
+	return l.Remote.Command(ctx, l.Hosts[0], "cd "+shell.Quoted(l.Dir)+" && test -e "+shell.Quoted(path)).Run() == nil
 }

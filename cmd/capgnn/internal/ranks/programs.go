@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/shell"
 )
 
 // answerTime is how long a machine may take to say which program it has.
@@ -45,7 +46,7 @@ func (l *Launch) CheckPrograms(ctx context.Context, here term.BuildInfo) error {
 
 // checkProgram asks one machine.
 func (l *Launch) checkProgram(ctx context.Context, host string, here term.BuildInfo) error {
-	cmd := l.Remote.Command(ctx, host, term.SingleQuoted(l.Program)+" version --json")
+	cmd := l.Remote.Command(ctx, host, shell.Quoted(l.Program)+" version --json")
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

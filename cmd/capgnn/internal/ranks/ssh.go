@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/shell"
 )
 
 // Remote runs shell scripts on other machines.
@@ -19,7 +19,7 @@ type SSH struct{}
 
 // Command runs ssh.
 func (SSH) Command(ctx context.Context, host, script string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, "exec sh -c "+term.SingleQuoted(script))
+	return exec.CommandContext(ctx, "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, "exec sh -c "+shell.Quoted(script))
 }
 
 // rankScript returns the script that runs a rank on another machine. Its standard input is the launcher's side of the connection:
@@ -30,13 +30,13 @@ func rankScript(dir string, env []string, program string, args []string) string 
 	var words []string
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		words = append(words, name+"="+term.SingleQuoted(value))
+		words = append(words, name+"="+shell.Quoted(value))
 	}
 	for _, w := range append([]string{program}, args...) {
-		words = append(words, term.SingleQuoted(w))
+		words = append(words, shell.Quoted(w))
 	}
 	return "IFS= read -r " + secretVariable + " && export " + secretVariable + " || exit 2; " +
-		"cd " + term.SingleQuoted(dir) + " || exit 2; " +
+		"cd " + shell.Quoted(dir) + " || exit 2; " +
 		"exec 3<&0; " +
 		strings.Join(words, " ") + " 3<&- </dev/null & p=$!; " +
 		`{ while IFS= read -r s <&3; do kill -s "$s" $p; done; kill -s TERM $p; } >/dev/null 2>&1 & w=$!; ` +

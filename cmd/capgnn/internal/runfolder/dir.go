@@ -15,6 +15,7 @@ import (
 	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
 	"capgnn/internal/runfile"
+	"capgnn/internal/shell"
 )
 
 // Dir is a run folder. config.yaml is its mark: a folder that has one holds a run.
@@ -151,7 +152,7 @@ func (d Dir) Free(overwrite bool) error {
 	}
 	foreign := d.foreign() // first: a run that has begun meanwhile is one
 	if d.HoldsRun() {
-		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, term.Word(d))
+		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, shell.Word(d))
 	}
 	if foreign != "" && !overwrite {
 		return term.Usagef("--run-dir %s holds %s, which no run has written: name an empty folder, or add --overwrite to train", d, foreign)

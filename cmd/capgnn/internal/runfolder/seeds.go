@@ -17,6 +17,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
+	"capgnn/internal/shell"
 	"capgnn/report"
 )
 
@@ -278,7 +279,7 @@ func (d SeedsDir) Describe() (runs []report.Run, together []report.Fact, err err
 		}
 	}
 	if len(runs) == 0 {
-		return nil, nil, term.Usagef("report: no run in %s has begun: train them with `capgnn train --resume %s`", d, term.Word(d))
+		return nil, nil, term.Usagef("report: no run in %s has begun: train them with `capgnn train --resume %s`", d, shell.Word(d))
 	}
 	if len(results) > 0 {
 		together = d.Summarise(s.Seeds, results).facts()
@@ -290,7 +291,7 @@ func (d SeedsDir) Describe() (runs []report.Run, together []report.Fact, err err
 func (d SeedsDir) Free(overwrite bool) error {
 	err := Dir(d).Free(overwrite) // first: runs that have begun meanwhile are some
 	if d.HoldsSeeds() {
-		return term.Usagef("--run-dir %s already holds runs of several seeds: continue them with --resume %s or choose another folder", d, term.Word(d))
+		return term.Usagef("--run-dir %s already holds runs of several seeds: continue them with --resume %s or choose another folder", d, shell.Word(d))
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/number"
+	"capgnn/internal/shell"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -160,7 +161,7 @@ func planOf(t *Forecaster) (*rapa.Plan, error) {
 	switch {
 	case plan.Graph != t.Data.Sums.Graph || len(plan.Part) != t.Data.Problem.Vertices():
 		return refuse("the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
-			len(plan.Part), term.Word(c.Dataset))
+			len(plan.Part), shell.Word(c.Dataset))
 	case len(plan.Parts) != t.Parts:
 		return refuse("the plan has %d parts: give as many --devices, or --parts %d", len(plan.Parts), len(plan.Parts))
 	case c.PlanKey != "" && c.PlanKey != plan.Key:

@@ -20,6 +20,7 @@ import (
 	"capgnn/internal/lockfile"
 	"capgnn/internal/regular"
 	"capgnn/internal/runfile"
+	"capgnn/internal/shell"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/rapa"
@@ -43,7 +44,7 @@ type Folder struct {
 }
 
 // resumed is the folder that --resume takes, as a word of a command.
-func (f *Folder) resumed() string { return term.Word(cmp.Or(f.Whole, string(f.Dir))) }
+func (f *Folder) resumed() string { return shell.Word(cmp.Or(f.Whole, string(f.Dir))) }
 
 // Lock makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
 // Unlock is called. It comes first, so that a folder that cannot be written to costs no work.

@@ -21,6 +21,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/number"
 	"capgnn/internal/room"
+	"capgnn/internal/shell"
 	"capgnn/jaca"
 	"capgnn/minibatch"
 	"capgnn/pipeline"
@@ -61,7 +62,7 @@ func (t *Run) Check() error {
 	}
 	if t.Resume && t.Config.CutEdited() {
 		return term.Usagef("--resume %s: %s was changed in what decides the parts: restore it, or start a new run with --config %s",
-			t.Dir, filepath.Base(t.Dir.Config()), term.Word(t.Dir.Config()))
+			t.Dir, filepath.Base(t.Dir.Config()), shell.Word(t.Dir.Config()))
 	}
 	check := checkTogether(&t.Config)
 	if t.Ranks == nil { // else each looks at its own

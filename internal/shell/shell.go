@@ -1,4 +1,4 @@
-package term
+package shell
 
 import (
 	"regexp"
@@ -13,8 +13,8 @@ func Word[S ~string](word S) string {
 	if plainWord.MatchString(string(word)) {
 		return string(word)
 	}
-	return SingleQuoted(string(word))
+	return Quoted(string(word))
 }
 
-// SingleQuoted quotes a word for any shell.
-func SingleQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// Quoted quotes a word for any shell.
+func Quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
