@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"strings"
 
 	"capgnn/model"
@@ -53,6 +54,16 @@ func (c *Config) checkBlocks(p *problems) {
 	refuse(residualOption, c.Residual, "residual", "has no layers that add what they read")
 	refuse(activationOption, c.Activation != "", "activation "+c.Activation, "has no activation")
 	refuse("dropout", c.DropFeatures, "drop-features", "drops nothing")
+	plain := Default()
+	set := func(option string, value, usual any) {
+		refuse(option, value != usual, fmt.Sprintf("%s %v", option, value), "has no "+option)
+	}
+	set("heads", c.Heads, plain.Heads)
+	set("teleport", c.Teleport, plain.Teleport)
+	set("theta", c.Theta, plain.Theta)
+	if c.Hidden < 1 {
+		p.add("--hidden %d is below 1", c.Hidden)
+	}
 	least := 3 // layers, of which one adds
 	if c.JK == jkCat || !b.Has(jkOption) {
 		least = 2
