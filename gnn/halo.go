@@ -38,6 +38,7 @@ type Halo interface {
 type Operand struct {
 	Inner, Halo                   gpu.CSR
 	RowScale, ColScale, HaloScale gpu.Vec
+	HaloIDs                       gpu.Ints // original vertex id of every halo column, where weights of attention are dropped
 }
 
 // LayerGraph is what a layer aggregates over on one device. Layer ℓ reads Src inner rows and computes the first Rows of

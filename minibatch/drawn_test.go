@@ -38,6 +38,9 @@ func draw(t *testing.T, k int) drawn {
 		p.Graph = withHubs(t, p.Graph, 60)
 	}
 	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
+	if k/len(gnn.Kinds)%4 == 1 {
+		m.AttentionDropout = 0
+	}
 	m.NoNorm, m.Activation = kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
 	m.DropFeatures = kind != gnn.SGC && k/len(gnn.Kinds)%5 < 2
 	m.Residual = kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
