@@ -14,6 +14,7 @@ const (
 	jkOption           = "jk"
 	activationOption   = "activation"
 	dropFeaturesOption = "drop-features"
+	attentionDropout   = "attention-dropout"
 )
 
 // What --norm and --jk may be.
@@ -53,6 +54,10 @@ func (c *Config) checkBlocks(p *problems) {
 	refuse(jkOption, c.JK == jkCat, "jk cat", "has no jumping knowledge")
 	refuse(residualOption, c.Residual, "residual", "has no layers that add what they read")
 	refuse(activationOption, c.Activation != "", "activation "+c.Activation, "has no activation")
+	refuse(attentionDropout, c.AttentionDropout != 0, fmt.Sprintf("%s %g", attentionDropout, c.AttentionDropout), "has no attention")
+	if b.Has(attentionDropout) && !(c.AttentionDropout >= 0 && c.AttentionDropout < 1) {
+		p.add("--%s %g: is not in [0, 1)", attentionDropout, c.AttentionDropout)
+	}
 	refuse("dropout", c.DropFeatures, "drop-features", "drops nothing")
 	plain := Default()
 	set := func(option string, value, usual any) {
