@@ -40,6 +40,26 @@ func (c Operands) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 	c.vec("s", s, 1)
 }
 
+// Map looks at the operands of gpu.Ops.Map.
+func (c Operands) Map(a gpu.MapArgs) {
+	if a.F >= gpu.Functions {
+		c.Fail("function %d is none of %d", a.F, gpu.Functions)
+	}
+	c.fp32("Dst", a.Dst)
+	c.spread("Src", a.Src, a.Dst)
+	if a.By.Buf != nil {
+		c.spread("By", a.By, a.Dst)
+	}
+}
+
+// spread checks an FP32 matrix that has the rows and columns of dst, or one of either.
+func (c Operands) spread(arg string, m, dst gpu.Matrix) {
+	if m.Rows != dst.Rows && m.Rows != 1 || m.Cols != dst.Cols && m.Cols != 1 {
+		c.Fail("%s is %d×%d, and Dst %d×%d", arg, m.Rows, m.Cols, dst.Rows, dst.Cols)
+	}
+	c.fp32(arg, m)
+}
+
 // ColSum looks at the operands of gpu.Ops.ColSum.
 func (c Operands) ColSum(dst gpu.Vec, m gpu.Matrix) {
 	c.vec("dst", dst, m.Cols)

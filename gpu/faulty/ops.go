@@ -46,6 +46,9 @@ func (q *queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 	q.do("AddScaled", func() { q.inner.AddScaled(dst, src, s) }, dst)
 }
 
+// Map implements gpu.Ops.
+func (q *queue) Map(a gpu.MapArgs) { q.do("Map", func() { q.inner.Map(a) }, a.Dst) }
+
 // ColSum implements gpu.Ops.
 func (q *queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 	q.do("ColSum", func() { q.inner.ColSum(dst, m, b) }, row(dst))

@@ -72,6 +72,7 @@ func (*queue) Transpose(gpu.Matrix, gpu.Matrix)                               {}
 func (*queue) Axpby(gpu.Matrix, float32, gpu.Matrix, float32)                 {}
 func (*queue) ScaleRows(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
 func (*queue) AddScaled(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
+func (*queue) Map(gpu.MapArgs)                                                {}
 func (*queue) ColSum(gpu.Vec, gpu.Matrix, float32)                            {}
 func (*queue) Dot(gpu.Vec, gpu.Matrix, gpu.Matrix, float32)                   {}
 func (*queue) Gather(gpu.Matrix, gpu.Matrix, gpu.Ints)                        {}

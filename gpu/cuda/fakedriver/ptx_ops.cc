@@ -193,6 +193,8 @@ template <class T> void comparisons(const string& type) {
   compare("neu." + type, [](T a, T b) { return a != b; });  // u: true also if one is no number
   compare("ltu." + type, [](T a, T b) { return !(a >= b); });
   compare("gtu." + type, [](T a, T b) { return !(a <= b); });
+  compare("geu." + type, [](T a, T b) { return !(a < b); });
+  compare("num." + type, [](T a, T b) { return a == a && b == b; });
   compare("nan." + type, [](T a, T b) { return a != a || b != b; });
 }
 
@@ -240,6 +242,8 @@ void floats() {
   lane("div.rn.f32", [](f32 a, f32 b) { return canonical(a / b); });
   lane("rcp.rn.f32", [](f32 a) { return canonical(1 / a); });
   lane("sqrt.rn.f32", [](f32 a) { return canonical(std::sqrt(a)); });
+  lane("rcp.approx.ftz.f32", [](f32 a) { return canonical(flush(1 / flush(a))); });
+  lane("ex2.approx.f32", [](f32 a) { return canonical(std::exp2(a)); });
   lane("ex2.approx.ftz.f32", [](f32 a) { return canonical(flush(std::exp2(flush(a)))); });
   // The upper word of the result; the lower is 0.
   lane("rcp.approx.ftz.f64", [](f64 a) { return std::bit_cast<f64>(std::bit_cast<u64>(1 / a) >> 32 << 32); });
@@ -253,6 +257,8 @@ void floats() {
   lane("cvt.rn.f32.s32", [](s32 a) { return f32(a); });
   lane("cvt.rn.f32.u32", [](u32 a) { return f32(a); });
   lane("cvt.rmi.f32.f32", [](f32 a) { return canonical(std::floor(a)); });
+  lane("cvt.rni.f32.f32", [](f32 a) { return canonical(std::nearbyint(a)); });
+  lane("cvt.rzi.f32.f32", [](f32 a) { return canonical(std::trunc(a)); });
   lane("cvt.sat.f32.f32", [](f32 a) { return a > 0 ? std::min(a, 1.f) : 0.f; });
   lane("cvt.rzi.s32.f32", [](f32 a) { return truncate(a); });
 }

@@ -1,3 +1,0 @@
-// gat_backward.cu with dropout of attention: kernels NAME_drop.
-#define CAPGNN_DROP
-#include "gat_backward.cu"

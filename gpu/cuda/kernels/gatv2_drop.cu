@@ -1,3 +1,0 @@
-// gatv2.cu with dropout of attention: kernels NAME_drop.
-#define CAPGNN_DROP
-#include "gatv2.cu"
