@@ -24,6 +24,10 @@ func (d *derivation) backward(n *node) {
 	if n.of != nil { // its columns have been written
 		return
 	}
+	if n.grad == nil { // nothing but stops reads it
+		n.copy()
+		return
+	}
 	dz := d.behind(n)
 	for _, f := range n.late {
 		f()
@@ -42,6 +46,14 @@ func (d *derivation) backward(n *node) {
 	}
 	if n.gathers != nil {
 		d.gatherAllBack(n, dz)
+	}
+	switch {
+	case n.maps != nil:
+		d.mappedBack(n, dz)
+	case n.cut != nil:
+		d.cutBack(n, dz)
+	case n.leaf != nil:
+		d.leafBack(n, dz)
 	}
 	for i := range n.terms {
 		if t := &n.terms[i]; t.graph {
@@ -75,9 +87,7 @@ func (d *derivation) backward(n *node) {
 		r := n.add.readers[slices.IndexFunc(n.add.readers, first)]
 		r.copies = append(r.copies, func() { d.addTo(n.add, n.level, 1, n.grad.v) })
 	}
-	for _, f := range n.copies {
-		f()
-	}
+	n.copy()
 	if n.before != nil {
 		n.before.grad = &gradient{v: dz, times: 1, base: 1}
 	}
@@ -93,6 +103,13 @@ func (d *derivation) backward(n *node) {
 	}
 	d.waits = d.waits[:0]
 	d.settle()
+}
+
+// copy appends shares of gradients that come behind the node's own.
+func (n *node) copy() {
+	for _, f := range n.copies {
+		f()
+	}
 }
 
 // waiting is a gradient of weights that read what x makes.
@@ -126,7 +143,7 @@ func (d *derivation) back(n *node, level int) operand {
 
 // behind appends the gradient of what comes behind a sum, and returns that of the sum.
 func (d *derivation) behind(n *node) *value {
-	g, rows := n.grad, d.rowsAt(n.level)
+	g, rows := n.grad, d.count(n, n.level)
 	spreads := len(n.terms) == 1 && n.terms[0].w == "" && n.terms[0].graph && n.bias == "" && n.then == nil
 	if g.power > 0 && !spreads {
 		v, factor := d.value(rows, n.cols, gpu.FP32), g.factor()

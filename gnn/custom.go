@@ -52,6 +52,11 @@ func NewCustom(p *model.Program) (*Custom, error) {
 	}
 	c.findSums(f)
 	c.findBatches(f.nodes)
+	for i, t := range p.Params() {
+		if frozen(p, i) {
+			c.running = append(c.running, t.Name)
+		}
+	}
 	c.findTensors(f.nodes)
 	return c, nil
 }
@@ -154,6 +159,12 @@ func (c *Custom) findInitial() {
 		case model.Linear:
 			bound := 1 / math.Sqrt(float64(p.Nodes[n.In[1]].Shape[1]))
 			read(1).bound, read(2).bound = bound, bound
+		case model.Mul, model.Div: // what multiplies columns leaves them as they are
+			for k := range n.In {
+				if t := read(k); len(t.Shape) == 1 && t.Shape[0] > 1 && n.Space == model.Vertices && len(n.Shape) == 1 {
+					t.constant = 1
+				}
+			}
 		}
 	}
 }

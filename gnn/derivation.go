@@ -12,8 +12,7 @@ type derived struct {
 	done              []int // by layer, how many operations of backward end with the last that touches its tensors
 	result, rows      operand
 	grad              *value
-	shows             []*value        // by layer
-	met               []func(x *exec) // operations in which parts meet, in their order
+	shows             []*value // by layer
 }
 
 // derivation makes the operations of a pass out of the nodes of its program, and the values that they read and write.
@@ -69,6 +68,7 @@ func (p *Pass) operations(apart int) *derivation {
 	nodes, drop := f.nodes, f.drop
 	d := &derivation{Pass: p, touched: map[int]bool{}}
 	d.derived.done = make([]int, p.cfg.Layers)
+	numberBatches(nodes)
 	if apart >= 0 {
 		nodes[apart].apart = true
 	}
@@ -180,6 +180,7 @@ func (d *derivation) end(nodes, outputs []*node) {
 		}
 		d.backward(n)
 	}
+	d.freeze()
 	d.derived.backward = d.ops[from:]
 	most := 0
 	for l := range slices.Backward(d.derived.done) {
@@ -188,7 +189,7 @@ func (d *derivation) end(nodes, outputs []*node) {
 	}
 	d.shows = make([]*value, d.cfg.Layers)
 	for _, n := range nodes {
-		if n.from == nil && !n.joins && n.shows != nil {
+		if n.from == nil && !n.joins && !n.single && n.shows != nil {
 			d.shows[n.layer] = n.shows
 		}
 	}

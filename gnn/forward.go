@@ -16,7 +16,10 @@ func (d *derivation) forward(n *node) {
 		})
 		return
 	}
-	n.z = d.value(d.rowsAt(n.level), n.cols, gpu.FP32)
+	if n.cut != nil || n.leaf != nil && n.leaf.tensor != "" {
+		return
+	}
+	n.z = d.value(d.count(n, n.level), n.cols, gpu.FP32)
 	if n.end >= 0 && !d.outside(n) { // in its columns of the table
 		n.z.of, n.z.lo = d.table, n.end
 	}
@@ -29,6 +32,11 @@ func (d *derivation) forward(n *node) {
 		d.gatherAll(n)
 	case n.beside:
 		d.beside(n)
+	case n.maps != nil:
+		d.mapped(n)
+	case n.leaf != nil:
+		n.h = n.z
+		d.op(nil, list(n.z), func(x *exec) { x.q.Fill(*n.z.m, float32(n.leaf.number)) })
 	default:
 		d.sum(n)
 	}
@@ -107,6 +115,10 @@ func (d *derivation) sum(n *node) {
 		} else {
 			d.op(nil, list(n.z), func(x *exec) { x.q.Copy(*n.z.m, b.dense(x)) })
 		}
+	}
+	if n.shift != 0 {
+		d.op(nil, list(n.z), func(x *exec) { x.q.Fill(*n.z.m, float32(n.shift)) })
+		added = true
 	}
 	var direct, spread []int
 	for i := range n.terms {
@@ -299,6 +311,9 @@ func (d *derivation) outside(n *node) bool {
 // a device whose products round their operands also if its products do, so that they are rounded once.
 func (d *derivation) outType(n *node) (typ gpu.DType) {
 	for _, r := range n.readers {
+		if r.maps != nil || r.cut == n {
+			return gpu.FP32
+		}
 		for i := range r.terms {
 			switch t := &r.terms[i]; {
 			case t.x == n && t.graph && (d.plan.order(r, t).AggregateFirst || d.ws.device.HalfProducts):

@@ -138,6 +138,9 @@ func (f *fusion) only(i int, op model.Op) bool { return f.op(i) == op && f.users
 
 // tensor returns the name of tensor i, of that shape.
 func (f *fusion) tensor(i int, shape ...int) string {
+	if f.op(i) == model.Stop && frozen(f.Program, f.in(i, 0)) {
+		i = f.in(i, 0)
+	}
 	n := &f.Nodes[i]
 	f.refuse(i, n.Op == model.Param, fmt.Sprintf("%s is read in place of a tensor: read the tensor itself", n.Op))
 	f.refuse(i, slices.Equal(n.Shape, shape), fmt.Sprintf("the tensor has the shape %v: make it %v", n.Shape, shape))
@@ -164,19 +167,31 @@ func (f *fusion) value(i int) *node {
 	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
+	case z == i && at.Op == model.Slice:
+		n.cut, n.lo = f.rows(at.In[0]), at.Lo
 	case z != i && (f.users[z] > 1 || n.then.gamma != "" && f.ends(z)):
 		if n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil {
 			n.from = f.rows(z)
 		} else {
 			n.terms = []term{{x: f.rows(z), coef: 1}}
 		}
-	case f.attention(n, z):
+	case f.attention(n, z), f.mapped(n, z):
+	case z != i && f.behindOnly(z):
+		n.terms = []term{{x: f.rows(z), coef: 1}}
 	default:
 		f.sum(n, z)
+		for p := n; p.shift != 0 && p.before != nil; p = p.before { // the first part is written, others add
+			p.before.shift, p.shift = p.shift, 0
+		}
 	}
 	f.made[i] = n
 	f.nodes = append(f.nodes, n)
 	return n
+}
+
+// behindOnly reports whether value i is a norm, dropout or columns of others, of which no sum is made.
+func (f *fusion) behindOnly(i int) bool {
+	return slices.Contains([]model.Op{model.LayerNorm, model.BatchNorm, model.Dropout, model.Slice}, f.op(i))
 }
 
 // isInput reports whether value i is the features, or what dropout leaves of them and nobody reads whole.

@@ -252,11 +252,5 @@ func (d *derivation) beside(n *node) {
 		}
 		d.op(list(x.v), list(y), func(e *exec) { e.q.Copy(*y.m, x.dense(e)) })
 	}
-	e := d.ending(n)
-	if e.bias.Len > 0 {
-		d.op(list(n.z), list(n.z), func(x *exec) { x.q.HeadMean(*n.z.m, *n.z.m, e.bias) }) // of one head: it adds the bias
-	}
-	if e.then != nil {
-		d.op(list(n.z), e.writes, func(x *exec) { x.q.Epilogue(e.then(x)) })
-	}
+	d.follow(n)
 }

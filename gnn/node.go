@@ -18,9 +18,14 @@ type node struct {
 	before  *node      // a sum of this node too, which has no other reader
 	gathers *gathering // in place of terms
 	of      *node      // in place of terms: the node whose columns it is, from lo on
+	cut     *node      // the same of rows of any node, which have further readers
 	lo      int
-	beside  bool // its terms lie side by side
-	joins   bool // it is a part of a product with rows side by side, each in a node of its own
+	maps    *mapping // in place of terms
+	leaf    *leaf    // in place of terms
+	shift   float64  // is added to terms
+	single  bool     // it has one row, made of tensors
+	beside  bool     // its terms lie side by side
+	joins   bool     // it is a part of a product with rows side by side, each in a node of its own
 	bias    string
 	then    *then
 	add     *node // is added to what then makes
@@ -92,7 +97,10 @@ func (n *node) reads() (list []*node) {
 	if n.gathers != nil {
 		list = append(list, n.gathers.xs...)
 	}
-	list = append(list, n.from, n.before, n.add, n.of)
+	if n.maps != nil {
+		list = append(list, n.maps.x, n.maps.by)
+	}
+	list = append(list, n.from, n.before, n.add, n.of, n.cut)
 	return slices.DeleteFunc(list, func(x *node) bool { return x == nil })
 }
 
@@ -108,6 +116,9 @@ func (n *node) tensors() (names []string) {
 		if names = append(names, n.terms[i].w, n.terms[i].gain); n.terms[i].own != nil {
 			names = append(names, n.terms[i].own.eps)
 		}
+	}
+	if n.leaf != nil {
+		names = append(names, n.leaf.tensor)
 	}
 	if a := n.attend; a != nil {
 		names = append(names, a.w, a.b, a.w2, a.b2, a.aSrc, a.aDst, a.att)
@@ -143,7 +154,7 @@ func crossing(nodes []*node, l int) (list []*node) {
 			continue
 		}
 		for _, x := range n.reads() {
-			if x.layer > l || seen[x] {
+			if x.layer > l || seen[x] || x.single {
 				continue
 			}
 			if seen[x] = true; n.layer == l+1 && n.sums(x) {

@@ -2,9 +2,7 @@ package gnn
 
 import (
 	"fmt"
-	"slices"
 
-	"capgnn/gpu"
 	"capgnn/model"
 )
 
@@ -33,12 +31,13 @@ func where(n *model.Node) string {
 // cause returns why devices have nothing for value i, and what they have.
 func (f *fusion) cause(i int) string {
 	n := &f.Nodes[i]
-	_, function := f.activation(i)
 	switch {
 	case n.Op == model.BatchNorm && len(n.In) < 5:
 		return "batch_norm has no running statistics, with which evaluation is done: give it γ, β, mean and variance"
 	case n.Op != model.BatchNorm && f.Reduces(i):
 		return fmt.Sprintf("%s sums over all vertices, which capgnn does not train: use layer_norm", n.Op)
+	case n.Op == model.Const && n.Space == model.Vertices:
+		return fmt.Sprintf("the constant %s is read where rows are: capgnn divides sums by in_count, and has no other use for it", n.What)
 	case n.Op == model.Param:
 		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: " +
 			"drop the coefficients"
@@ -50,39 +49,16 @@ func (f *fusion) cause(i int) string {
 			n.Op, n.Space, n.Shape)
 	case n.Op == model.LayerNorm && len(n.In) == 1:
 		return "layer_norm has no γ and β: give it both"
-	case function, n.Op == model.LayerNorm, n.Op == model.BatchNorm, n.Op == model.Dropout:
-		return fmt.Sprintf("%s is followed by what may only come before it: norm, function and dropout "+
-			"follow a sum in this order, each once, and a norm a function: put a linear between", n.Op)
-	case n.Op == model.LeakyReLU:
-		return fmt.Sprintf("leaky_relu has the slope %g: use %g", n.Slope, gpu.LeakySlope)
-	case n.Op == model.ELU:
-		return fmt.Sprintf("elu has the alpha %g: use 1", n.Alpha)
-	case n.Op.IsFunction():
-		return fmt.Sprintf("%s is not trained: use relu, leaky_relu, elu or tanh", n.Op)
 	case n.Op == model.MaxIn:
 		return "max_in is not trained: use sum_in, a mean or attention"
 	case n.Op == model.SumIn:
 		return "sum_in is known of src, or of the constant edge_weight, sym or gcn_norm times src: read one of these"
-	case n.Op == model.Div:
-		return "div is known of sum_in by the constant in_count, a mean: multiply by a tensor of one element instead"
 	case n.Op == model.Concat:
 		return "concat is known where one linear alone reads it: let that be so"
-	case n.Op == model.Mul:
-		return f.causeOfMul(n)
 	case n.Op == model.Add:
 		return f.causeOfAdd(n)
 	}
 	return fmt.Sprintf("%s is not trained in this place: `capgnn model show` writes models that are", n.Op)
-}
-
-func (f *fusion) causeOfMul(n *model.Node) string {
-	is := func(yes func(x int) bool) bool { return slices.ContainsFunc(n.In, yes) }
-	switch {
-	case is(func(x int) bool { return f.op(x) == model.Add && f.Nodes[x].Space == model.Global }):
-		return "(1 + ε)·x is known where it is added to a sum over neighbours of x, and a linear reads both: " +
-			"let that be so"
-	}
-	return "rows are multiplied by a tensor of one element only: use that, or a linear"
 }
 
 func (f *fusion) causeOfAdd(n *model.Node) string {

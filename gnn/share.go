@@ -14,12 +14,12 @@ func (s share) at(x *exec) gpu.Matrix { return s.v.m.RowRange(0, s.rows.in(x.lay
 
 // share returns where that of the rows of a level of what a node makes goes.
 func (d *derivation) share(n *node, level int) share {
-	s := share{rows: d.rowsAt(level), add: true}
+	s := share{rows: d.count(n, level), add: true}
 	g := n.grad
 	if g == nil {
 		v := (*value)(nil)
 		if n.of == nil {
-			v = d.value(d.rowsAt(n.level), n.cols, gpu.FP32)
+			v = d.value(d.count(n, n.level), n.cols, gpu.FP32)
 		} else {
 			if n.of.grad == nil {
 				n.of.grad = &gradient{v: d.value(d.rowsAt(n.level), n.of.cols, gpu.FP32), times: 1, base: 1}
@@ -28,7 +28,7 @@ func (d *derivation) share(n *node, level int) share {
 		}
 		g = &gradient{v: v, times: 1, base: 1}
 		n.grad = g
-		if s.add = level > n.level; s.add {
+		if s.add = level > n.level && !n.single; s.add {
 			d.op(nil, list(g.v), func(x *exec) { x.q.Fill(*g.v.m, 0) })
 		}
 	}

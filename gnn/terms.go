@@ -32,6 +32,8 @@ func (f *fusion) add(n *node, i int, coef float64) {
 	for k, x := range at.In {
 		c := coef * at.Coef[k]
 		switch once := f.users[x] == 1; {
+		case f.op(x) == model.Const && f.Nodes[x].What == model.Number:
+			n.shift += c * f.Nodes[x].Value
 		case f.op(x) == model.Param:
 			f.refuse(i, n.bias == "" && c == 1)
 			n.bias = f.tensor(x, n.cols)
@@ -246,8 +248,9 @@ func (f *fusion) shares(i int) int {
 	if f.op(i) != model.Add || len(f.Nodes[i].In) != 2 {
 		return -1
 	}
-	return slices.IndexFunc(f.Nodes[i].In, func(x int) bool {
-		return f.users[x] == 1 && f.wide(x, f.Nodes[i].Columns()) && f.spread(x)
+	in := f.Nodes[i].In
+	return slices.IndexFunc(in, func(x int) bool {
+		return f.Nodes[in[0]].Space == f.Nodes[in[1]].Space && f.users[x] == 1 && f.wide(x, f.Nodes[i].Columns()) && f.spread(x)
 	})
 }
 

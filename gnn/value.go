@@ -190,6 +190,9 @@ func (d *derivation) fixed(t *term) bool {
 
 // read returns the rows of a level of what a node makes.
 func (d *derivation) read(n *node, level int) operand {
+	if n != nil && n.single {
+		return d.readSingle(n)
+	}
 	rows := d.rowsAt(level)
 	if n == nil {
 		if level > 0 {
@@ -202,14 +205,31 @@ func (d *derivation) read(n *node, level int) operand {
 			return Features{Dense: x.in.X.Dense.RowRange(0, rows.in(x.layers)).ColRange(n.begin, n.begin+n.cols)}
 		}}
 	}
-	if n.of != nil {
-		o := d.read(n.of, level)
+	if of := n.columns(); of != nil {
+		o := d.read(of, level)
 		return operand{v: o.v, given: func(x *exec) Features { return Features{Dense: o.dense(x).ColRange(n.lo, n.lo+n.cols)} }}
 	}
 	if d.given(n) {
 		return operand{given: func(x *exec) Features { return Features{Dense: x.in.AX.RowRange(0, rows.in(x.layers))} }}
 	}
 	return operand{v: n.h, rows: rows}
+}
+
+// readSingle returns the row of a node that has one.
+func (d *derivation) readSingle(n *node) operand {
+	if n.leaf == nil || n.leaf.tensor == "" {
+		return operand{v: n.h, rows: number(1)}
+	}
+	row := d.leafOf(d.params, n)
+	return operand{given: func(x *exec) Features { return Features{Dense: row} }}
+}
+
+// columns returns the node whose columns a node is, nil if it makes rows.
+func (n *node) columns() *node {
+	if n.cut != nil {
+		return n.cut
+	}
+	return n.of
 }
 
 // sparse reports whether what a node makes is sparse: the features may be.

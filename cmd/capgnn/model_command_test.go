@@ -23,7 +23,7 @@ func TestModelCommand(t *testing.T) {
 	if len(lines) != len(runfolder.Models) {
 		t.Errorf("%d models are listed, want %d", len(lines), len(runfolder.Models))
 	}
-	value := map[string]string{"layers": "4", "hidden": "12", "heads": "3", "teleport": "0.3", "theta": "0.7", "norm": "none", "jk": "cat", "activation": "elu", "dropout": "0.1", "attention-dropout": "0.2"}
+	value := map[string]string{"layers": "4", "hidden": "12", "heads": "3", "teleport": "0.3", "theta": "0.7", "norm": "none", "jk": "cat", "activation": "elu", "dropout": "0.1"}
 	for _, l := range lines {
 		if !strings.Contains(text, l.Name) {
 			t.Errorf("no %s in\n%s", l.Name, text)
@@ -58,10 +58,10 @@ func TestModelCommand(t *testing.T) {
 		}
 	}
 	newStore().write(s, "ok.npz")
-	s.put("gelu.json", []byte(strings.Replace(s.must("model", "show", "gcn"), `"relu"`, `"gelu"`, 1)))
-	text, refused, code := s.run("model", "check", "gelu.json")
-	_, want, _ := s.run("train", "--dataset", "ok.npz", "--model", "gelu.json")
-	if !strings.Contains(text, "gelu.json, valid") || code != term.ExitUsage || refused != want || !strings.Contains(refused, `/gelu.json: node "relu0": gelu is not trained`) {
+	s.put("max.json", []byte(strings.Replace(s.must("model", "show", "gcn"), `"sum_in"`, `"max_in"`, 1)))
+	text, refused, code := s.run("model", "check", "max.json")
+	_, want, _ := s.run("train", "--dataset", "ok.npz", "--model", "max.json")
+	if !strings.Contains(text, "max.json, valid") || code != term.ExitUsage || refused != want || !strings.Contains(refused, `/max.json: node "sum_in0": max_in is not trained`) {
 		t.Errorf("check ends with %d and says\n%s%swhere train says\n%s", code, text, refused, want)
 	}
 	if line := s.must("model", "show", "gcn", "--json"); strings.Count(line, "\n") != 1 || !json.Valid([]byte(line)) {

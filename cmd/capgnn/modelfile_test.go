@@ -76,7 +76,7 @@ func TestModelFileRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.put("strange.json", []byte(strings.Replace(string(text), `"relu"`, `"gelu"`, 1)))
+	s.put("strange.json", []byte(strings.Replace(string(text), `"sum_in", [`, `"max_in", [`, 1)))
 	refuse := func(want string, args ...string) {
 		t.Helper()
 		s.fails(term.ExitUsage, []string{want}, args...)

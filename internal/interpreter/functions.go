@@ -50,6 +50,9 @@ func function(n *model.Node, x float64) (y, dy float64) {
 	case model.Square:
 		return x * x, 2 * x
 	case model.Power:
+		if n.Exponent == 0 {
+			return 1, 0
+		}
 		return math.Pow(x, n.Exponent), n.Exponent * math.Pow(x, n.Exponent-1)
 	case model.Clamp:
 		if x < n.Low || x > n.High {
