@@ -19,6 +19,8 @@ type attention struct {
 	heads, width int    // width of all heads together
 	mean         bool
 	slope        float32
+	p            float64 // of dropout of α
+	counter      int
 	made         *attended // in a pass
 }
 
@@ -37,7 +39,7 @@ func (f *fusion) attention(n *node, i int) bool {
 		y = m.in(y, model.Reshape)
 	}
 	far, alpha := m.either(m.in(y, model.SumIn), model.Mul, func(x int) bool { return f.op(x) == model.Src })
-	scores := m.in(m.in(alpha, model.Reshape), model.SoftmaxIn)
+	scores := m.in(m.dropped(a, m.in(m.dropped(a, alpha), model.Reshape)), model.SoftmaxIn)
 	if !m.ok {
 		return false
 	}
@@ -49,6 +51,8 @@ func (f *fusion) attention(n *node, i int) bool {
 	m.settle()
 	a.w = m.tensor(f.in(product, 1))
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
+	f.refuse(alpha, a.p == 0 || a.heads <= gpu.MaxDropHeads, fmt.Sprintf("dropout of attention with %d heads, more than %d: "+
+		"take fewer heads", a.heads, gpu.MaxDropHeads))
 	isDst := func(x int) bool { return f.op(x) == model.Dst }
 	if f.op(scores) == model.Fold {
 		leaky, att := m.either(m.heads(scores), model.Mul, func(x int) bool { return f.op(x) == model.LeakyReLU })
@@ -110,6 +114,15 @@ func (m *match) slope(a *attention, i int) {
 	s := m.Nodes[i].Slope
 	m.need(i, s >= 0 && s <= 1)
 	a.slope = float32(s)
+}
+
+// dropped takes dropout off value i, once.
+func (m *match) dropped(a *attention, i int) int {
+	if m.ok && a.p == 0 && m.only(i, model.Dropout) {
+		a.p, a.counter = m.Nodes[i].P, m.Nodes[i].Counter
+		i = m.fusion.in(i, 0)
+	}
+	return i
 }
 
 // in returns what value i, which has to be of an operation, reads first.
@@ -181,6 +194,29 @@ func (d *derivation) attend(n *node) {
 	if e.then != nil {
 		d.op(list(n.z), e.writes, func(x *exec) { x.q.Epilogue(e.then(x)) })
 	}
+}
+
+// edges returns which weights of attention an operation on the edges to rows of layer l drops, in training.
+func (x *exec) edges(a *attention, l int) gpu.EdgeDropout {
+	if a.p == 0 || !x.training() {
+		return gpu.EdgeDropout{}
+	}
+	return gpu.EdgeDropout{P: a.p, Seed: x.cfg.Seed, Layer: uint32(a.counter), Epoch: x.epoch,
+		Rows: x.in.IDs, Inner: x.in.IDs, Halo: x.graph(l).Forward.HaloIDs}
+}
+
+// turned returns the same for an operation on the edges from rows of layer l.
+func (x *exec) turned(a *attention, l int) gpu.EdgeDropout {
+	e := x.edges(a, l)
+	e.Halo = x.graph(l).Backward.HaloIDs
+	return e
+}
+
+// fromHalo returns the same for an operation on the edges from halo rows of layer l.
+func (x *exec) fromHalo(a *attention, l int) gpu.EdgeDropout {
+	e := x.edges(a, l)
+	e.Rows, e.Halo = e.Halo, gpu.Ints{}
+	return e
 }
 
 // affine appends y = x·wᵀ + bias.

@@ -19,8 +19,6 @@ type batch struct {
 	momentum       float64
 
 	// In a pass:
-	number  int    // of the norm, from 0
-	meeting int    // of its backward pass
 	coef    *value // what the forward pass got of the parts
 	back    *value // what the backward pass got
 	columns *columns
@@ -81,19 +79,6 @@ func (c *Custom) findBatches(nodes []*node) {
 	}
 }
 
-// numberBatches gives norms over all vertices the numbers of their meetings.
-func numberBatches(nodes []*node) {
-	var all []*batch
-	for _, n := range nodes {
-		if n.then != nil && n.then.batch != nil {
-			all = append(all, n.then.batch)
-		}
-	}
-	for i, b := range all {
-		b.number, b.meeting = i, 2*len(all)-1-i
-	}
-}
-
 // part returns vector k of a value that is several of so many elements.
 func (v *value) part(k, n int) gpu.Vec { return v.v.Slice(k*n, (k+1)*n) }
 
@@ -105,18 +90,19 @@ func rowOf(v gpu.Vec) gpu.Matrix {
 // batchNorm appends the norm of a node's sum, and what follows it.
 func (d *derivation) batchNorm(n *node) {
 	t, b, z, cols := n.then, n.then.batch, n.z, n.cols
-	b.columns = newColumns(cols, t.eps)
+	b.columns = newColumns(cols, t.eps, b.momentum)
 	y, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
-	offer := d.value(number(offers*cols), 0, gpu.FP32)
+	offer := d.value(number(offers*cols+rowWords), 0, gpu.FP32)
 	b.coef = d.value(number(len(b.columns.out[0])/4), 0, gpu.FP32)
 	mean, variance := rowOf(d.vec(d.params, b.mean)), rowOf(d.vec(d.params, b.variance))
 	gamma, beta := d.vec(d.params, t.gamma), d.vec(d.params, t.beta)
-	d.op(list(z), list(z, y, rstd, offer, b.coef), func(x *exec) {
+	run := func(x *exec) {
+		z := x.present(*z.m)
 		sum, centre := offer.part(offerSum, cols), offer.part(offerCentre, cols)
 		squares := rowOf(offer.part(offerSquares, cols))
 		if x.training() {
-			x.q.ColSum(sum, *z.m, 0)
-			x.q.Axpby(rowOf(centre), -1/float32(max(1, z.m.Rows)), rowOf(sum), 0)
+			x.q.ColSum(sum, z, 0)
+			x.q.Axpby(rowOf(centre), -1/float32(max(1, z.Rows)), rowOf(sum), 0)
 			x.q.Fill(rowOf(sum), 0)
 			x.q.Fill(squares, 0)
 		} else {
@@ -126,17 +112,20 @@ func (d *derivation) batchNorm(n *node) {
 		}
 		x.q.Copy(rowOf(offer.part(offerGamma, cols)), rowOf(gamma))
 		x.q.Copy(rowOf(offer.part(offerBeta, cols)), rowOf(beta))
-		x.q.HeadMean(*z.m, *z.m, centre) // of one head: it adds the vector
+		x.q.HeadMean(z, z, centre) // of one head: it adds the vector
 		if !x.training() {
-			x.meet(b, offer, z.m.Rows, -1)
+			b.meet(x, 0, offer, z.Rows, b.columns.running)
 			return
 		}
-		x.columnSums(n, *z.m, *y.m, rstd, offer)
-		x.meet(b, offer, z.m.Rows, b.number)
-		keeps, takes := float32(1-b.momentum), float32(b.momentum)
-		x.q.Axpby(mean, takes, rowOf(b.vector(0, coefMean, cols)), keeps)
-		x.q.Axpby(variance, takes, rowOf(b.vector(0, coefVariance, cols)), keeps)
-	})
+		x.q.Copy(rowOf(offer.part(offerMean, cols)), mean)
+		x.q.Copy(rowOf(offer.part(offerVariance, cols)), variance)
+		x.columnSums(n, z, x.present(*y.m), rstd, offer)
+		b.meet(x, 0, offer, z.Rows, b.columns.forward)
+		x.q.Copy(mean, rowOf(b.vector(0, coefMean, cols)))
+		x.q.Copy(variance, rowOf(b.vector(0, coefVariance, cols)))
+	}
+	d.op(list(z), list(z, y, rstd, offer, b.coef), run)
+	d.met = append(d.met, run)
 	n.h = y
 	d.normed(n, y, true)
 	if t := d.outType(n); t != gpu.FP32 && n.add == nil {
@@ -195,39 +184,34 @@ func (x *exec) scaleColumns(b *batch, pass int, a gpu.LinearArgs) {
 
 // columnSums adds Σ g⊙z and Σ g by columns to the squares and the sums of an offer. It writes to scratch.
 func (x *exec) columnSums(n *node, g, scratch gpu.Matrix, rstd, offer *value) {
-	x.q.Fill(rowOf(*rstd.v), 0)
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: g, X: *n.z.m, DZ: scratch, Norm: true,
-		Gamma: x.params.vec(n.then.gamma), Beta: x.params.vec(n.then.beta), Rstd: *rstd.v,
+	r := rstd.v.Slice(0, g.Rows)
+	x.q.Fill(rowOf(r), 0)
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: g, X: x.present(*n.z.m), DZ: scratch, Norm: true,
+		Gamma: x.params.vec(n.then.gamma), Beta: x.params.vec(n.then.beta), Rstd: r,
 		DGamma: offer.part(offerSquares, n.cols), DBeta: offer.part(offerSum, n.cols)})
 }
 
-// meet has the parts make factors of what they offer, and brings them to the device. A number below 0 is of a norm
-// with running statistics, for which they do not meet.
-func (x *exec) meet(b *batch, offer *value, rows, number int) {
-	c, k := b.columns, 0
-	f := c.forward
-	switch {
-	case number < 0:
-		f = c.running
-	case number == b.meeting:
-		f, k = c.backward, 1
+// meet has the parts make factors of what they offer in a pass, and brings them to the device.
+func (b *batch) meet(x *exec, pass int, offer *value, rows int, f func(parts [][]byte)) {
+	own, to := b.columns.own[pass], []*value{b.coef, b.back}[pass]
+	for k, n := range []int{rows / rowUnit, rows % rowUnit} {
+		x.q.Fill(number1(offer.v.Slice(offer.v.Len-rowWords+k, offer.v.Len)), float32(n))
 	}
-	own, out := c.own[k], c.out[k]
-	x.q.Download(own[:4*offer.v.Len], offer.v.Buf, 4*gpu.Bytes(offer.v.Off))
-	putRows(own, rows)
-	if x.halo != nil && number >= 0 {
-		x.halo.Meet(x.q, number, own, f)
-	} else {
-		x.q.Call("sum over all vertices", func() error {
-			f([][]byte{own})
-			return nil
-		})
+	x.q.Download(own, offer.v.Buf, 4*gpu.Bytes(offer.v.Off))
+	x.meet(own, f)
+	x.q.Upload(to.v.Buf, 4*gpu.Bytes(to.v.Off), b.columns.out[pass])
+}
+
+// meet has f run with what all parts offer; in evaluation with what this one does.
+func (x *exec) meet(own []byte, f func(parts [][]byte)) {
+	if x.meeter != nil && x.training() {
+		x.meeter.Meet(x.q, own, f)
+		return
 	}
-	to := b.coef
-	if k == 1 {
-		to = b.back
-	}
-	x.q.Upload(to.v.Buf, 4*gpu.Bytes(to.v.Off), out)
+	x.q.Call("sum over all vertices", func() error {
+		f([][]byte{own})
+		return nil
+	})
 }
 
 // batchNormBack appends the gradient of what follows a node's sum, and returns that of the sum. That of a bias before
@@ -251,17 +235,20 @@ func (d *derivation) batchNormBack(n *node) *value {
 		}
 	}
 	dz, rstd := d.value(z.rows, cols, gpu.FP32), d.value(z.rows, 0, gpu.FP32)
-	offer := d.value(number(2*cols), 0, gpu.FP32)
+	offer := d.value(number(2*cols+rowWords), 0, gpu.FP32)
 	b.back = d.value(number(len(b.columns.out[1])/4), 0, gpu.FP32)
 	dgamma, dbeta := d.vec(d.Pass.grads, t.gamma), d.vec(d.Pass.grads, t.beta)
-	d.op(list(g, z), list(dz, rstd, offer, b.back), func(x *exec) {
+	turn := func(x *exec) {
+		g, z, dz := x.present(*g.m), x.present(*z.m), x.present(*dz.m)
 		x.q.Fill(rowOf(*offer.v), 0)
-		x.columnSums(n, *g.m, *dz.m, rstd, offer)
-		x.meet(b, offer, z.m.Rows, b.meeting)
+		x.columnSums(n, g, dz, rstd, offer)
+		b.meet(x, 1, offer, z.Rows, b.columns.backward)
 		x.q.Axpby(rowOf(dgamma), 1, rowOf(b.vector(1, coefGamma, cols)), 1)
 		x.q.Axpby(rowOf(dbeta), 1, rowOf(offer.part(offerSum, cols)), 1)
-		x.scaleColumns(b, 1, gpu.LinearArgs{Z: *dz.m, X: *g.m, X2: *z.m})
-	})
+		x.scaleColumns(b, 1, gpu.LinearArgs{Z: dz, X: g, X2: z})
+	}
+	d.op(list(g, z), list(dz, rstd, offer, b.back), turn)
+	d.met = append(d.met, turn)
 	if t := d.gradType(n); t != gpu.FP32 {
 		return d.rounded(dz, t)
 	}

@@ -62,6 +62,9 @@ func TestBlocksGiveTheWholeGradient(t *testing.T) {
 	for _, kind := range Kinds {
 		for layers := 1; layers <= 4; layers++ {
 			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers%2 == 0, Alpha: 0.3, Theta: 0.7}
+			if kind.Attends() {
+				c.AttentionDropout = 0.4
+			}
 			u := newTask(c, 160, uint64(layers))
 			blockPlans(c, func(c Config, p Plan) {
 				w := NewWeights(c)

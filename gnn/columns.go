@@ -10,6 +10,7 @@ import (
 // order (Chan, Golub, LeVeque, The American Statistician 37, 1983).
 type columns struct {
 	eps      float64
+	momentum float64
 	own, out [2][]byte   // forward and backward: what the part offers, and what its device gets
 	count    float64     // rows of all parts
 	factor   []float64   // γ/√(variance + ε)
@@ -17,7 +18,7 @@ type columns struct {
 	shift    [][]float64 // by part: its centre less the mean of all
 }
 
-// What a part offers, of rows that it has centred about m: Σz, Σz², −m, γ and β; where statistics are running ones the
+// What a part offers, of rows that it has centred about m: Σz, Σz², −m, γ, β and the running mean and variance; where statistics are running ones the
 // second is the variance. Backward Σdy and Σdy⊙z.
 const (
 	offerSum = iota
@@ -25,10 +26,12 @@ const (
 	offerCentre
 	offerGamma
 	offerBeta
+	offerMean
+	offerVariance
 	offers
 )
 
-// What its device gets: forward a and c of y = a⊙z + c, mean and unbiased variance; backward a, b and c of
+// What its device gets: forward a and c of y = a⊙z + c, and the running mean and variance that follow; backward a, b and c of
 // dx = a⊙dy + b⊙z + c, and its share of the gradient of γ. a and b are the diagonals of matrices, of which the device
 // gets the blocks that are not 0, one below the other; they come first.
 const (
@@ -51,24 +54,30 @@ const blockColumns = 32
 // coefBytes is what the device gets: so many matrices and the vectors.
 func coefBytes(cols, factors int) int { return 4 * cols * (factors*min(cols, blockColumns) + coefs) }
 
-// offerBytes is what a part offers at most.
-func offerBytes(cols int) int { return 4*offers*cols + 8 }
+// offerBytes is what a part offers at most: behind the vectors is the number of its rows, in two float32, which hold it
+// exactly: multiples of 2²⁰ and the rest.
+func offerBytes(cols int) int { return 4 * (offers*cols + rowWords) }
 
-func newColumns(cols int, eps float64) *columns {
-	c := &columns{eps: eps, factor: make([]float64, cols), rstd: make([]float64, cols)}
+const rowWords, rowUnit = 2, 1 << 20
+
+func newColumns(cols int, eps, momentum float64) *columns {
+	c := &columns{eps: eps, momentum: momentum, factor: make([]float64, cols), rstd: make([]float64, cols)}
 	for k, vectors := range []int{offers, 2} {
-		c.own[k], c.out[k] = make([]byte, 4*vectors*cols+8), make([]byte, coefBytes(cols, 1+k))
+		c.own[k], c.out[k] = make([]byte, 4*(vectors*cols+rowWords)), make([]byte, coefBytes(cols, 1+k))
 	}
 	return c
 }
 
-func putRows(b []byte, rows int) { binary.NativeEndian.PutUint64(b[len(b)-8:], uint64(rows)) }
+func rowsIn(b []byte) float64 {
+	b = b[len(b)-4*rowWords:]
+	return rowUnit*float64(floatIn(b)) + float64(floatIn(b[4:]))
+}
 
-func rowsIn(b []byte) float64 { return float64(binary.NativeEndian.Uint64(b[len(b)-8:])) }
+func floatIn(b []byte) float32 { return math.Float32frombits(binary.NativeEndian.Uint32(b)) }
 
 // get returns element j of vector k.
 func (c *columns) get(b []byte, k, j int) float64 {
-	return float64(math.Float32frombits(binary.NativeEndian.Uint32(b[4*(k*len(c.rstd)+j):])))
+	return float64(floatIn(b[4*(k*len(c.rstd)+j):]))
 }
 
 // put sets element j of vector k of what a pass gets, which has one matrix more than its number.
@@ -106,10 +115,11 @@ func (c *columns) forward(parts [][]byte) {
 	for _, b := range parts {
 		c.count += rowsIn(b)
 	}
+	n := max(1, c.count) // of no rows at all sums are 0
 	for j := range c.rstd {
 		mean, squares := 0.0, 0.0
 		for _, b := range parts {
-			mean += (c.get(b, offerSum, j) - rowsIn(b)*c.get(b, offerCentre, j)) / c.count
+			mean += (c.get(b, offerSum, j) - rowsIn(b)*c.get(b, offerCentre, j)) / n
 		}
 		for p, b := range parts {
 			s := -c.get(b, offerCentre, j) - mean
@@ -118,13 +128,23 @@ func (c *columns) forward(parts [][]byte) {
 		}
 		squares = max(0, squares)
 		own := c.own[0]
-		c.rstd[j] = 1 / math.Sqrt(squares/c.count+c.eps)
+		c.rstd[j] = 1 / math.Sqrt(squares/n+c.eps)
 		c.factor[j] = c.get(own, offerGamma, j) * c.rstd[j]
 		c.putFactor(0, factorA, j, c.factor[j])
 		c.put(0, coefC, j, c.get(own, offerBeta, j)+c.factor[j]*c.shift[c.at(parts, 0)][j])
-		c.put(0, coefMean, j, mean)
-		c.put(0, coefVariance, j, squares/max(1, c.count-1))
+		c.put(0, coefMean, j, c.follows(offerMean, j, mean))
+		c.put(0, coefVariance, j, c.follows(offerVariance, j, squares/(c.count-1)))
 	}
+}
+
+// follows returns the running statistic that follows one that was offered. One row has no variance: it changes
+// none.
+func (c *columns) follows(k, j int, now float64) float64 {
+	was := c.get(c.own[0], k, j)
+	if c.count < 2 {
+		return was
+	}
+	return (1-c.momentum)*was + c.momentum*now
 }
 
 // at returns which of the parts this one is.
@@ -140,7 +160,7 @@ func (c *columns) at(parts [][]byte, pass int) int {
 // backward makes what the gradient of the rows is made with: dx = γr·(dy − mean dy − x̂·mean(dy⊙x̂)), where
 // x̂ = r·(z + shift).
 func (c *columns) backward(parts [][]byte) {
-	at := c.at(parts, 1)
+	at, n := c.at(parts, 1), max(1, c.count)
 	for j, r := range c.rstd {
 		sum, dot := 0.0, 0.0
 		for p, b := range parts {
@@ -151,9 +171,9 @@ func (c *columns) backward(parts [][]byte) {
 			}
 		}
 		a := c.factor[j]
-		b := -a * r * dot / c.count
+		b := -a * r * dot / n
 		c.putFactor(1, factorA, j, a)
 		c.putFactor(1, factorB, j, b)
-		c.put(1, coefC, j, b*c.shift[at][j]-a*sum/c.count)
+		c.put(1, coefC, j, b*c.shift[at][j]-a*sum/n)
 	}
 }

@@ -19,18 +19,20 @@ func offered(x []float64, gamma, beta float64) []byte {
 		z := float64(float32(v) + centre)
 		rest, squares = rest+z, squares+z*z
 	}
-	for k, v := range []float64{rest, squares, float64(centre), gamma, beta} {
+	for k, v := range []float64{rest, squares, float64(centre), gamma, beta, 1000, 8} {
 		binary.NativeEndian.PutUint32(b[4*k:], math.Float32bits(float32(v)))
 	}
-	putRows(b, len(x))
+	for k, n := range []int{len(x) / rowUnit, len(x) % rowUnit} {
+		binary.NativeEndian.PutUint32(b[len(b)-8+4*k:], math.Float32bits(float32(n)))
+	}
 	return b
 }
 
 // Statistics of columns whose mean is 1000 times their deviation are those of all rows, however they are shared out:
-// a part may have none, and all parts together one.
+// a part may have none, and all parts together one, or none.
 func TestColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
-	for _, parts := range [][]int{{40}, {13, 0, 26, 1}, {1}, {0, 1}} {
+	for _, parts := range [][]int{{40}, {13, 0, 26, 1}, {1}, {0, 1}, {0, 0}} {
 		var x [][]float64
 		var all []float64
 		for _, n := range parts {
@@ -52,7 +54,7 @@ func TestColumns(t *testing.T) {
 			offers = append(offers, offered(p, 2, 3))
 		}
 		for p := range x {
-			c := newColumns(1, 1e-5)
+			c := newColumns(1, 1e-5, 0.25)
 			copy(c.own[0], offers[p])
 			mine := append([][]byte(nil), offers...)
 			mine[p] = c.own[0]
@@ -65,8 +67,21 @@ func TestColumns(t *testing.T) {
 					t.Errorf("parts %v, part %d: %s is %v, want %v", parts, p, what, got, want)
 				}
 			}
-			near("mean", got(coefMean), mean, 1e-4) // half a unit in the last place of 1000
-			near("variance", got(coefVariance), squares/max(1, n-1), 1e-5)
+			wantMean, wantVariance := 1000.0, 8.0
+			if n > 1 { // of one row there is no variance
+				wantMean, wantVariance = 750+mean/4, 6+squares/(n-1)/4
+			}
+			near("mean", got(coefMean), wantMean, 1e-4) // half a unit in the last place of 1000
+			near("variance", got(coefVariance), wantVariance, 1e-5)
+			turned := make([][]byte, len(x))
+			for k := range turned {
+				turned[k] = make([]byte, len(c.own[1]))
+			}
+			turned[p] = c.own[1]
+			c.backward(turned)
+			if v := c.get(c.out[1], coefGamma+2, 0); v != 0 {
+				t.Errorf("parts %v, part %d: of gradients that are 0 that of γ is %v", parts, p, v)
+			}
 			for _, v := range x[p] {
 				z := v + c.get(c.own[0], offerCentre, 0)
 				want := 2*(v-mean)/math.Sqrt(squares/n+1e-5) + 3

@@ -25,24 +25,25 @@ var Kinds = []Kind{GCN, SAGE, GIN, GAT, GATv2, SGC, APPNP, GCNII}
 
 // Config describes a model.
 type Config struct {
-	Kind         Kind
-	Custom       *Custom    // in place of Kind and of all that follows but In, Out, Multi and Seed, which Custom.Config sets; nil: Kind says the model
-	Layers       int        // number of convolutions; SGC and APPNP: of propagations; ≥ 1
-	Hidden       int        // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP, GCNII and with Jumping, with one layer
-	In           int        // input features per vertex
-	Out          int        // classes or labels
-	Heads        int        // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
-	Alpha        float64    // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
-	Theta        float64    // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
-	NoNorm       bool       // activation and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
-	BatchNorm    bool       // a norm by columns of all vertices in place of each LayerNorm
-	Residual     bool       // layers that read and make hidden rows, at least one, add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2
-	Jumping      bool       // jumping knowledge: all convolutions have Hidden outputs, and a Linear makes the logits of those of all layers side by side; not of SGC, APPNP and GCNII
-	Activation   Activation // in place of the ReLU between layers and in dense products; "" = ReLU; SGC has none
-	Dropout      float64    // probability of dropping, [0, 1); SGC drops nothing
-	DropFeatures bool       // features are dropped, too, as in APPNP and GCNII always; not of SGC
-	Multi        bool       // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
-	Seed         uint64     // initial weights and dropout
+	Kind             Kind
+	Custom           *Custom    // in place of Kind and of all that follows but In, Out, Multi and Seed, which Custom.Config sets; nil: Kind says the model
+	Layers           int        // number of convolutions; SGC and APPNP: of propagations; ≥ 1
+	Hidden           int        // total width of every hidden layer (all heads together), ≥ 1; unused by SGC and, but for APPNP, GCNII and with Jumping, with one layer
+	In               int        // input features per vertex
+	Out              int        // classes or labels
+	Heads            int        // GAT and GATv2 only: heads per layer; Hidden must be a multiple of it
+	Alpha            float64    // APPNP and GCNII: share of H⁰ in what a layer sums, [0, 1]
+	Theta            float64    // GCNII only: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight, ≥ 0
+	NoNorm           bool       // activation and dropout come straight behind a convolution, without LayerNorm; SGC, APPNP and GCNII never have it
+	BatchNorm        bool       // a norm by columns of all vertices in place of each LayerNorm
+	Residual         bool       // layers that read and make hidden rows, at least one, add what they read to what they make: GCN, GraphSAGE, GIN, GAT and GATv2
+	Jumping          bool       // jumping knowledge: all convolutions have Hidden outputs, and a Linear makes the logits of those of all layers side by side; not of SGC, APPNP and GCNII
+	Activation       Activation // in place of the ReLU between layers and in dense products; "" = ReLU; SGC has none
+	Dropout          float64    // probability of dropping, [0, 1); SGC drops nothing
+	DropFeatures     bool       // features are dropped, too, as in APPNP and GCNII always; not of SGC
+	AttentionDropout float64    // GAT and GATv2 only: probability of dropping a weight of attention, [0, 1)
+	Multi            bool       // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
+	Seed             uint64     // initial weights and dropout
 }
 
 // Validate reports everything that is wrong with c. Lines begin with the setting, as flags name it.

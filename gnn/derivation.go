@@ -12,7 +12,8 @@ type derived struct {
 	done              []int // by layer, how many operations of backward end with the last that touches its tensors
 	result, rows      operand
 	grad              *value
-	shows             []*value // by layer
+	shows             []*value        // by layer
+	met               []func(x *exec) // operations in which parts meet, in their order
 }
 
 // derivation makes the operations of a pass out of the nodes of its program, and the values that they read and write.
@@ -68,7 +69,6 @@ func (p *Pass) operations(apart int) *derivation {
 	nodes, drop := f.nodes, f.drop
 	d := &derivation{Pass: p, touched: map[int]bool{}}
 	d.derived.done = make([]int, p.cfg.Layers)
-	numberBatches(nodes)
 	if apart >= 0 {
 		nodes[apart].apart = true
 	}

@@ -22,7 +22,7 @@ func (d *derivation) gatv2(n *node, c *attended) {
 	d.op(list(c.t, c.r, c.tHalo), list(c.o, c.lse, c.tHalo), func(x *exec) {
 		lg, exchange := x.graph(l), x.exchanges(l)
 		args := gpu.GATv2Args{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att,
-			Slope: a.slope}
+			Slope: a.slope, Drop: x.edges(a, l)}
 		rows := func(lo, hi int) {
 			args.Lo, args.Hi = lo, hi
 			x.q.GATv2Aggregate(args)
@@ -51,7 +51,8 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 	d.op(list(do, c.o, c.lse, c.t, c.r, c.tHalo), list(dr, g, c.o), func(x *exec) {
 		lg := x.graph(l)
 		dst := gpu.GATv2GradDst{DR: *dr.m, DA: *c.o.m, G: *g.m, DO: *do.m, O: *c.o.m, LSE: *c.lse.m,
-			Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope}
+			Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope,
+			Drop: x.edges(a, l)}
 		if c.halo.Rows > 0 {
 			dst.Halo, dst.THalo = lg.Forward.Halo, c.halo
 		}
@@ -59,14 +60,14 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		x.q.ColSum(datt, *c.o.m, 1)
 		x.q.ColSum(db2, *dr.m, 1)
 	})
-	source := func(x *exec, dt, t gpu.Matrix, adjacency gpu.CSR) {
+	source := func(x *exec, dt, t gpu.Matrix, adjacency gpu.CSR, drop gpu.EdgeDropout) {
 		x.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: dt, T: t, A: adjacency, DO: *do.m, R: *c.r.m, LSE: *c.lse.m, G: *g.m,
-			Att: att, Slope: a.slope})
+			Att: att, Slope: a.slope, Drop: drop})
 	}
 	reads := list(do, c.r, c.lse, g, c.t, c.tHalo)
 	d.op(reads, list(dtHalo), func(x *exec) {
 		if c.halo.Rows > 0 {
-			source(x, *dtHalo.m, c.halo, x.graph(l).HaloBack)
+			source(x, *dtHalo.m, c.halo, x.graph(l).HaloBack, x.fromHalo(a, l))
 		}
 	})
 	raw := d.plan.Layers[l].Raw
@@ -76,7 +77,7 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		d.offer(l, Backward, dtHalo.all())
 	}
 	d.op(reads, list(dt), func(x *exec) {
-		source(x, *dt.m, *c.t.m, x.graph(l).Backward.Inner)
+		source(x, *dt.m, *c.t.m, x.graph(l).Backward.Inner, x.turned(a, l))
 		if !raw {
 			x.addReturned(l, *dt.m)
 		}

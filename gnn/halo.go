@@ -25,10 +25,14 @@ type Halo interface {
 	// stay valid for what is enqueued on q before the next Begin; where they are kept (Exchange.Kept), forward
 	// rows stay until the layer's backward exchange begins.
 	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
+}
+
+// Meeter has the parts of a run sum over all of their rows. Package internal/trainer implements it.
+type Meeter interface {
 	// Meet has f run on the host with what every part offers at a meeting, in part order, when q and theirs have run
-	// what they were given before. Meetings are numbered in the order of an epoch (Config.Meetings), which is that of
-	// calls. own is written by operations of q alone, and stays until the epoch is over.
-	Meet(q gpu.Queue, number int, own []byte, f func(parts [][]byte))
+	// what they were given before. All parts call it as often, in one order, for as
+	// many bytes. own is written by operations of q alone, and stays until the gradients of all parts are summed up.
+	Meet(q gpu.Queue, own []byte, f func(parts [][]byte))
 }
 
 // Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
@@ -38,6 +42,7 @@ type Halo interface {
 type Operand struct {
 	Inner, Halo                   gpu.CSR
 	RowScale, ColScale, HaloScale gpu.Vec
+	HaloIDs                       gpu.Ints // original vertex id of every halo column, where weights of attention are dropped
 }
 
 // LayerGraph is what a layer aggregates over on one device. Layer ℓ reads Src inner rows and computes the first Rows of

@@ -21,14 +21,24 @@ type Pass struct {
 	ws     *Workspace
 	views  []view // of ws
 	*derived
+	meeter Meeter // nil: there are no other parts
 }
 
 // exec is one run of a pass on a queue.
 type exec struct {
 	*Pass
-	q     gpu.Queue
-	halo  Halo
-	epoch uint32
+	q      gpu.Queue
+	halo   Halo
+	epoch  uint32
+	absent bool // there are no rows
+}
+
+// present returns rows, none of an absent part.
+func (x *exec) present(m gpu.Matrix) gpu.Matrix {
+	if x.absent {
+		return m.RowRange(0, 0)
+	}
+	return m
 }
 
 // NewPass plans a pass over layers, with its buffers requested from ws (to be allocated by the caller before the first
@@ -136,6 +146,17 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 				done(l)
 			}
 		}
+	}
+}
+
+// Meets has training sum over the rows of other parts, too.
+func (p *Pass) Meets(m Meeter) { p.meeter = m }
+
+// Absent takes the place of Forward and Backward of a part that has no rows where others have some: it meets them.
+func (p *Pass) Absent(q gpu.Queue) {
+	x := &exec{Pass: p, q: q, absent: true}
+	for _, met := range p.met {
+		met(x)
 	}
 }
 

@@ -6,7 +6,7 @@ import "capgnn/model"
 func (c Config) Arguments() model.Arguments {
 	return model.Arguments{In: c.In, Out: c.Out, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Alpha: c.Alpha, Theta: c.Theta,
 		NoNorm: c.NoNorm, BatchNorm: c.BatchNorm, Residual: c.Residual, Jumping: c.Jumping, Activation: model.Op(c.Activation), Dropout: c.Dropout,
-		DropFeatures: c.DropFeatures}
+		DropFeatures: c.DropFeatures, AttentionDropout: c.AttentionDropout}
 }
 
 // build returns the program of a model that has a name.

@@ -33,6 +33,11 @@ func (c Config) Width(layer int) (in, out int) {
 // Attends reports whether the model weighs neighbours by attention: a softmax over in-edges, in heads.
 func (c Config) Attends() bool { return c.custom().layers[0].heads > 0 }
 
+// DropsEdges reports whether training drops weights of attention.
+func (c Config) DropsEdges() bool {
+	return slices.ContainsFunc(c.custom().nodes, func(n *node) bool { return n.attend != nil && n.attend.p > 0 })
+}
+
 // pairs reports whether scores of attention are of pairs of rows.
 func (c Config) pairs() bool { return c.custom().layers[0].pairs }
 

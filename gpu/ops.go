@@ -231,7 +231,7 @@ type EpilogueGrad struct {
 //
 //	e_uv = leaky(S[u][h] + D[v][h]),  leaky(x) = x > 0 ? x : Slope·x
 //	LSE[v][h] = log Σ_u exp(e_uv), computed against the maximum;  α_uv = exp(e_uv - LSE[v][h])
-//	O[v][hC+c] = Σ_u α_uv·T[u][hC+c] + Bias[hC+c]
+//	O[v][hC+c] = Σ_u m_uv·α_uv·T[u][hC+c] + Bias[hC+c],  m_uv as in EdgeDropout
 //
 // Rows without entries: LSE = 0, O = Bias. Halo may be empty. Halo may have a RowList. Bias may be empty.
 type GATArgs struct {
@@ -244,16 +244,17 @@ type GATArgs struct {
 	D           Matrix
 	Bias        Vec
 	Slope       float32
+	Drop        EdgeDropout
 	Lo, Hi      int
 }
 
-// GATGradDst: for every destination row v and head h, with α as in GATArgs:
+// GATGradDst: for every destination row v and head h, with α and m as in GATArgs:
 //
 //	G[v][h]  = Σ_c DO[v][hC+c]·O[v][hC+c]                 (O without bias: bias is subtracted if given)
-//	de_uv    = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
+//	de_uv    = α_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
 //	DD[v][h] = Σ_u de_uv
 //
-// leaky'(x) = x > 0 ? 1 : Slope. O, LSE and Bias are those of the GATAggregate of T, S and D, so that the α_uv·(…) of a row add up to 0.
+// leaky'(x) = x > 0 ? 1 : Slope. O, LSE, Bias and Drop are those of the GATAggregate of T, S and D, so that the α_uv·(…) of a row add up to 0.
 type GATGradDst struct {
 	DD, G       Matrix // rows × heads, written
 	DO, O       Matrix
@@ -265,14 +266,15 @@ type GATGradDst struct {
 	D           Matrix
 	Bias        Vec
 	Slope       float32
+	Drop        EdgeDropout
 }
 
 // GATGradSrc: for every source row u and head h, over its out-edges: entries of row u in Inner (columns v index DO, D,
 // LSE, G) and then in Halo (columns v index DOHalo, DHalo, LSEHalo, GHalo):
 //
 //	α_uv = exp(leaky(S[u][h] + D[v][h]) - LSE[v][h])
-//	de_uv = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
-//	DT[u][hC+c] = Σ_v α_uv·DO[v][hC+c];  DS[u][h] = Σ_v de_uv
+//	de_uv = α_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
+//	DT[u][hC+c] = Σ_v m_uv·α_uv·DO[v][hC+c];  DS[u][h] = Σ_v de_uv
 //
 // Rows without entries get 0. Halo may be empty and may have a RowList.
 type GATGradSrc struct {
@@ -282,6 +284,7 @@ type GATGradSrc struct {
 	DO, D, LSE, G                 Matrix
 	DOHalo, DHalo, LSEHalo, GHalo Matrix
 	Slope                         float32
+	Drop                          EdgeDropout
 }
 
 // GATScoresGrad: see Ops.GATScoresBackward. DT is added to; DASrc and DADst are added to.
@@ -297,7 +300,7 @@ type GATScoresGrad struct {
 //
 //	e_uv = Σ_c Att[hC+c]·leaky(T[u][hC+c] + R[v][hC+c])
 //	LSE[v][h] = log Σ_u exp(e_uv), computed against the maximum;  α_uv = exp(e_uv - LSE[v][h])
-//	O[v][hC+c] = Σ_u α_uv·T[u][hC+c]
+//	O[v][hC+c] = Σ_u m_uv·α_uv·T[u][hC+c],  m_uv as in EdgeDropout
 //
 // Rows without entries: LSE = 0, O = 0. Halo may be empty and may have a RowList. 0 ≤ Slope ≤ 1.
 type GATv2Args struct {
@@ -308,17 +311,18 @@ type GATv2Args struct {
 	R           Matrix // rows × heads·C
 	Att         Vec    // heads·C
 	Slope       float32
+	Drop        EdgeDropout
 	Lo, Hi      int
 }
 
-// GATv2GradDst: for every destination row v and head h, with α as in GATv2Args and leaky'(x) = x > 0 ? 1 : Slope:
+// GATv2GradDst: for every destination row v and head h, with α and m as in GATv2Args and leaky'(x) = x > 0 ? 1 : Slope:
 //
 //	G[v][h]     = Σ_c DO[v][hC+c]·O[v][hC+c]
-//	de_uv       = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
+//	de_uv       = α_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
 //	DR[v][hC+c] = Att[hC+c]·Σ_u de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
 //	DA[v][hC+c] = Σ_u de_uv·leaky(T[u][hC+c] + R[v][hC+c])
 //
-// The sum of DA over all rows is the gradient of Att. DA may be O. O and LSE are those of the GATv2Aggregate of T and R, so that the de_uv of a row add
+// The sum of DA over all rows is the gradient of Att. DA may be O. O, LSE and Drop are those of the GATv2Aggregate of T and R, so that the de_uv of a row add
 // up to 0: of DR no more is left than (1 - Slope)·Att times their sum over positive T + R, and exactly 0 where these have one sign in all entries.
 type GATv2GradDst struct {
 	DR, DA, G   Matrix // rows × heads·C twice, rows × heads; written
@@ -329,13 +333,14 @@ type GATv2GradDst struct {
 	R           Matrix
 	Att         Vec
 	Slope       float32
+	Drop        EdgeDropout
 }
 
 // GATv2GradSrc: for every source row u and head h, over its out-edges: entries of row u in A (columns v index DO, R, LSE, G):
 //
 //	α_uv = exp(Σ_c Att[hC+c]·leaky(T[u][hC+c] + R[v][hC+c]) - LSE[v][h])
-//	de_uv = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
-//	DT[u][hC+c] = Σ_v α_uv·DO[v][hC+c] + Att[hC+c]·Σ_v de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
+//	de_uv = α_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])
+//	DT[u][hC+c] = Σ_v m_uv·α_uv·DO[v][hC+c] + Att[hC+c]·Σ_v de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
 //
 // Rows without entries get 0.
 type GATv2GradSrc struct {
@@ -345,6 +350,7 @@ type GATv2GradSrc struct {
 	DO, R, LSE, G Matrix // LSE.Cols heads, also where A has no entries
 	Att           Vec
 	Slope         float32
+	Drop          EdgeDropout
 }
 
 // LossArgs is a loss over the rows of Logits, its gradient, and its sum.

@@ -19,6 +19,7 @@ type isolatedRef struct {
 	how     Isolated
 	fanout  []int
 	chunks  int
+	widths  [2][2]int // of a layer's input and output
 	in, out []float64 // degrees by vertex, with the loops of GCN
 	w       map[string][]float64
 }
@@ -27,6 +28,9 @@ func newIsolatedRef(p *learn.Problem, m gnn.Config, how Isolated, fanout []int, 
 	n := p.Vertices()
 	r := &isolatedRef{p: p, m: m, how: how, fanout: fanout, chunks: int(slices.Max(how.Of)) + 1,
 		in: make([]float64, n), out: make([]float64, n), w: map[string][]float64{}}
+	for l := range r.widths {
+		r.widths[l][0], r.widths[l][1] = m.Width(l)
+	}
 	for v := range p.Vertices() {
 		if m.Kind == gnn.GCN {
 			r.in[v]++
@@ -197,7 +201,7 @@ func (r *isolatedRef) layer(l int, s *share, v int32) []float64 {
 		}
 		return x
 	}
-	in, out := r.m.Width(l)
+	in, out := r.widths[l][0], r.widths[l][1]
 	sum := make([]float64, in)
 	for _, msg := range s.read[1-l][v] {
 		for j, x := range input(msg.of) {

@@ -91,7 +91,11 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(classes+1))-1)
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Multi: k.multi, Seed: 5}
+	attention := 0.
+	if kind.Attends() {
+		attention = 0.4
+	}
+	return p, gnn.Config{Kind: kind, AttentionDropout: attention, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Multi: k.multi, Seed: 5}
 }
 
 // devices opens CPU devices.

@@ -124,8 +124,8 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkEvaluation(p))
 	errs = append(errs, o.checkIsolated(p)...)
-	if n, _ := o.Model.Meetings(); n > 0 {
-		errs = append(errs, errors.New("batch_norm sums over all vertices, of which a sampled step has some: train full batches"))
+	if n, _ := o.Model.Meetings(); n > 0 && o.Sampling.Place == Hop && len(o.Devices) > 1 {
+		errs = append(errs, errors.New("batch_norm needs all rows of a step at once, which models that visit parts compute one after the other: drop --sampling hopgnn"))
 	}
 	if o.Sampling.Ladies && (o.Isolated != nil || o.Model.Attends()) {
 		errs = append(errs, errors.New("layers are drawn neither for isolated parts nor for models that weigh edges by attention"))

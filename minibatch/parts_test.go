@@ -64,8 +64,9 @@ func star(n int) *graph.CSR {
 	return g
 }
 
-// What does not divide evenly: every part count and share gives the gradient of one part, and the run ends.
-func TestUnevenWork(t *testing.T) {
+// unevenWork calls f with every run whose work does not divide evenly.
+func unevenWork(t *testing.T, f func(t *testing.T, name string, p *learn.Problem, m gnn.Config, o Options)) {
+	t.Helper()
 	for _, c := range []struct {
 		name   string
 		parts  int
@@ -110,29 +111,40 @@ func TestUnevenWork(t *testing.T) {
 			if c.edit != nil {
 				c.edit(p, &o)
 			}
-			name := fmt.Sprintf("%s, %s", kind, c.name)
-			for _, local := range []bool{false, true} {
-				if local && o.Shares != nil {
-					continue
-				}
-				o.Sampling.Local = local
-				r := trained(t, p, o)
-				if math.IsNaN(r.FinalLoss) || r.Roots != int64(2*p.TrainingVertices()) {
-					t.Errorf("%s, local %t: loss %v of %d roots", name, local, r.FinalLoss, r.Roots)
-				}
-			}
-			o.Sampling.Local = false
-			from := gnn.NewWeights(m)
-			from.Init(m.Seed)
-			one := o
-			one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
-			want := gradient(t, p, one, 0, from)
-			for _, place := range places {
-				kindOfRoots{place: place}.set(&o.Sampling)
-				closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(m), 2e-5)
-			}
+			f(t, fmt.Sprintf("%s, %s", kind, c.name), p, m, o)
 		}
 	}
+}
+
+// What does not divide evenly ends, and has every root once an epoch.
+func TestUnevenWork(t *testing.T) {
+	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, _ gnn.Config, o Options) {
+		for _, local := range []bool{false, true} {
+			if local && o.Shares != nil {
+				continue
+			}
+			o.Sampling.Local = local
+			r := trained(t, p, o)
+			if math.IsNaN(r.FinalLoss) || r.Roots != int64(2*p.TrainingVertices()) {
+				t.Errorf("%s, local %t: loss %v of %d roots", name, local, r.FinalLoss, r.Roots)
+			}
+		}
+	})
+}
+
+// Every part count and share gives the gradient of one part, wherever roots are computed.
+func TestGradientsOfUnevenWork(t *testing.T) {
+	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, m gnn.Config, o Options) {
+		from := gnn.NewWeights(m)
+		from.Init(m.Seed)
+		one := o
+		one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
+		want := gradient(t, p, one, 0, from)
+		for _, place := range places {
+			kindOfRoots{place: place}.set(&o.Sampling)
+			closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(m), 2e-5)
+		}
+	})
 }
 
 // Every root is one of an epoch once, in global and local order, wherever it is computed, whatever the batch; parts of an epoch have as many steps. Steps

@@ -339,6 +339,7 @@ func TestPlacesOfDrawnRuns(t *testing.T) {
 		r := rand.New(rand.NewPCG(21, uint64(k)))
 		o := d.o
 		o.Storage, o.Sampling.Local, o.Sampling.Ladies = gpu.FP32, false, false // which draws by place
+		o.Model.BatchNorm = false                                               // rows count for each part that has them
 		from := gnn.NewWeights(o.Model)
 		from.Init(o.Model.Seed)
 		step, one := r.IntN(60), o

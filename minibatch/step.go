@@ -204,6 +204,7 @@ func (t *Trainer) compute(w *worker, n *input, u trainer.Unit, last bool) {
 func (t *Trainer) gradient(w *worker, n *input, u trainer.Unit, done func(layer int)) {
 	w.Clear()
 	if n.roots == 0 { // nothing to add
+		w.Pass.Absent(w.Compute)
 		trainer.Idle(t.o.Model.Layers, done)
 		return
 	}

@@ -8,26 +8,28 @@ import (
 
 // Arguments are what the models that have a name differ by. Those that a model has no use for are left out.
 type Arguments struct {
-	In, Out      int     // columns of features and logits
-	Layers       int     // convolutions; SGC and APPNP: propagations
-	Hidden       int     // columns of a hidden layer, all heads together
-	Heads        int     // GAT and GATv2
-	Alpha        float64 // APPNP and GCNII: share of H⁰ in what a layer sums
-	Theta        float64 // GCNII: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight
-	NoNorm       bool    // no LayerNorm between layers
-	BatchNorm    bool    // a batch_norm in place of each
-	Residual     bool    // hidden layers behind the first add what they read
-	Jumping      bool    // the logits are a Linear of what all layers make
-	Activation   Op      // "": ReLU
-	Dropout      float64
-	DropFeatures bool   // of GCN, GraphSAGE, GIN, GAT and GATv2: they read dropout(X)
-	Loops        string // what the program makes of self-loops, FullLoops or NoLoops; "": the data set has those that it has
+	In, Out          int     // columns of features and logits
+	Layers           int     // convolutions; SGC and APPNP: propagations
+	Hidden           int     // columns of a hidden layer, all heads together
+	Heads            int     // GAT and GATv2
+	Alpha            float64 // APPNP and GCNII: share of H⁰ in what a layer sums
+	Theta            float64 // GCNII: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight
+	NoNorm           bool    // no LayerNorm between layers
+	BatchNorm        bool    // a batch_norm in place of each
+	Residual         bool    // hidden layers behind the first add what they read
+	Jumping          bool    // the logits are a Linear of what all layers make
+	Activation       Op      // "": ReLU
+	Dropout          float64
+	DropFeatures     bool    // of GCN, GraphSAGE, GIN, GAT and GATv2: they read dropout(X)
+	AttentionDropout float64 // of GAT and GATv2: probability of dropping a weight of attention
+	Loops            string  // what the program makes of self-loops, FullLoops or NoLoops; "": the data set has those that it has
 }
 
 // Counters of dropout that belong to no layer.
 const (
 	OriginCounter  = 64 // before the first convolution of APPNP and GCNII
 	FeatureCounter = 65
+	EdgeCounter    = 128 // of the weights of attention in layer 0; the next layers follow
 )
 
 // Builder makes a program of arguments.
@@ -42,13 +44,16 @@ type Builder struct {
 // stacked are the settings of models that stack makes of convolutions.
 const stacked = "layers hidden norm residual jk activation dropout drop-features"
 
+// attending are those of models with attention.
+const attending = stacked + " heads attention-dropout"
+
 // Builders lists the models that have a name, in the order in which texts name them.
 var Builders = []Builder{
 	{"gcn", "Kipf and Welling, 2017", FullLoops, stacked, GCN},
 	{"sage", "Hamilton et al., 2017", NoLoops, stacked, SAGE},
 	{"gin", "Xu et al., 2019", NoLoops, stacked, GIN},
-	{"gat", "Veličković et al., 2018", FullLoops, stacked + " heads", GAT},
-	{"gatv2", "Brody et al., 2022", FullLoops, stacked + " heads", GATv2},
+	{"gat", "Veličković et al., 2018", FullLoops, attending, GAT},
+	{"gatv2", "Brody et al., 2022", FullLoops, attending, GATv2},
 	{"sgc", "Wu et al., 2019", FullLoops, "layers", SGC},
 	{"appnp", "Gasteiger et al., 2019", FullLoops, "layers hidden teleport activation dropout", APPNP},
 	{"gcnii", "Chen et al., 2020", FullLoops, "layers hidden teleport theta activation dropout", GCNII},
@@ -142,6 +147,11 @@ func (b Builder) check(a Arguments) error {
 	}
 	if !(a.Dropout >= 0 && a.Dropout < 1) {
 		bad("dropout %g is not in [0, 1)", a.Dropout)
+	}
+	if a.AttentionDropout != 0 && !b.Has("attention-dropout") {
+		bad("model %s has no attention, so none that is dropped", b.Name)
+	} else if !(a.AttentionDropout >= 0 && a.AttentionDropout < 1) {
+		bad("attention-dropout %g is not in [0, 1)", a.AttentionDropout)
 	}
 	return errors.Join(errs...)
 }

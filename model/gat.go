@@ -33,9 +33,13 @@ func (b *builder) leaky(x string) string {
 	return b.with(LeakyReLU, func(n *Node) { n.Slope = slope }, x)
 }
 
-// attend appends Σ α·t + bias, α the softmax of scores by head.
+// attend appends Σ α·t + bias, α the softmax of scores by head, of which dropout may leave a part.
 func (b *builder) attend(scores, t string, c layer, bias string) string {
-	alpha := b.reshape(b.op(SoftmaxIn, scores), b.Heads, 1)
+	alpha := b.op(SoftmaxIn, scores)
+	if b.AttentionDropout > 0 {
+		alpha = b.with(Dropout, func(n *Node) { n.P, n.Counter = b.AttentionDropout, EdgeCounter+c.l }, alpha)
+	}
+	alpha = b.reshape(alpha, b.Heads, 1)
 	o := b.op(SumIn, b.op(Mul, alpha, t))
 	if c.last {
 		o = b.fold(o, FoldMean, 0)

@@ -30,6 +30,15 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 			}
 		})
 		op.Halo.Indices, op.Halo.Cols = upload(b.ld, "slots of halo entries", indices), at.Halo.Rows
+		if op.HaloIDs.Len > 0 {
+			ids := make([]graph.NodeID, at.Halo.Rows)
+			for k, row := range at.Row {
+				if row >= 0 {
+					ids[row] = from.IDs[k]
+				}
+			}
+			op.HaloIDs = upload(b.ld, "halo ids of slots", ids)
+		}
 		if op.HaloScale.Len > 0 {
 			picked := pick(scale, from.IDs)
 			scales := make([]float32, at.Halo.Rows)

@@ -90,7 +90,7 @@ func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
 	for range n {
 		p.Train, p.Labels = append(p.Train, r.IntN(3) > 0), append(p.Labels, int32(r.IntN(3)))
 	}
-	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.3, Seed: 5}
+	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.3, AttentionDropout: attentionDropout(s.kind), Seed: 5}
 	if s.wide { // four owners do not take a layer of so many weights together with others
 		m.Hidden = 128
 	}

@@ -122,6 +122,9 @@ func anyRunOf(k int) *anyRun {
 	}
 	d.m.NoNorm, d.m.Activation = d.m.Kind.Norms() && k%3 == 1, gnn.Activations[k/3%len(gnn.Activations)]
 	d.m.DropFeatures = d.m.Kind != gnn.SGC && k%7 < 3
+	if k%4 > 0 {
+		d.m.AttentionDropout = attentionDropout(d.m.Kind)
+	}
 	d.m.Residual = d.m.Kind.Norms() && d.m.Layers > 2 && k%2 == 1
 	d.m.Jumping = d.m.Kind.Norms() && k/5%2 == 1
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0

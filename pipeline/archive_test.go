@@ -48,8 +48,6 @@ func (a archive) BeginEpoch(gpu.Queue) {}
 func (a archive) EndEpoch(gpu.Queue)   {}
 func (a archive) Lags() bool           { return false }
 
-func (a archive) Meet(gpu.Queue, int, []byte, func([][]byte)) { panic("no sum over all vertices") }
-
 // key names the rows of an exchange that a part has made in an epoch.
 func (a archive) key(l halo.ID, epoch, part int) string {
 	return fmt.Sprint(l, epoch, part)

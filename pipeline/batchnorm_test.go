@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -185,15 +186,44 @@ func TestBatchNormLate(t *testing.T) {
 	}
 }
 
-// Isolated parts hold some of the vertices alone.
+// Statistics of isolated parts are those of all rows that parts hold in a step. Of chunks without edges between them,
+// each of which two parts hold, they are those of all vertices; so training is that of one part. A part that has no
+// turn in a phase meets the others.
 func TestBatchNormIsolated(t *testing.T) {
+	t.Parallel()
 	p, m := normed(t)
-	o := Options{
-		Training: Training{Model: m},
-		Devices:  cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{},
+	part := scatterParts(p.Vertices(), 3)
+	g := &graph.CSR{Cols: p.Vertices(), Indptr: []int64{0}}
+	for v := range p.Vertices() {
+		for _, u := range p.Graph.Row(v) {
+			if part[v] == part[u] {
+				g.Indices = append(g.Indices, u)
+			}
+		}
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
 	}
-	if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), "isolated parts: batch_norm sums over all vertices") {
-		t.Errorf("got %v", err)
+	p.Graph = g
+	sgd := func(o *Options) { o.Optimizer, o.Epochs = gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 4 }
+	want := run(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), sgd))
+	how := &Isolated{AllLayers: true, Targets: chunks.Both}
+	got := run(t, newTrainer(t, p, m, cpus(t, 3), part, func(o *Options) {
+		sgd(o)
+		o.Isolated = how
+	}))
+	for _, x := range want.Weights.Tensors {
+		if strings.HasSuffix(x.Name, "running_var") { // unbiased, of twice the rows
+			continue
+		}
+		if d, n := distance(got.Weights.Tensor(x.Name).Data, x.Data); !(d <= 1e-4*n+1e-6) {
+			t.Errorf("%s differs by %g of %g", x.Name, d, n)
+		}
+	}
+	turns := run(t, newTrainer(t, p, m, cpus(t, 2), part, func(o *Options) {
+		sgd(o)
+		o.Isolated = &Isolated{AllLayers: true, Chunks: 3}
+	}))
+	if math.IsNaN(turns.FinalLoss) || turns.FinalLoss > 2*want.FinalLoss {
+		t.Errorf("in phases the loss is %v, of whole parts %v", turns.FinalLoss, want.FinalLoss)
 	}
 }
 

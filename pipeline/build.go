@@ -43,13 +43,17 @@ func (b *builder) operand(name string, block *graph.Block, turned bool, rows, co
 	if turned {
 		row, col = col, row
 	}
-	return gnn.Operand{
+	op := gnn.Operand{
 		RowScale:  upload(b.ld, name+" row scale", b.pick(row, ids)),
 		ColScale:  upload(b.ld, name+" column scale", b.pick(col, ids)),
 		HaloScale: upload(b.ld, name+" halo scale", b.pick(col, block.IDs)),
 		Inner:     b.ld.csr(name, block.Inner, rows, cols, w.inner, room{}),
 		Halo:      b.ld.haloCSR(name+" halo", block, rows, level, w.halo),
 	}
+	if b.model.DropsEdges() {
+		op.HaloIDs = upload(b.ld, name+" halo ids", block.IDs)
+	}
+	return op
 }
 
 // weigh returns the weights of a block, each array made once.

@@ -69,7 +69,15 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		p.Labels = append(p.Labels, int32(r.IntN(taskClasses+1))-1)
 	}
 	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
-		Multi: k.multi, Residual: k.residual && kind.Norms(), Seed: 5}
+		Multi: k.multi, Residual: k.residual && kind.Norms(), AttentionDropout: attentionDropout(kind), Seed: 5}
+}
+
+// attentionDropout is that of a model in tests.
+func attentionDropout(kind gnn.Kind) float64 {
+	if kind.Attends() {
+		return 0.4
+	}
+	return 0
 }
 
 func sparsified(f learn.Features) learn.Features {

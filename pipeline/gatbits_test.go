@@ -46,6 +46,7 @@ func TestStaleGATBits(t *testing.T) {
 		t.Skipf("no bits are known of %s: -update-gat-bits writes them", set)
 	}
 	p, m := task{share: 0.2, vertices: 300}.make(t, gnn.GAT)
+	m.AttentionDropout = 0
 	for name, cache := range map[string]halo.Options{
 		"stale":    {Policy: jaca.JACA, Staleness: 4},
 		"pipeline": {Policy: jaca.JACA, Staleness: 4, Pipeline: true},

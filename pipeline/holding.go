@@ -113,6 +113,9 @@ func (h *holding) replicated(g *gnn.LayerGraph, p *pair) {
 	if halo := pick(col, p.halo); halo != nil {
 		g.Forward.HaloScale = put(h.ld, "layer 0 halo scale", halo, m.halo)
 	}
+	if h.model.DropsEdges() {
+		g.Forward.HaloIDs = put(h.ld, "layer 0 halo ids", p.halo, m.halo)
+	}
 	g.Forward.Halo, g.HaloBack = out, back
 	if out.Entries == 0 {
 		g.Forward.Halo, g.HaloBack = gpu.CSR{Rows: g.Rows, Cols: g.HaloRows}, gpu.CSR{Rows: g.HaloRows, Cols: g.Rows}

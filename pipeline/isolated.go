@@ -38,9 +38,6 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
-	if n, _ := o.Model.Meetings(); n > 0 {
-		bad("batch_norm sums over all vertices, of which parts hold some: train it without")
-	}
 	return append(errs, trainer.CheckIsolated(i, o.Model, o.Storage)...)
 }
 

@@ -157,13 +157,7 @@ func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) 
 			run.Params[x.Name] = append(run.Params[x.Name], float64(v))
 		}
 	}
-	run.Keep = func(n *model.Node, row, col int) bool {
-		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), 0}
-		if run.Program.Nodes[n.In[0]].Op == model.Input && p.Features.Sparse() { // each entry has a counter of its own
-			counter[0], counter[1], col = 0, uint32(row*m.In+col), 0
-		}
-		return gpu.Philox(counter, gpu.SeedKey(m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
-	}
+	run.Keep = keeps(run, m, p.Features.Sparse(), 0)
 	logits := run.Forward()
 	d := make([]float64, len(logits))
 	for v := range proveVertices {
@@ -176,6 +170,21 @@ func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) 
 		copy(grad[w.Tensor(name).Off:], g)
 	}
 	return grad, loss
+}
+
+// keeps returns what the dropout of an epoch keeps (docs/mathematics.md, "Random numbers"), as the interpreter asks for it.
+func keeps(run *interpreter.Run, m gnn.Config, sparse bool, epoch uint32) func(n *model.Node, row, col int) bool {
+	return func(n *model.Node, row, col int) bool {
+		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), epoch}
+		switch {
+		case n.Space != model.Vertices: // a weight of attention
+			u, v := run.Ends(n.Space.Graph(), row)
+			counter[0], counter[1], counter[2] = uint32(u), uint32(v), gpu.EdgeStream(counter[2], col)
+		case sparse && run.Program.Nodes[n.In[0]].Op == model.Input: // each entry has a counter of its own
+			counter[0], counter[1], col = 0, uint32(row*m.In+col), 0
+		}
+		return gpu.Philox(counter, gpu.SeedKey(m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
+	}
 }
 
 // loss returns the share of a vertex with logits x in the loss, and writes its gradient to d: cross-entropy of a

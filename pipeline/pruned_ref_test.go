@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"capgnn/gnn"
-	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/interpreter"
 	"capgnn/internal/learn"
@@ -83,13 +82,7 @@ func (r *refModel) run(w *refWeights, epoch int) *interpreter.Run {
 	for _, n := range run.Program.Params() {
 		run.Params[n.Name] = w.at(n.Name)
 	}
-	run.Keep = func(n *model.Node, row, col int) bool {
-		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), uint32(epoch)}
-		if run.Program.Nodes[n.In[0]].Op == model.Input && r.p.Features.Sparse() { // each entry has a counter of its own
-			counter[0], counter[1], col = 0, uint32(row*r.p.Features.Cols+col), 0
-		}
-		return gpu.Philox(counter, gpu.SeedKey(r.m.Seed))[col%4] >= gpu.DropoutThreshold(n.P)
-	}
+	run.Keep = keeps(run, r.m, r.p.Features.Sparse(), uint32(epoch))
 	run.Count = func(depth int, graph string, e int) float64 {
 		if graph != run.Program.Graphs[0].Name { // made of it, and nothing is left out of it
 			return 1

@@ -71,7 +71,7 @@ func smallTask(
 		p.Labels = append(p.Labels, int32(r.IntN(classes)))
 	}
 	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7,
-		Dropout: 0.25, Multi: directed, Seed: 3}
+		Dropout: 0.25, AttentionDropout: attentionDropout(kind), Multi: directed, Seed: 3}
 	for _, f := range edit {
 		f(&m)
 	}

@@ -130,6 +130,7 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 		if w.hold != nil && w.hold.idle {
 			w.Clear()
 			clear(w.LossHost)
+			w.Pass.Absent(w.Compute)
 			trainer.Idle(t.o.Model.Layers, done)
 		} else {
 			w.runTrain(epoch, scale, done)

@@ -20,7 +20,7 @@ func (p *Profile) Match(devices []gpu.Device) ([]DeviceProfile, error) {
 			}
 		}
 		if found < 0 {
-			return nil, fmt.Errorf("profile of %s: it does not hold %s (%s, %s): profile again, or force it",
+			return nil, fmt.Errorf("profile of %s: it does not hold %s (%s, %s): measure it with `capgnn profile --devices`, and all others of the run",
 				p.Time.Format("2006-01-02 15:04"), info.Name, info.Model, info.Variant)
 		}
 		out[i] = p.Devices[found]

@@ -2,7 +2,9 @@ package rapa
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 
 	"capgnn/graph"
 	"capgnn/rapa/multilevel"
@@ -44,6 +46,9 @@ func cutMultilevel(ctx context.Context, g, u *graph.CSR, l *loads, o Options, re
 		all := opt
 		all.Constraints = append(all.Constraints[:len(all.Constraints):len(all.Constraints)], memory)
 		part, err := cutMachines(ctx, u, all, o.Machines)
+		if b := (*multilevel.BoundError)(nil); errors.As(err, &b) {
+			return l.lacking(o, free, b, b.Constraint == len(opt.Constraints))
+		}
 		if err != nil {
 			return err
 		}
@@ -120,18 +125,35 @@ func (l *loads) bounds(c int) []int64 {
 	return out
 }
 
+// lacking is the error where parts that keep all bounds were not found: by memory a part takes more than its device has
+// room for, as one vertex may; otherwise it has what others have no room for.
+func (l *loads) lacking(o Options, free []int64, b *multilevel.BoundError, memory bool) *InfeasibleError {
+	need, unit := l.bytes(o)
+	if memory {
+		return &InfeasibleError{Short: []Shortage{{b.Part, b.Load * unit, b.Bound * unit, -1}}}
+	}
+	part := slices.Index(free, slices.Min(free))
+	have := max(0, free[part])
+	return &InfeasibleError{Short: []Shortage{{part, have + (b.Load-b.Bound)*(need/int64(len(l.weight))+1), have, -1}}}
+}
+
+// bytes returns what all vertices need, and how many bytes a unit of the constraint of memory is.
+func (l *loads) bytes(o Options) (need, unit int64) {
+	for _, w := range l.weight {
+		need += o.Memory.Footprint.PerInner + o.Memory.Footprint.PerEdge*int64(w)
+	}
+	return need, need/(math.MaxInt32-int64(len(l.weight))) + 1
+}
+
 // memory returns the constraint that inner vertices and in-edges of part p take at most free[p] bytes. Weights are in units
 // that let their sum fit 32 bits, rounded up, bounds rounded down.
 func (l *loads) memory(o Options, free []int64) (multilevel.Constraint, error) {
 	f := o.Memory.Footprint
-	need, have := int64(0), int64(0)
-	for _, w := range l.weight {
-		need += f.PerInner + f.PerEdge*int64(w)
-	}
+	need, unit := l.bytes(o)
+	have := int64(0)
 	for _, b := range free {
 		have += max(0, b)
 	}
-	unit := need/(math.MaxInt32-int64(len(l.weight))) + 1
 	x := multilevel.Constraint{Weight: make([]int32, len(l.weight)), Bound: make([]int64, o.Parts), Hard: true}
 	total, room := int64(0), int64(0)
 	for v, w := range l.weight {

@@ -319,3 +319,19 @@ func TestApportion(t *testing.T) {
 		}
 	}
 }
+
+// Where no vertex has room on a device, or less than its part takes, the error says what lacks, and not how it was cut.
+func TestPartitionTooSmall(t *testing.T) {
+	g := shapes(t)["blocks"]
+	for _, have := range []int64{1, 8, 9, 1009, 1050} {
+		for name, machines := range map[string][]int{"one machine": nil, "two machines": {1, 1}} {
+			opt := Options{Parts: 2, BalanceBy: []Quantity{ByVertices, ByMemory}, Seed: 3, Effort: 1, Machines: machines,
+				Memory: Memory{Footprint{Fixed: 8, PerInner: 10, PerEdge: 1}, []int64{1 << 40, have}}}
+			_, err := Partition(t.Context(), g, nil, opt, nil)
+			var e *InfeasibleError
+			if !errors.As(err, &e) || e.MoreBytes() <= 0 {
+				t.Errorf("%s, a device of %d bytes: %v", name, have, err)
+			}
+		}
+	}
+}

@@ -47,7 +47,7 @@ func TestNoNorm(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"--norm", "group", "layer, batch, none"}, "train", "--dataset", "ok.npz", "--norm", "group")
 }
 
-// With --norm batch models train and predict whole, in parts and stale, and files of weights have the names of
+// With --norm batch models train and predict whole, in parts, stale, sampled and isolated, and files of weights have the names of
 // torch_geometric's models with norm="batch_norm".
 func TestBatchNorm(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestBatchNorm(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for i, line := range []string{
 		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --parts 2 --residual --storage bf16",
-		"--model gat --heads 2 --parts 2 --staleness 3,pipeline=off", "--model gatv2 --heads 2 --parts 3 --jk cat", "--model mixhop", "--model dirgnn --hidden 1",
+		"--model gat --heads 2 --parts 2 --staleness 3,pipeline=off", "--model gatv2 --heads 2 --parts 3 --jk cat", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gcn --isolated=chunks=4,layers=all", "--model sage --isolated=chunks=4,phases=1,layers=all --devices cpu:0 --batch-size 16", "--model mixhop", "--model dirgnn --hidden 1",
 	} {
 		args := strings.Fields("--dataset ok.npz --norm batch --layers 3 --hidden 4 --epochs 3 " + line)
 		s.must(append([]string{"plan"}, args...)...)
@@ -73,6 +73,7 @@ func TestBatchNorm(t *testing.T) {
 			t.Errorf("%s: no running statistics, or a LayerNorm", line)
 		}
 	}
+	s.fails(term.ExitUsage, []string{"drop --sampling hopgnn"}, "train", "--dataset", "ok.npz", "--norm", "batch", "--batch-size", "20", "--parts", "2", "--sampling", "hopgnn")
 	for _, model := range added {
 		s.fails(term.ExitUsage, []string{"--norm batch", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--norm", "batch")
 	}

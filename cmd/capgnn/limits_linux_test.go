@@ -33,9 +33,9 @@ func TestSystemLimits(t *testing.T) {
 	for _, files := range []int{9, 12, 31} {
 		s.oneLineOf(term.ExitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
 	}
-	s.oneLineOf(term.ExitDoesNotFit, "KiB of address space; raise the limit: ulimit -v 2097152", "v", 2097151, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(term.ExitDoesNotFit, "KiB of address space; raise the limit: ulimit -v 2359296", "v", 2097151, tinyRun("--run-dir", "run")...)
 	s.oneLineOf(term.ExitDoesNotFit, ", or give --hidden ", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
-	s.oneLineOf(term.ExitDoesNotFit, "may use 163839 KiB of data; raise the limit: ulimit -d 163840", "d", 163839, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(term.ExitDoesNotFit, "may use 163839 KiB of data; raise the limit: ulimit -d 184320", "d", 163839, tinyRun("--run-dir", "run")...)
 	// Whatever devices are said to have, and planning what would fit takes no more.
 	big := []string{"--layers", "3", "--hidden", "4096", "--devices", "cpu:threads=1,mem=8GiB"}
 	for _, more := range [][]string{nil, {"--batch-size", "64"}} {

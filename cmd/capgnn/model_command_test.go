@@ -23,7 +23,7 @@ func TestModelCommand(t *testing.T) {
 	if len(lines) != len(runfolder.Models) {
 		t.Errorf("%d models are listed, want %d", len(lines), len(runfolder.Models))
 	}
-	value := map[string]string{"layers": "4", "hidden": "12", "heads": "3", "teleport": "0.3", "theta": "0.7", "norm": "none", "jk": "cat", "activation": "elu", "dropout": "0.1"}
+	value := map[string]string{"layers": "4", "hidden": "12", "heads": "3", "teleport": "0.3", "theta": "0.7", "norm": "none", "jk": "cat", "activation": "elu", "dropout": "0.1", "attention-dropout": "0.2"}
 	for _, l := range lines {
 		if !strings.Contains(text, l.Name) {
 			t.Errorf("no %s in\n%s", l.Name, text)

@@ -173,6 +173,9 @@ func makeSeedsDir(named string, overwrite bool, dataset, model string) (runfolde
 // resumedSeeds reads what a folder says of its runs. Flags beside --resume may only make them longer.
 func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 	d := runfolder.SeedsDir(filepath.Clean(c.String("resume")))
+	if !d.HoldsSeeds() {
+		return nil, term.Usagef("--resume %s: there are no runs of several seeds: drop --seeds", d)
+	}
 	lock, err := lockSeeds(d)
 	if err != nil {
 		return nil, err

@@ -285,6 +285,15 @@ func TestAttention(t *testing.T) {
 		{"G is 2×1, want 2×2", d(func(a *gpu.GATGradDst) { a.G = mat(2, 1) })},
 		{"O is 1×4, want at least 2×4", d(func(a *gpu.GATGradDst) { a.O = mat(1, 4) })},
 		{"", s(func(*gpu.GATGradSrc) {})},
+		{"", f(func(a *gpu.GATArgs) { a.Drop = gpu.EdgeDropout{P: 0.5, Rows: ints(2), Inner: ints(4)} })},
+		{"dropout of 1 is outside [0, 1)", f(func(a *gpu.GATArgs) { a.Drop.P = 1 })},
+		{"Drop.Rows has 1 ids, want at least 2", d(func(a *gpu.GATGradDst) { a.Drop = gpu.EdgeDropout{P: 0.5, Rows: ints(1), Inner: ints(3)} })},
+		{"Drop.Inner has 2 ids, want at least 3", s(func(a *gpu.GATGradSrc) { a.Drop = gpu.EdgeDropout{P: 0.5, Rows: ints(2), Inner: ints(2)} })},
+		{"dropout of 2 heads in layer 1048576 has no counters", s(func(a *gpu.GATGradSrc) { a.Drop = gpu.EdgeDropout{P: 0.5, Layer: 1 << 20} })},
+		{"Drop.Inner has 1 ids, want at least 3", func(c Operands) {
+			c.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: mat(2, 4), T: mat(2, 4), A: csr(2, 3), DO: mat(3, 4), R: mat(3, 4), LSE: mat(3, 2), G: mat(3, 2), Att: vec(4),
+				Drop: gpu.EdgeDropout{P: 0.5, Rows: ints(2), Inner: ints(1)}})
+		}},
 		{"G of Inner is 2×2, want at least 3×2", s(func(a *gpu.GATGradSrc) { a.G = mat(2, 2) })},
 	})
 	check(t, []opCase{

@@ -42,6 +42,37 @@ func (c Operands) targets(name string, a gpu.CSR, do, d, lse, g gpu.Matrix, rows
 	}
 }
 
+// edgeDropout looks at the settings for blocks of entries with so many rows.
+func (c Operands) edgeDropout(d gpu.EdgeDropout, rows, heads int, inner, halo gpu.CSR) {
+	if d.P == 0 {
+		return
+	}
+	if !(d.P > 0 && d.P < 1) {
+		c.Fail("dropout of %g is outside [0, 1)", d.P)
+	}
+	if heads > gpu.MaxDropHeads || d.Layer >= 1<<20 {
+		c.Fail("dropout of %d heads in layer %d has no counters", heads, d.Layer)
+	}
+	for _, x := range []struct {
+		name string
+		ids  gpu.Ints
+		n    int
+	}{{"Rows", d.Rows, rows}, {"Inner", d.Inner, inner.Cols}, {"Halo", d.Halo, halo.Cols}} {
+		if x.ids.Len < x.n {
+			c.Fail("Drop.%s has %d ids, want at least %d", x.name, x.ids.Len, x.n)
+		}
+		array(c, "Drop."+x.name, x.ids)
+	}
+}
+
+// used returns a block of entries that is looked at, the zero CSR for another one.
+func used(a gpu.CSR) gpu.CSR {
+	if !Given(a) || a.Entries == 0 {
+		return gpu.CSR{}
+	}
+	return a
+}
+
 // GATScores looks at the operands of gpu.Ops.GATScores.
 func (c Operands) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	heads := s.Cols
@@ -68,6 +99,7 @@ func (c Operands) GATAggregate(a gpu.GATArgs) {
 	c.sources("Inner", a.Inner, a.T, a.S, rows, cols, heads)
 	c.sources("Halo", a.Halo, a.THalo, a.SHalo, rows, cols, heads)
 	c.optional("Bias", a.Bias, cols)
+	c.edgeDropout(a.Drop, rows, heads, used(a.Inner), used(a.Halo))
 }
 
 // GATBackwardDst looks at the operands of gpu.Ops.GATBackwardDst.
@@ -83,6 +115,7 @@ func (c Operands) GATBackwardDst(a gpu.GATGradDst) {
 	c.sources("Halo", a.Halo, a.THalo, a.SHalo, rows, cols, heads)
 	c.optional("Bias", a.Bias, cols)
 	c.channels(cols, heads)
+	c.edgeDropout(a.Drop, rows, heads, used(a.Inner), used(a.Halo))
 }
 
 // GATBackwardSrc looks at the operands of gpu.Ops.GATBackwardSrc.
@@ -95,6 +128,7 @@ func (c Operands) GATBackwardSrc(a gpu.GATGradSrc) {
 	c.targets("Inner", a.Inner, a.DO, a.D, a.LSE, a.G, rows, cols, heads)
 	c.targets("Halo", a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows, cols, heads)
 	c.channels(cols, heads)
+	c.edgeDropout(a.Drop, rows, heads, used(a.Inner), used(a.Halo))
 }
 
 // GATScoresBackward looks at the operands of gpu.Ops.GATScoresBackward.

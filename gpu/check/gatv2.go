@@ -23,6 +23,7 @@ func (c Operands) GATv2Aggregate(a gpu.GATv2Args) {
 	c.slope(a.Slope)
 	c.gathered("Inner", a.Inner, a.T, rows, cols)
 	c.gathered("Halo", a.Halo, a.THalo, rows, cols)
+	c.edgeDropout(a.Drop, rows, heads, used(a.Inner), used(a.Halo))
 }
 
 // slope checks that leaky(x) is the larger one of x and slope·x.
@@ -47,6 +48,7 @@ func (c Operands) GATv2BackwardDst(a gpu.GATv2GradDst) {
 	c.slope(a.Slope)
 	c.gathered("Inner", a.Inner, a.T, rows, cols)
 	c.gathered("Halo", a.Halo, a.THalo, rows, cols)
+	c.edgeDropout(a.Drop, rows, heads, used(a.Inner), used(a.Halo))
 }
 
 // GATv2BackwardSrc looks at the operands of gpu.Ops.GATv2BackwardSrc.
@@ -57,6 +59,7 @@ func (c Operands) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	c.vec("Att", a.Att, cols)
 	c.slope(a.Slope)
 	c.channels(cols, heads)
+	c.edgeDropout(a.Drop, rows, heads, used(a.A), gpu.CSR{})
 	if c.block("A", a.A, rows) {
 		c.tall("DO", a.DO, a.A.Cols, cols)
 		c.tall("R", a.R, a.A.Cols, cols)

@@ -85,6 +85,25 @@ func (t gatTiles) words(m gpu.Matrix) int {
 	return t.pieces * m.Rows * m.Cols
 }
 
+// edgeDropBytes is the room that capgnn_edge_drop writes, and what lies behind it begins at.
+const edgeDropBytes = 64
+
+// scoring is what the kernels of an operation are told of scores: the slope, or with dropout the address of that and of which
+// weights are dropped. kernel follows their names; scratch is the address of n elements of size bytes. Rows of entries are their
+// targets, or their sources.
+func (q *queue) scoring(d gpu.EdgeDropout, slope float32, bySource bool, n, size int) (kernel string, scores, scratch word) {
+	if d.P == 0 {
+		return "", f32(slope), q.workspace(n, size)
+	}
+	at, flag := q.workspace(edgeDropBytes+n*size, 1), 0
+	if bySource {
+		flag = 1
+	}
+	q.launch("capgnn_edge_drop", dim{1, 1}, blockSize, 0, at, intsPtr(d.Rows), intsPtr(d.Inner), intsPtr(d.Halo), u64(d.Seed),
+		word(gpu.EdgeStream(d.Layer, 0))|word(d.Epoch)<<32, word(gpu.DropoutThreshold(d.P)), f32(float32(1/(1-d.P))), f32(slope), i32(flag))
+	return "_drop", at, at + edgeDropBytes
+}
+
 // gatHeads is how many heads of a row a warp's lanes sum at once.
 const gatHeads = 32
 
@@ -98,21 +117,21 @@ func (q *queue) GATAggregate(a gpu.GATArgs) {
 	}
 	t := gatTilesOf(heads, cols/heads, a.O, a.T, a.THalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	tops := q.workspace((a.Hi-a.Lo)*heads, 8)
 	lo, hi := i64(int64(a.Lo)), i64(int64(a.Hi))
 	q.begin("GATAggregate", gpu.PhaseAggregation)
+	kernel, scores, tops := q.scoring(a.Drop, a.Slope, false, (a.Hi-a.Lo)*heads, 8)
 	q.launch("capgnn_gat_softmax", gatGrid(hubs, a.Hi-a.Lo, int(blocks(heads, gatHeads))), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.LSE), i32(a.LSE.LD), tops},
 		csrWords(inner),
 		[]word{matPtr(a.S), i32(a.S.LD)},
 		csrWords(halo),
 		[]word{matPtr(a.SHalo), i32(a.SHalo.LD), matPtr(a.D), i32(a.D.LD), f32(a.Slope), lo, hi, i32(heads), i32(hubs)})...)
-	q.launch("capgnn_gat_sum"+t.kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
+	q.launch("capgnn_gat_sum"+t.kernel+kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.O), i32(a.O.LD), tops},
 		csrWords(inner),
 		[]word{matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
 		csrWords(halo),
-		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), matPtr(a.D), i32(a.D.LD), vecPtr(a.Bias), f32(a.Slope), lo, hi,
+		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), matPtr(a.D), i32(a.D.LD), vecPtr(a.Bias), scores, lo, hi,
 			pair(heads, cols/heads), i32(hubs)})...)
 	// The entries of some rows are known to the device only: rows are counted as if they were equally long, and the calls for
 	// all rows add up to the whole.
@@ -135,22 +154,22 @@ func (q *queue) GATBackwardDst(a gpu.GATGradDst) {
 	}
 	t := gatTilesOf(heads, cols/heads, a.T, a.THalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	signs := q.workspace(rows*heads+t.words(a.DD), 4)
-	to := t.shares(q, a.DD, signs+word(4*rows*heads))
 	n, shape := i64(int64(rows)), pair(heads, cols/heads)
 	q.begin("GATBackwardDst", gpu.PhaseAggregation)
+	kernel, scores, signs := q.scoring(a.Drop, a.Slope, false, rows*heads+t.words(a.DD), 4)
+	to := t.shares(q, a.DD, signs+word(4*rows*heads))
 	q.launch("capgnn_gat_dst_rows", gatGrid(hubs, rows, int(blocks(heads, gatHeads))), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.G), i32(a.G.LD), signs, matPtr(a.DO), matPtr(a.O), pair(a.DO.LD, a.O.LD), vecPtr(a.Bias)},
 		csrWords(inner),
 		[]word{matPtr(a.S), i32(a.S.LD)},
 		csrWords(halo),
 		[]word{matPtr(a.SHalo), i32(a.SHalo.LD), matPtr(a.D), i32(a.D.LD), n, shape, i32(hubs)})...)
-	q.launch("capgnn_gat_dst"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+	q.launch("capgnn_gat_dst"+t.kernel+kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{to.at, i32(to.ld), i64(int64(to.ahead)), matPtr(a.G), signs, matPtr(a.DO), matPtr(a.LSE), matPtr(a.D), pair(a.DO.LD, a.G.LD), pair(a.LSE.LD, a.D.LD)},
 		csrWords(inner),
 		[]word{matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
 		csrWords(halo),
-		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), f32(a.Slope), n, shape, i32(hubs)})...)
+		[]word{matPtr(a.THalo), matPtr(a.SHalo), pair(a.THalo.LD, a.SHalo.LD), scores, n, shape, i32(hubs)})...)
 	to.add()
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }
@@ -165,15 +184,16 @@ func (q *queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	}
 	t := gatTilesOf(heads, cols/heads, a.DT, a.DO, a.DOHalo)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
-	to := t.shares(q, a.DS, q.workspace(t.words(a.DS), 4))
 	q.begin("GATBackwardSrc", gpu.PhaseAggregation)
-	q.launch("capgnn_gat_src"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+	kernel, scores, scratch := q.scoring(a.Drop, a.Slope, true, t.words(a.DS), 4)
+	to := t.shares(q, a.DS, scratch)
+	q.launch("capgnn_gat_src"+t.kernel+kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.DT), to.at, pair(a.DT.LD, to.ld), i64(int64(to.ahead)), matPtr(a.T), matPtr(a.S), pair(a.T.LD, a.S.LD)},
 		csrWords(inner),
 		[]word{matPtr(a.DO), matPtr(a.D), matPtr(a.LSE), matPtr(a.G), pair(a.DO.LD, a.D.LD), pair(a.LSE.LD, a.G.LD)},
 		csrWords(halo),
 		[]word{matPtr(a.DOHalo), matPtr(a.DHalo), matPtr(a.LSEHalo), matPtr(a.GHalo), pair(a.DOHalo.LD, a.DHalo.LD), pair(a.LSEHalo.LD, a.GHalo.LD),
-			f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
+			scores, i64(int64(rows)), pair(cols/heads, hubs)})...)
 	to.add()
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }

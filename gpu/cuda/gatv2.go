@@ -31,10 +31,11 @@ func (q *queue) GATv2Aggregate(a gpu.GATv2Args) {
 	t := gatv2TilesOf(heads, cols/heads, a.O, a.T, a.THalo, a.R)
 	hubs := q.dev.hubBlocks(inner.Entries + halo.Entries)
 	q.begin("GATv2Aggregate", gpu.PhaseAggregation)
-	q.launch("capgnn_gatv2_sum"+t.kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
+	kernel, scores, _ := q.scoring(a.Drop, a.Slope, false, 0, 1)
+	q.launch("capgnn_gatv2_sum"+t.kernel+kernel, gatGrid(hubs, a.Hi-a.Lo, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.O), i32(a.O.LD), matPtr(a.LSE), i32(a.LSE.LD)},
 		csrWords(inner), []word{matPtr(a.T), i32(a.T.LD)}, csrWords(halo), []word{matPtr(a.THalo), i32(a.THalo.LD), matPtr(a.R), i32(a.R.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(a.Lo)), i64(int64(a.Hi)), pair(cols/heads, hubs)})...)
+			vecPtr(a.Att), scores, i64(int64(a.Lo)), i64(int64(a.Hi)), pair(cols/heads, hubs)})...)
 	entries := inner.Entries + halo.Entries // of rows as if they were equally long, as in GATAggregate
 	q.counted((entries*int64(a.Hi)/int64(rows) - entries*int64(a.Lo)/int64(rows)) * int64(cols))
 }
@@ -52,10 +53,11 @@ func (q *queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
 	q.begin("GATv2BackwardDst", gpu.PhaseAggregation)
 	q.launch("capgnn_gatv2_dots", gatGrid(0, rows, 1), blockSize, 0, matPtr(a.G), i32(a.G.LD), matPtr(a.DO), i32(a.DO.LD), matPtr(a.O), i32(a.O.LD),
 		i64(int64(rows)), pair(heads, cols/heads))
-	q.launch("capgnn_gatv2_dst"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+	kernel, scores, _ := q.scoring(a.Drop, a.Slope, false, 0, 1)
+	q.launch("capgnn_gatv2_dst"+t.kernel+kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.DR), i32(a.DR.LD), matPtr(a.DA), i32(a.DA.LD), matPtr(a.G), i32(a.G.LD), matPtr(a.DO), i32(a.DO.LD), matPtr(a.LSE), i32(a.LSE.LD)},
 		csrWords(inner), []word{matPtr(a.T), i32(a.T.LD)}, csrWords(halo), []word{matPtr(a.THalo), i32(a.THalo.LD), matPtr(a.R), i32(a.R.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
+			vecPtr(a.Att), scores, i64(int64(rows)), pair(cols/heads, hubs)})...)
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }
 
@@ -70,9 +72,10 @@ func (q *queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	t := gatv2TilesOf(heads, cols/heads, a.DT, a.T, a.DO, a.R)
 	hubs := q.dev.hubBlocks(edges.Entries)
 	q.begin("GATv2BackwardSrc", gpu.PhaseAggregation)
-	q.launch("capgnn_gatv2_src"+t.kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
+	kernel, scores, _ := q.scoring(a.Drop, a.Slope, true, 0, 1)
+	q.launch("capgnn_gatv2_src"+t.kernel+kernel, gatGrid(hubs, rows, t.tiles), blockSize, 0, slices.Concat(
 		[]word{matPtr(a.DT), i32(a.DT.LD), matPtr(a.T), i32(a.T.LD)}, csrWords(edges),
 		[]word{matPtr(a.DO), i32(a.DO.LD), matPtr(a.R), i32(a.R.LD), matPtr(a.LSE), i32(a.LSE.LD), matPtr(a.G), i32(a.G.LD),
-			vecPtr(a.Att), f32(a.Slope), i64(int64(rows)), pair(cols/heads, hubs)})...)
+			vecPtr(a.Att), scores, i64(int64(rows)), pair(cols/heads, hubs)})...)
 	q.counted(edges.Entries * int64(cols))
 }

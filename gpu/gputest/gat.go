@@ -15,6 +15,7 @@ const gatSlope = 0.25
 type gatCase struct {
 	inner, halo ref.CSR // same rows; halo has a list
 	att         ref.GAT // over inner columns, then halo columns
+	drop        edgeDrop
 }
 
 // gatGraphs orders the graphs of attention.
@@ -65,7 +66,7 @@ func (b *bench) gatCase(inner, halo ref.CSR, heads, channels int) gatCase {
 	if heads == 3 { // up to ±128: exponentials that overflow unless taken against the maximum
 		scores = ref.Axpby(ref.Matrix{}, 64, scores, 0)
 	}
-	return gatCase{inner, halo, ref.GAT{
+	return gatCase{inner: inner, halo: halo, att: ref.GAT{
 		A: join(inner, halo), T: b.normal(sources, heads*channels), S: scores, D: b.grid(inner.Rows, heads), Slope: gatSlope,
 	}}
 }
@@ -125,7 +126,7 @@ func (b *bench) gatAggregate(c gatCase, l layout) {
 		O: b.blank(n, cols, l), LSE: b.blank(n, heads, l), Inner: b.csr(c.inner), Halo: b.csr(c.halo),
 		T: b.put(rows(g.T, 0, split), l), S: b.put(rows(g.S, 0, split), l),
 		THalo: b.put(rows(g.T, split, g.T.Rows), l), SHalo: b.put(rows(g.S, split, g.T.Rows), l),
-		D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope, Lo: n / 3, Hi: n - n/3,
+		D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope, Drop: b.toTargets(c.drop, split), Lo: n / 3, Hi: n - n/3,
 	}
 	o, lse := g.Forward()
 	for i := range n {
@@ -163,7 +164,7 @@ func (b *bench) someRows(o, lse, wantO, wantLSE ref.Matrix, c gatCase, bias []fl
 		}
 	}
 	terms := longest(c.att.A) + 4
-	top := largest(c.att.T.V) + largest(bias) // Σ α|T| ≤ max|T|
+	top := largest(c.att.T.V)*c.drop.scale() + largest(bias) // Σ α|T| ≤ max|T|
 	b.near("O", o, wantO, terms, func(i, j int) float64 { return top })
 	b.near("LSE", lse, wantLSE, terms, func(i, j int) float64 { return 1 + math.Abs(wantLSE.At(i, j)) })
 }
@@ -190,7 +191,7 @@ func (c gatCase) gradSizes(do, o, lse ref.Matrix) ref.GATGrad {
 	g := c.att
 	g.T = abs(g.T)
 	size := g.Backward(abs(do), abs(o), lse)
-	factor := 1 + largest(lse.V) + largest(g.S.V) + largest(g.D.V)
+	factor := c.drop.scale() * (1 + largest(lse.V) + largest(g.S.V) + largest(g.D.V))
 	channels := g.T.Cols / g.S.Cols
 	size.DD, size.DS = ref.NewMatrix(size.DD.Rows, size.DD.Cols), ref.NewMatrix(size.DS.Rows, size.DS.Cols)
 	for v := range g.A.Rows {
@@ -221,7 +222,7 @@ func (b *bench) gatBackwardDst(c gatCase, do, o, lse ref.Matrix, bias []float64,
 		Inner: b.csr(c.inner), Halo: b.csr(c.halo),
 		T: b.put(rows(g.T, 0, split), l), S: b.put(rows(g.S, 0, split), l),
 		THalo: b.put(rows(g.T, split, g.T.Rows), l), SHalo: b.put(rows(g.S, split, g.T.Rows), l),
-		D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope,
+		D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope, Drop: b.toTargets(c.drop, split),
 	}
 	b.q.GATBackwardDst(a)
 	terms := longest(g.A) + cols/heads
@@ -254,7 +255,7 @@ func (b *bench) gatBackwardSrc(c gatCase, do, lse ref.Matrix, want, size ref.GAT
 		LSE: b.put(rows(lse, 0, cut), l), G: b.put(rows(grad, 0, cut), l),
 		DOHalo: b.put(rows(do, cut, n), l), DHalo: b.put(rows(g.D, cut, n), l),
 		LSEHalo: b.put(rows(lse, cut, n), l), GHalo: b.put(rows(grad, cut, n), l),
-		Slope: gatSlope,
+		Slope: gatSlope, Drop: b.toSources(c.drop, cut),
 	}
 	b.q.GATBackwardSrc(a)
 	terms := longest(g.A) + g.A.Rows + cols/heads

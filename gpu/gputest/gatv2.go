@@ -12,6 +12,7 @@ import (
 type gatv2Case struct {
 	inner, halo ref.CSR
 	att         ref.GATv2
+	drop        edgeDrop
 }
 
 // gatv2Cases runs f for graphs × numbers of heads and columns of each. Sums of rows are on a grid, so that their signs are those of float64;
@@ -23,7 +24,7 @@ func (b *bench) gatv2Cases(names []string, heads [][2]int, f func(b *bench, c ga
 		if h == 3 {
 			scale = 4
 		}
-		f(b, gatv2Case{c.inner, c.halo, ref.GATv2{A: c.att.A, T: b.grid(c.att.T.Rows, cols), R: b.grid(c.inner.Rows, cols),
+		f(b, gatv2Case{inner: c.inner, halo: c.halo, att: ref.GATv2{A: c.att.A, T: b.grid(c.att.T.Rows, cols), R: b.grid(c.inner.Rows, cols),
 			Att: ref.Axpby(ref.Matrix{}, scale, b.grid(1, cols), 0).V, Heads: h, Slope: gatSlope}}, l)
 	})
 }
@@ -37,7 +38,7 @@ func (b *bench) gatv2Aggregate(c gatv2Case, l layout) {
 	a := gpu.GATv2Args{
 		O: b.blank(n, cols, l), LSE: b.blank(n, g.Heads, l), Inner: b.csr(c.inner), Halo: b.csr(c.halo),
 		T: b.put(rows(g.T, 0, split), l), THalo: b.put(rows(g.T, split, g.T.Rows), l), R: b.put(g.R, l), Att: b.vec(g.Att), Slope: gatSlope,
-		Lo: n / 3, Hi: n - n/3,
+		Drop: b.toTargets(c.drop, split), Lo: n / 3, Hi: n - n/3,
 	}
 	o, lse := g.Forward()
 	for _, part := range [][2]int{{a.Lo, a.Hi}, {0, a.Lo}, {a.Hi, n}} {
@@ -54,7 +55,7 @@ func (b *bench) gatv2Aggregate(c gatv2Case, l layout) {
 	// α has the absolute error of its score as relative error, besides those of a quotient of an exponential and a sum.
 	score := c.largestScore()
 	terms := longest(g.A) + cols/g.Heads + 4
-	top := largest(g.T.V) * (1 + score) // Σ α|T| ≤ max|T|
+	top := largest(g.T.V) * (1 + score) * c.drop.scale() // Σ α|T| ≤ max|T|
 	b.near("O", b.get(a.O), o, terms, func(i, j int) float64 { return top })
 	b.near("LSE", b.get(a.LSE), lse, terms, func(i, h int) float64 { return 1 + math.Abs(lse.At(i, h)) + score })
 }
@@ -88,7 +89,7 @@ func (b *bench) gatv2Backward(c gatv2Case, l layout) {
 func (c gatv2Case) gradSizes(do, o, lse ref.Matrix) ref.GATv2Grad {
 	g := c.att
 	channels := g.T.Cols / g.Heads
-	factor := 1 + largest(lse.V) + c.largestScore()
+	factor := c.drop.scale() * (1 + largest(lse.V) + c.largestScore())
 	r := ref.GATv2Grad{G: ref.NewMatrix(g.A.Rows, g.Heads), DR: ref.NewMatrix(g.A.Rows, g.T.Cols), DA: ref.NewMatrix(g.A.Rows, g.T.Cols),
 		DT: ref.NewMatrix(g.T.Rows, g.T.Cols)}
 	for v := range g.A.Rows {
@@ -127,7 +128,7 @@ func (b *bench) gatv2BackwardDst(c gatv2Case, do, o, lse ref.Matrix, want, size 
 		a := gpu.GATv2GradDst{
 			DR: b.blank(n, cols, l), G: b.blank(n, g.Heads, l), DO: b.put(do, l), O: b.put(o, l), LSE: b.put(lse, l),
 			Inner: b.csr(c.inner), Halo: b.csr(c.halo), T: b.put(rows(g.T, 0, split), l), THalo: b.put(rows(g.T, split, g.T.Rows), l),
-			R: b.put(g.R, l), Att: b.vec(g.Att), Slope: gatSlope,
+			R: b.put(g.R, l), Att: b.vec(g.Att), Slope: gatSlope, Drop: b.toTargets(c.drop, split),
 		}
 		if a.DA = a.O; apart {
 			a.DA = b.blank(n, cols, l)
@@ -169,6 +170,7 @@ func (b *bench) gatv2BackwardSrc(c gatv2Case, do, lse ref.Matrix, want, size ref
 	a := gpu.GATv2GradSrc{
 		DT: b.blank(g.T.Rows, g.T.Cols, l), T: b.put(g.T, l), A: b.csr(turned(g.A, 0, n, false)),
 		DO: b.put(do, l), R: b.put(g.R, l), LSE: b.put(lse, l), G: b.put(grad, l), Att: b.vec(g.Att), Slope: gatSlope,
+		Drop: b.toSources(c.drop, n),
 	}
 	b.q.GATv2BackwardSrc(a)
 	terms := longest(g.A) + n + 2*g.T.Cols/g.Heads

@@ -49,14 +49,23 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 	})
 }
 
+// edgeDropOf resolves which weights of attention are dropped; rows of entries are their targets, or sources.
+func edgeDropOf(d gpu.EdgeDropout, bySource bool) kernel.EdgeDrop {
+	if d.P == 0 {
+		return kernel.EdgeDrop{}
+	}
+	return kernel.EdgeDrop{On: true, Key: gpu.SeedKey(d.Seed), Layer: d.Layer, Epoch: d.Epoch, BySource: bySource, Rows: values(d.Rows),
+		Threshold: gpu.DropoutThreshold(d.P), Scale: float32(1 / (1 - d.P))}
+}
+
 // gatSourceOf resolves the source rows that the columns of a index.
-func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) kernel.GATSource {
+func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int, ids gpu.Ints) kernel.GATSource {
 	if !check.Given(a) {
 		return kernel.GATSource{A: kernel.Sparse{List: []int32{}, Rows: rows}}
 	}
 	g := kernel.GATSource{A: sparseOf(a)}
 	if a.Entries > 0 {
-		g.T, g.S = denseOf(t), denseOf(s)
+		g.T, g.S, g.IDs = denseOf(t), denseOf(s), values(ids)
 	}
 	return g
 }
@@ -67,8 +76,8 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	rows, cols := a.O.Rows, a.O.Cols
 	g := &kernel.GATForward{
 		O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
-		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		Bias: values(a.Bias), Slope: a.Slope, Lo: a.Lo, Hi: a.Hi,
+		Inner: gatSourceOf(a.Inner, a.T, a.S, rows, a.Drop.Inner), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows, a.Drop.Halo),
+		Bias: values(a.Bias), Slope: a.Slope, Drop: edgeDropOf(a.Drop, false), Lo: a.Lo, Hi: a.Hi,
 	}
 	if a.Lo == a.Hi || cols == 0 {
 		return
@@ -85,8 +94,8 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 	rows, cols := a.DO.Rows, a.DO.Cols
 	g := &kernel.GATGradDst{
 		DD: denseOf(a.DD), G: denseOf(a.G), DO: denseOf(a.DO), O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
-		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		Bias: values(a.Bias), Slope: a.Slope,
+		Inner: gatSourceOf(a.Inner, a.T, a.S, rows, a.Drop.Inner), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows, a.Drop.Halo),
+		Bias: values(a.Bias), Slope: a.Slope, Drop: edgeDropOf(a.Drop, false),
 	}
 	if g.DO.Empty() {
 		return
@@ -98,13 +107,13 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 }
 
 // gatTargetOf resolves the destination rows that the columns of a index.
-func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) kernel.GATTarget {
+func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int, ids gpu.Ints) kernel.GATTarget {
 	if !check.Given(a) {
 		return kernel.GATTarget{A: kernel.Sparse{List: []int32{}, Rows: rows}}
 	}
 	t := kernel.GATTarget{A: sparseOf(a)}
 	if a.Entries > 0 {
-		t.DO, t.D, t.LSE, t.G = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
+		t.DO, t.D, t.LSE, t.G, t.IDs = denseOf(do), denseOf(d), denseOf(lse), denseOf(g), values(ids)
 	}
 	return t
 }
@@ -115,8 +124,9 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	rows, cols := a.DT.Rows, a.DT.Cols
 	g := &kernel.GATGradSrc{
 		DT: denseOf(a.DT), DS: denseOf(a.DS), T: denseOf(a.T), S: denseOf(a.S),
-		Inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
-		Halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), Slope: a.Slope,
+		Inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows, a.Drop.Inner),
+		Halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows, a.Drop.Halo), Slope: a.Slope,
+		Drop: edgeDropOf(a.Drop, true),
 	}
 	if g.DT.Empty() {
 		return

@@ -14,7 +14,8 @@ func (q *Queue) GATv2Aggregate(a gpu.GATv2Args) {
 	}
 	g := &kernel.GATv2Forward{
 		O: denseOf(a.O), LSE: denseOf(a.LSE), R: denseOf(a.R), Att: values(a.Att), Slope: a.Slope, Lo: a.Lo, Hi: a.Hi,
-		Inner: gatSourceOf(a.Inner, a.T, gpu.Matrix{}, rows), Halo: gatSourceOf(a.Halo, a.THalo, gpu.Matrix{}, rows),
+		Drop:  edgeDropOf(a.Drop, false),
+		Inner: gatSourceOf(a.Inner, a.T, gpu.Matrix{}, rows, a.Drop.Inner), Halo: gatSourceOf(a.Halo, a.THalo, gpu.Matrix{}, rows, a.Drop.Halo),
 	}
 	q.compute("GATv2Aggregate", gpu.PhaseAggregation, func() {
 		kernel.GATv2Aggregate(q.dev.pool, &q.dev.scratch, g)
@@ -31,8 +32,8 @@ func (q *Queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
 	}
 	g := &kernel.GATv2GradDst{
 		DR: denseOf(a.DR), DA: denseOf(a.DA), G: denseOf(a.G), DO: denseOf(a.DO), O: denseOf(a.O), LSE: denseOf(a.LSE), R: denseOf(a.R),
-		Inner: gatSourceOf(a.Inner, a.T, gpu.Matrix{}, rows), Halo: gatSourceOf(a.Halo, a.THalo, gpu.Matrix{}, rows),
-		Att: values(a.Att), Slope: a.Slope,
+		Inner: gatSourceOf(a.Inner, a.T, gpu.Matrix{}, rows, a.Drop.Inner), Halo: gatSourceOf(a.Halo, a.THalo, gpu.Matrix{}, rows, a.Drop.Halo),
+		Att: values(a.Att), Slope: a.Slope, Drop: edgeDropOf(a.Drop, false),
 	}
 	q.compute("GATv2BackwardDst", gpu.PhaseAggregation, func() {
 		kernel.GATv2BackwardDst(q.dev.pool, &q.dev.scratch, g)
@@ -46,9 +47,10 @@ func (q *Queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	if a.DT.Empty() {
 		return
 	}
-	to := gatTargetOf(a.A, a.DO, a.R, a.LSE, a.G, a.DT.Rows)
+	to := gatTargetOf(a.A, a.DO, a.R, a.LSE, a.G, a.DT.Rows, a.Drop.Inner)
 	g := &kernel.GATv2GradSrc{
 		DT: denseOf(a.DT), T: denseOf(a.T), A: to.A, DO: to.DO, R: to.D, LSE: to.LSE, G: to.G, Att: values(a.Att), Slope: a.Slope, Heads: a.LSE.Cols,
+		IDs: to.IDs, Drop: edgeDropOf(a.Drop, true),
 	}
 	q.compute("GATv2BackwardSrc", gpu.PhaseAggregation, func() {
 		kernel.GATv2BackwardSrc(q.dev.pool, &q.dev.scratch, g)

@@ -154,6 +154,14 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	q.compute("GATScores", gpu.PhaseOther, streams(s, d, t), func() { q.inner.GATScores(s, d, t, aSrc, aDst) })
 }
 
+// draws is the work of dropout of attention: a number for every head of every entry, which takes as long as an element of an epilogue.
+func draws(d gpu.EdgeDropout, entries int64, heads int) []part {
+	if d.P == 0 {
+		return nil
+	}
+	return []part{{kernel: epilogue, bytes: 4 * gpu.Bytes(entries) * gpu.Bytes(heads)}}
+}
+
 // attends is the work of attention over the in-edges of so many rows of o, and its share of the entries.
 func attends(k kernel, inner, halo gpu.CSR, t, tHalo, o gpu.Matrix, rows int) (work []part, share int64) {
 	work = []part{gathers(k, inner, t, o.RowRange(0, rows), false)}
@@ -174,6 +182,7 @@ func attends(k kernel, inner, halo gpu.CSR, t, tHalo, o gpu.Matrix, rows int) (w
 // GATAggregate implements gpu.Ops.
 func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	work, share := attends(gatForward, a.Inner, a.Halo, a.T, a.THalo, a.O, a.Hi-a.Lo)
+	work = append(work, draws(a.Drop, share, a.LSE.Cols)...)
 	q.aggregate("GATAggregate", work, share*int64(a.O.Cols), func() { q.inner.GATAggregate(a) })
 }
 
@@ -183,6 +192,7 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 	if !a.Halo.Empty() {
 		work = append(work, gathers(gatByDst, a.Halo, a.THalo, a.DO, true))
 	}
+	work = append(work, draws(a.Drop, a.Inner.Entries+a.Halo.Entries, a.LSE.Cols)...)
 	q.aggregate("GATBackwardDst", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DO.Cols), func() { q.inner.GATBackwardDst(a) })
 }
 
@@ -192,6 +202,7 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	if !a.Halo.Empty() {
 		work = append(work, gathers(gatBySrc, a.Halo, a.DOHalo, a.DT, true))
 	}
+	work = append(work, draws(a.Drop, a.Inner.Entries+a.Halo.Entries, a.DS.Cols)...)
 	q.aggregate("GATBackwardSrc", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DT.Cols), func() { q.inner.GATBackwardSrc(a) })
 }
 
@@ -203,6 +214,7 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 // GATv2Aggregate implements gpu.Ops.
 func (q *Queue) GATv2Aggregate(a gpu.GATv2Args) {
 	work, share := attends(gatv2Forward, a.Inner, a.Halo, a.T, a.THalo, a.O, a.Hi-a.Lo)
+	work = append(work, draws(a.Drop, share, a.LSE.Cols)...)
 	q.aggregate("GATv2Aggregate", work, share*int64(a.O.Cols), func() { q.inner.GATv2Aggregate(a) })
 }
 
@@ -212,12 +224,14 @@ func (q *Queue) GATv2BackwardDst(a gpu.GATv2GradDst) {
 	if !a.Halo.Empty() {
 		work = append(work, gathers(gatv2ByDst, a.Halo, a.THalo, a.DO, true))
 	}
+	work = append(work, draws(a.Drop, a.Inner.Entries+a.Halo.Entries, a.LSE.Cols)...)
 	q.aggregate("GATv2BackwardDst", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DO.Cols), func() { q.inner.GATv2BackwardDst(a) })
 }
 
 // GATv2BackwardSrc implements gpu.Ops.
 func (q *Queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
-	q.aggregate("GATv2BackwardSrc", []part{gathers(gatv2BySrc, a.A, a.DO, a.DT, false)}, a.A.Entries*int64(a.DT.Cols),
+	work := append([]part{gathers(gatv2BySrc, a.A, a.DO, a.DT, false)}, draws(a.Drop, a.A.Entries, a.LSE.Cols)...)
+	q.aggregate("GATv2BackwardSrc", work, a.A.Entries*int64(a.DT.Cols),
 		func() { q.inner.GATv2BackwardSrc(a) })
 }
 

@@ -56,6 +56,12 @@ type part struct {
 
 func (r *Run) node(i int) *model.Node { return &r.Program.Nodes[i] }
 
+// Ends returns the source and the target of an edge of a graph, in a function that the run calls.
+func (r *Run) Ends(graph string, edge int) (source, target int) {
+	g := r.graphs[graph]
+	return g.Src[edge], g.Dst[edge]
+}
+
 // prepare finds out which rows of which value each part computes.
 func (r *Run) prepare() {
 	n := r.Graph.Vertices

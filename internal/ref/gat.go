@@ -52,6 +52,15 @@ type GAT struct {
 	S     Matrix // sources × heads
 	D     Matrix // destinations × heads
 	Slope float64
+	Keep  func(u, v, h int) float64 // what weights are multiplied by; nil: 1
+}
+
+// kept returns m_uv of head h.
+func kept(keep func(u, v, h int) float64, u, v, h int) float64 {
+	if keep == nil {
+		return 1
+	}
+	return keep(u, v, h)
 }
 
 func (g GAT) leaky(x float64) float64 {
@@ -80,7 +89,7 @@ func (g GAT) Forward() (o, lse Matrix) {
 			}
 			lse.Row(v)[h] = top + math.Log(sum)
 			for _, e := range edges {
-				alpha := g.Alpha(e.Col, v, h, lse)
+				alpha := g.Alpha(e.Col, v, h, lse) * kept(g.Keep, e.Col, v, h)
 				for k := h * c; k < (h+1)*c; k++ {
 					o.Row(v)[k] += alpha * g.T.At(e.Col, k)
 				}
@@ -115,16 +124,16 @@ func (g GAT) Backward(do, o, lse Matrix) GATGrad {
 				r.G.Row(v)[h] += do.At(v, k) * o.At(v, k)
 			}
 			for _, e := range g.A.Row(v) {
-				alpha, dot := g.Alpha(e.Col, v, h, lse), 0.0
+				alpha, m, dot := g.Alpha(e.Col, v, h, lse), kept(g.Keep, e.Col, v, h), 0.0
 				for k := h * c; k < (h+1)*c; k++ {
 					dot += do.At(v, k) * g.T.At(e.Col, k)
-					r.DT.Row(e.Col)[k] += alpha * do.At(v, k)
+					r.DT.Row(e.Col)[k] += m * alpha * do.At(v, k)
 				}
 				slope := g.Slope
 				if g.S.At(e.Col, h)+g.D.At(v, h) > 0 {
 					slope = 1
 				}
-				de := alpha * (dot - r.G.At(v, h)) * slope
+				de := alpha * (m*dot - r.G.At(v, h)) * slope
 				r.DD.Row(v)[h] += de
 				r.DS.Row(e.Col)[h] += de
 			}

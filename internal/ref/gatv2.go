@@ -11,6 +11,7 @@ type GATv2 struct {
 	Att   []float64
 	Heads int
 	Slope float64
+	Keep  func(u, v, h int) float64 // as GAT's
 }
 
 // leaky returns LeakyReLU of x, and its derivative.
@@ -51,7 +52,7 @@ func (g GATv2) Forward() (o, lse Matrix) {
 			}
 			lse.Row(v)[h] = top + math.Log(sum)
 			for _, e := range edges {
-				alpha := math.Exp(g.Score(e.Col, v, h) - lse.At(v, h))
+				alpha := math.Exp(g.Score(e.Col, v, h)-lse.At(v, h)) * kept(g.Keep, e.Col, v, h)
 				row, t := o.Row(v), g.T.Row(e.Col)
 				for k := h * c; k < (h+1)*c; k++ {
 					row[k] += alpha * t[k]
@@ -88,12 +89,13 @@ func (g GATv2) Backward(do, o, lse Matrix) GATv2Grad {
 				for k := lo; k < hi; k++ {
 					dot += out[k] * t[k]
 				}
-				de := alpha * (dot - gv)
+				m := kept(g.Keep, e.Col, v, h)
+				de := alpha * (m*dot - gv)
 				for k := lo; k < hi; k++ {
 					y, dy := g.leaky(t[k] + sums[k])
 					dr[k] += g.Att[k] * de * dy
 					da[k] += de * y
-					dt[k] += alpha*out[k] + g.Att[k]*de*dy
+					dt[k] += m*alpha*out[k] + g.Att[k]*de*dy
 				}
 			}
 		}

@@ -79,6 +79,7 @@ func FromRank0[T any](t *Trainer, tag uint32, own T) (T, error) {
 // Join lets gradients, weights and what there are areas for travel to other ranks. RankOf says where parts are.
 func (t *Trainer) Join(net *link.Net, areas []cluster.Area) error {
 	o := &t.Options
+	areas = append(areas, t.meetings.over(net, t.RankOf)...)
 	t.counter = together.NewCounter(o.Ranks)
 	if t.Reduce != nil {
 		areas = append(t.Reduce.Areas(GradientArea, WeightArea), areas...)
@@ -87,6 +88,7 @@ func (t *Trainer) Join(net *link.Net, areas []cluster.Area) error {
 		return fmt.Errorf("agree on the memory between ranks: %w", err)
 	}
 	t.Joined = true
+	t.meetings.open()
 	t.Watch = t.Hub.Watch(o.First, t.Crew.computing())
 	go func() { // ends with the run
 		select {

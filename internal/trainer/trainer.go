@@ -74,6 +74,7 @@ type Trainer struct {
 	Sent   func(came []together.Pair) []together.Pair // corrects what has come in an epoch; nil: as it came
 
 	counter   *together.Counter
+	meetings  meetings
 	gathering atomic.Pointer[string] // what is waited for beside rows, gradients and weights; nil: nothing
 }
 

@@ -24,7 +24,7 @@ func (p *Plan) openAreas() {
 		return
 	}
 	p.arriving = map[uint32]*arrivals{}
-	for _, area := range p.rowAreas() {
+	for _, area := range p.Areas() {
 		if area.To != p.Net.Rank() {
 			continue
 		}
@@ -54,11 +54,6 @@ func (p *Plan) openAreas() {
 func (p *Plan) Join() {
 	for _, a := range p.arriving {
 		a.Open(p.Net, nil)
-	}
-	for _, in := range p.meetings.inbox {
-		if in != nil {
-			in.Open(p.Net, nil)
-		}
 	}
 }
 

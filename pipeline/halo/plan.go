@@ -58,7 +58,6 @@ type Plan struct {
 	region     *hostmem.Region      // the global cache as far as parts of this process make or read it, nil: nothing
 	sides      []*Exchange          // of training, of the parts of this process: as far as they have been attached
 	arriving   map[uint32]*arrivals // by area
-	meetings   meetings
 }
 
 // parts returns the number of all parts.
@@ -84,7 +83,6 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, err
 	}
 	p.openAreas()
-	p.openMeetings()
 	return p, nil
 }
 

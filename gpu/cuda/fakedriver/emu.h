@@ -161,6 +161,7 @@ template <class... A, void (*F)(A...)> struct EmuEntry<F> {
 struct EmuRegister {
   explicit EmuRegister(EmuKernel* k);
 };
-#define CAPGNN_KERNEL(f) \
+#define CAPGNN_KERNEL(f) EMU_KERNEL(f)  // f may be a macro
+#define EMU_KERNEL(f) \
   static EmuKernel emu_kernel_##f = {#f, EmuEntry<&f>::count, EmuEntry<&f>::sizes, &EmuEntry<&f>::call, nullptr}; \
   static EmuRegister emu_register_##f(&emu_kernel_##f);

@@ -1,7 +1,7 @@
 // Attention: the sum over in-edges (gpu.GATArgs).
 //
 //   e_u = leaky(s[u][h] + d[v][h]);  top = max e_u;  sum = Σ exp(e_u - top);  α_u = exp(e_u - top)/sum
-//   lse[v][h] = top + log(sum);  o[v][hC+c] = Σ_u α_u·t[u][hC+c] + bias[hC+c]
+//   lse[v][h] = top + log(sum);  o[v][hC+c] = Σ_u m_u·α_u·t[u][hC+c] + bias[hC+c], m = 1, or in the _drop kernels (gat_drop.cu) what dropout says
 //   rows without entries: lse = 0, o = bias
 //
 // over the entries of row v in the inner block and then in the halo block. gat_softmax makes lse, and top and 1/sum for what follows: a warp does one row and up
@@ -87,7 +87,8 @@ CAPGNN_FN void softmax_rows(float* lse, int ld_lse, float2* tops, const Sparse& 
 
 template <int G, int C, int V>
 CAPGNN_FN void sum_rows(float* o, int ldo, const float2* tops, const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows,
-                        const float* d, int ldd, const float* bias, float slope, i64 lo, i64 hi, u64 shape, u32 hub_blocks) {
+                        const float* d, int ldd, const float* bias, Scoring scoring, i64 lo, i64 hi, u64 shape, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   const int heads = low(shape);
@@ -102,7 +103,7 @@ CAPGNN_FN void sum_rows(float* o, int ldo, const float2* tops, const Sparse& inn
     for (int side = 0; side < 2; side++) {
       const Rows r = pick(side, inner_rows, halo_rows);
       sums.gather(pick(side, a, b), r.wide, r.ld_wide, [&](i64 u) {
-        return expf(leaky(r.narrow[u * r.ld_narrow + piece.head] + shift, slope) - top.x) * top.y;
+        return expf(leaky(r.narrow[u * r.ld_narrow + piece.head] + shift, slope) - top.x) * top.y * factor(scoring, side, v, u, piece.head);
       });
     }
     sums.finish(hub, shared);
@@ -119,6 +120,7 @@ CAPGNN_FN void sum_rows(float* o, int ldo, const float2* tops, const Sparse& inn
 
 }  // namespace
 
+#ifndef CAPGNN_DROP
 extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_softmax(
     float* lse, int ld_lse, float2* tops, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* s, int lds,
     const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* s2, int lds2, const float* d, int ldd, float slope,
@@ -127,20 +129,21 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_softmax
                ldd, slope, lo, hi, heads, hub_blocks);
 }
 CAPGNN_KERNEL(capgnn_gat_softmax)
+#endif
 
 // ld_in hold two strides, the first in the lower half; shape holds heads and channels.
 #define GAT_SUM(name, G, C, V) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
       float* o, int ldo, const float2* tops, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, \
       const float* s, u64 ld_in, const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, const float* s2, \
-      u64 ld_in2, const float* d, int ldd, const float* bias, float slope, i64 lo, i64 hi, u64 shape, int hub_blocks) { \
+      u64 ld_in2, const float* d, int ldd, const float* bias, Scoring slope, i64 lo, i64 hi, u64 shape, int hub_blocks) { \
     sum_rows<G, C, V>(o, ldo, tops, {begin, end, indices, list, stored}, Rows{t, s, low(ld_in), high(ld_in)}, {begin2, end2, indices2, list2, stored2}, \
                       Rows{t2, s2, low(ld_in2), high(ld_in2)}, d, ldd, bias, slope, lo, hi, shape, hub_blocks); \
   } \
   CAPGNN_KERNEL(name)
 
-GAT_SUM(capgnn_gat_sum_16, 4, 1, 4)
-GAT_SUM(capgnn_gat_sum_32, 8, 1, 4)
-GAT_SUM(capgnn_gat_sum_64, 16, 1, 4)
-GAT_SUM(capgnn_gat_sum_s8, 8, 1, 1)
-GAT_SUM(capgnn_gat_sum_s64, 32, 2, 1)
+GAT_SUM(CAPGNN_WEIGHING(capgnn_gat_sum_16), 4, 1, 4)
+GAT_SUM(CAPGNN_WEIGHING(capgnn_gat_sum_32), 8, 1, 4)
+GAT_SUM(CAPGNN_WEIGHING(capgnn_gat_sum_64), 16, 1, 4)
+GAT_SUM(CAPGNN_WEIGHING(capgnn_gat_sum_s8), 8, 1, 1)
+GAT_SUM(CAPGNN_WEIGHING(capgnn_gat_sum_s64), 32, 2, 1)

@@ -5,6 +5,36 @@
 CAPGNN_FN int low(u64 pair) { return (int)pair; }
 CAPGNN_FN int high(u64 pair) { return (int)(pair >> 32); }
 
+// EdgeDrop says which weights of attention are dropped (gpu.EdgeDropout), and the slope of scores; capgnn_edge_drop writes it.
+struct EdgeDrop {
+  const int *rows, *inner, *halo;  // original ids
+  u64 key;
+  u32 stream, epoch, threshold;  // stream is that of head 0
+  float scale, slope;
+  int by_source;  // rows are the sources of edges, columns their targets
+};
+
+// Scoring is what kernels are told of scores: the slope, or, in the _drop kernels, what says which weights are dropped, too. factor is what the weight of the entry
+// (row, column) of a block is multiplied by.
+#ifdef CAPGNN_DROP
+#define CAPGNN_DROPS true
+#define CAPGNN_WEIGHING(name) name##_drop
+typedef const EdgeDrop* Scoring;
+CAPGNN_FN float slope_of(Scoring s) { return s->slope; }
+CAPGNN_FN float factor(Scoring s, bool halo, i64 row, i64 column, int head) {
+  const u32 own = s->rows[row], other = (halo ? s->halo : s->inner)[column];
+  const uint4 w = philox(s->by_source ? own : other, s->by_source ? other : own, s->stream | head >> 2, s->epoch, (u32)s->key, (u32)(s->key >> 32));
+  const u32 word = (head & 2) ? ((head & 1) ? w.w : w.z) : ((head & 1) ? w.y : w.x);
+  return word >= s->threshold ? s->scale : 0.f;
+}
+#else
+#define CAPGNN_DROPS false
+#define CAPGNN_WEIGHING(name) name
+typedef float Scoring;
+CAPGNN_FN float slope_of(Scoring s) { return s; }
+CAPGNN_FN float factor(Scoring, bool, i64, i64, int) { return 1.f; }
+#endif
+
 // Rows is what the columns of a block of entries index: a matrix of heads·channels columns and one of heads columns.
 struct Rows {
   const float *wide, *narrow;

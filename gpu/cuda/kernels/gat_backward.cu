@@ -1,14 +1,14 @@
 // Attention: gradients (gpu.GATGradDst, gpu.GATGradSrc).
 //
-//   row v, over entries u:   q_u = Σ_c do[v][hC+c]·t[u][hC+c];  g[v][h] = Σ_c do[v][hC+c]·(o[v][hC+c] - bias[hC+c]) = Σ_u α_u·q_u
+//   row v, over entries u:   q_u = m_u·Σ_c do[v][hC+c]·t[u][hC+c];  g[v][h] = Σ_c do[v][hC+c]·(o[v][hC+c] - bias[hC+c]) = Σ_u α_u·q_u
 //     dd[v][h] = Σ_u α_u·(q_u - g[v][h])·leaky'(s[u][h] + d[v][h])
-//   row u, over entries v:   dt[u][hC+c] = Σ_v α_v·do[v][hC+c];  ds[u][h] = Σ_v α_v·(q_v - g[v][h])·leaky'(s[u][h] + d[v][h])
+//   row u, over entries v:   dt[u][hC+c] = Σ_v m_v·α_v·do[v][hC+c];  ds[u][h] = Σ_v α_v·(q_v - g[v][h])·leaky'(s[u][h] + d[v][h])
 //
-// α = exp(leaky(s[u][h] + d[v][h]) - lse[v][h]). The entries are those of the inner block and then of the halo block. No entry needs a dot product q, as leaky' has
+// α = exp(leaky(s[u][h] + d[v][h]) - lse[v][h]); m = 1, or in the _drop kernels what dropout says. The entries are those of the inner block and then of the halo block. No entry needs a dot product q, as leaky' has
 // two values only:
 //
 //   Σ_u α_u·(q_u - g) = 0, so dd = (1 - slope)·Σ α_u·(q_u - g) over the entries with positive scores, or -(1 - slope) times the sum over the others: over those that
-//     are fewer. gat_dst_rows counts them and makes g; gat_dst reads only their rows: with p = Σ α_u·t[u], the sum is Σ_c do[v][c]·p[c] - g·Σ α_u.
+//     are fewer. gat_dst_rows counts them and makes g; gat_dst reads only their rows: with p = Σ m_u·α_u·t[u], the sum is Σ_c do[v][c]·p[c] - g·Σ α_u.
 //     Where all scores of a row have one sign, dd is 0 without a rounding.
 //   ds = Σ_c t[u][c]·(slope·dt[u][c] + (1 - slope)·b[c]) - Σ_v α_v·leaky'·g[v], where b is dt over the entries with positive scores.
 //
@@ -92,7 +92,8 @@ struct Waiting {
 
 template <int G, int C, int V>
 CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float* signs, const float* d_o, const float* lse, const float* d, u64 ld_do_g, u64 ld_lse_d,
-                   const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows, float slope, i64 rows, u64 shape, u32 hub_blocks) {
+                   const Sparse& inner, const Rows& inner_rows, const Sparse& halo, const Rows& halo_rows, Scoring scoring, i64 rows, u64 shape, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   CAPGNN_SHARED(int, indices, 2 * CAPGNN_BLOCK);
@@ -122,6 +123,7 @@ CAPGNN_FN void dst(float* dd, int ld_dd, i64 ahead, const float* g, const float*
           const float x = r.narrow[(i64)index * r.ld_narrow + piece.head] + shift;
           has = (x > 0.f) == (sign > 0.f);
           if (has) mass += alpha = expf(leaky(x, slope) - total);
+          if (CAPGNN_DROPS && has) alpha *= factor(scoring, side, v, index, piece.head);
         }
         next = k + 32 + lane < n ? __ldcs(list + k + 32 + lane) : 0;
         wait.take(has, index, alpha);
@@ -155,7 +157,8 @@ CAPGNN_FN Targets pick(bool second, const Targets& a, const Targets& b) {
 
 template <int G, int C, int V>
 CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const float* t, const float* s, u64 ld_in, const Sparse& inner, const Targets& inner_rows,
-                   const Sparse& halo, const Targets& halo_rows, float slope, i64 rows, int channels, u32 hub_blocks) {
+                   const Sparse& halo, const Targets& halo_rows, Scoring scoring, i64 rows, int channels, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   const Piece<G, C, V> piece(channels);
@@ -172,7 +175,7 @@ CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const 
         const float x = own + r.d[v * r.ld_d + piece.head];
         const float alpha = expf(leaky(x, slope) - r.lse[v * r.ld_lse + piece.head]);
         taken = fmaf(x > 0.f ? alpha : alpha * slope, r.g[v * r.ld_g + piece.head], taken);
-        return x > 0.f ? alpha : -alpha;
+        return (x > 0.f ? alpha : -alpha) * factor(scoring, side, u, v, piece.head);
       });
     }
     sums.finish(hub, shared);
@@ -192,6 +195,7 @@ CAPGNN_FN void src(float* dt, int ld_dt, float* ds, int ld_ds, i64 ahead, const 
 
 }  // namespace
 
+#ifndef CAPGNN_DROP
 // ld_* hold two strides, the first in the lower half; shape holds heads and channels.
 extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_dst_rows(
     float* g, int ldg, float* signs, const float* d_o, const float* o, u64 ld_o, const float* bias, const i64* begin, const i64* end, const int* indices,
@@ -201,13 +205,14 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) capgnn_gat_dst_row
            d, ldd, rows, shape, hub_blocks);
 }
 CAPGNN_KERNEL(capgnn_gat_dst_rows)
+#endif
 
 // Pieces of a head write dd and ds `ahead` elements apart.
 #define GAT_DST(name, G, C, V) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
       float* dd, int ld_dd, i64 ahead, const float* g, const float* signs, const float* d_o, const float* lse, const float* d, u64 ld_do_g, u64 ld_lse_d, \
       const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, const float* s, u64 ld_in, const i64* begin2, \
-      const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, const float* s2, u64 ld_in2, float slope, i64 rows, u64 shape, \
+      const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, const float* s2, u64 ld_in2, Scoring slope, i64 rows, u64 shape, \
       int hub_blocks) { \
     dst<G, C, V>(dd, ld_dd, ahead, g, signs, d_o, lse, d, ld_do_g, ld_lse_d, {begin, end, indices, list, stored}, Rows{t, s, low(ld_in), high(ld_in)}, \
                  {begin2, end2, indices2, list2, stored2}, Rows{t2, s2, low(ld_in2), high(ld_in2)}, slope, rows, shape, hub_blocks); \
@@ -219,20 +224,20 @@ CAPGNN_KERNEL(capgnn_gat_dst_rows)
       float* dt, float* ds, u64 ld_out, i64 ahead, const float* t, const float* s, u64 ld_in, const i64* begin, const i64* end, const int* indices, \
       const int* list, i64 stored, const float* d_o, const float* d, const float* lse, const float* g, u64 ld_do, u64 ld_lse, const i64* begin2, const i64* end2, \
       const int* indices2, const int* list2, i64 stored2, const float* d_o2, const float* d2, const float* lse2, const float* g2, u64 ld_do2, u64 ld_lse2, \
-      float slope, i64 rows, u64 channels_hubs) { \
+      Scoring slope, i64 rows, u64 channels_hubs) { \
     src<G, C, V>(dt, low(ld_out), ds, high(ld_out), ahead, t, s, ld_in, {begin, end, indices, list, stored}, \
                  Targets{d_o, d, lse, g, low(ld_do), high(ld_do), low(ld_lse), high(ld_lse)}, {begin2, end2, indices2, list2, stored2}, \
                  Targets{d_o2, d2, lse2, g2, low(ld_do2), high(ld_do2), low(ld_lse2), high(ld_lse2)}, slope, rows, low(channels_hubs), high(channels_hubs)); \
   } \
   CAPGNN_KERNEL(name)
 
-GAT_DST(capgnn_gat_dst_16, 4, 1, 4)
-GAT_DST(capgnn_gat_dst_32, 8, 1, 4)
-GAT_DST(capgnn_gat_dst_64, 16, 1, 4)
-GAT_DST(capgnn_gat_dst_s8, 8, 1, 1)
-GAT_DST(capgnn_gat_dst_s64, 32, 2, 1)
-GAT_SRC(capgnn_gat_src_16, 4, 1, 4)
-GAT_SRC(capgnn_gat_src_32, 8, 1, 4)
-GAT_SRC(capgnn_gat_src_64, 16, 1, 4)
-GAT_SRC(capgnn_gat_src_s8, 8, 1, 1)
-GAT_SRC(capgnn_gat_src_s64, 32, 2, 1)
+GAT_DST(CAPGNN_WEIGHING(capgnn_gat_dst_16), 4, 1, 4)
+GAT_DST(CAPGNN_WEIGHING(capgnn_gat_dst_32), 8, 1, 4)
+GAT_DST(CAPGNN_WEIGHING(capgnn_gat_dst_64), 16, 1, 4)
+GAT_DST(CAPGNN_WEIGHING(capgnn_gat_dst_s8), 8, 1, 1)
+GAT_DST(CAPGNN_WEIGHING(capgnn_gat_dst_s64), 32, 2, 1)
+GAT_SRC(CAPGNN_WEIGHING(capgnn_gat_src_16), 4, 1, 4)
+GAT_SRC(CAPGNN_WEIGHING(capgnn_gat_src_32), 8, 1, 4)
+GAT_SRC(CAPGNN_WEIGHING(capgnn_gat_src_64), 16, 1, 4)
+GAT_SRC(CAPGNN_WEIGHING(capgnn_gat_src_s8), 8, 1, 1)
+GAT_SRC(CAPGNN_WEIGHING(capgnn_gat_src_s64), 32, 2, 1)

@@ -6,7 +6,9 @@
 //                        same with dd; add_parts adds them. dd may be null: its sums are then not written
 //   head_mean            dst[i][c] = Σ_h src[i][hC+c]/heads + bias[c]
 //   head_mean_backward   dst[i][hC+c] = src[i][c]/heads
+//   edge_drop            writes what _drop kernels read of their settings
 #include "elementwise.cuh"
+#include "gat.cuh"
 
 extern "C" __global__ void capgnn_gat_scores(i64 rows, int heads, int channels, const float* t, i64 ldt, const float* a_src,
                                              const float* a_dst, float* s, i64 lds, float* d, i64 ldd) {
@@ -82,3 +84,9 @@ CAPGNN_KERNEL(capgnn_gat_scores)
 CAPGNN_KERNEL(capgnn_gat_scores_backward)
 CAPGNN_KERNEL(capgnn_head_mean)
 CAPGNN_KERNEL(capgnn_head_mean_backward)
+
+extern "C" __global__ void capgnn_edge_drop(EdgeDrop* to, const int* rows, const int* inner, const int* halo, u64 key, u64 when, u32 threshold, float scale,
+                                            float slope, int by_source) {
+  if (thread_id() == 0) *to = {rows, inner, halo, key, (u32)when, (u32)(when >> 32), threshold, scale, slope, by_source};
+}
+CAPGNN_KERNEL(capgnn_edge_drop)

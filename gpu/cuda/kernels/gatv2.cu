@@ -1,10 +1,10 @@
 // Attention whose scores are of sums of rows (gpu.GATv2Args, gpu.GATv2GradDst, gpu.GATv2GradSrc).
 //
 //   e_uv = Σ_c att[hC+c]·leaky(t[u][hC+c] + r[v][hC+c]);  α_uv = exp(e_uv - lse[v][h]), lse[v][h] = log Σ_u exp(e_uv)
-//   o[v] = Σ_u α_uv·t[u];  g[v][h] = Σ_c do[v][hC+c]·o[v][hC+c];  de_uv = α_uv·(Σ_c do[v][hC+c]·t[u][hC+c] - g[v][h])
-//   dr[v] = att·Σ_u de_uv·leaky'(t[u] + r[v]);  da[v] = Σ_u de_uv·leaky(t[u] + r[v]);  dt[u] = Σ_v α_uv·do[v] + att·de_uv·leaky'(t[u] + r[v])
+//   o[v] = Σ_u m_uv·α_uv·t[u];  g[v][h] = Σ_c do[v][hC+c]·o[v][hC+c];  de_uv = α_uv·(m_uv·Σ_c do[v][hC+c]·t[u][hC+c] - g[v][h])
+//   dr[v] = att·Σ_u de_uv·leaky'(t[u] + r[v]);  da[v] = Σ_u de_uv·leaky(t[u] + r[v]);  dt[u] = Σ_v m_uv·α_uv·do[v] + att·de_uv·leaky'(t[u] + r[v])
 //
-// over the entries of a row in the inner block and then in the halo block. A warp does one row and one tile of a head's columns; its groups of G lanes take every
+// m = 1, or in the _drop kernels what dropout says; over the entries of a row in the inner block and then in the halo block. A warp does one row and one tile of a head's columns; its groups of G lanes take every
 // 32/G-th entry each, some at a time: their rows are read together, the lanes of a group add up the score of each, and the rows are added. The forward pass goes
 // through the entries once, with the maximum so far. Tiles of a head that is wider than one make its scores each for itself. Rows of more than CAPGNN_HUB entries get
 // a block.
@@ -106,18 +106,19 @@ template <int G, int C, int V> CAPGNN_FN void total(float (*v)[V], bool hub, flo
     }
 }
 
-// in_turn calls f(index, k, n) until the entries index of lanes k ≤ l < n have all been taken, AHEAD of each group a time. Lane l of a warp holds entry l of 32, and
-// the next 32 are on their way meanwhile.
-template <int G, int AHEAD, class F> CAPGNN_FN void in_turn(const Edges& e, F f) {
+// in_turn calls f(index, m, k, n) until the entries index of lanes k ≤ l < n have all been taken, AHEAD of each group a time. Lane l of a warp holds entry l of 32, and
+// the next 32 are on their way meanwhile. m = weigh(index) is what its weight is multiplied by, where some are dropped.
+template <int G, int AHEAD, class W, class F> CAPGNN_FN void in_turn(const Edges& e, W weigh, F f) {
   const int* indices = e.indices + e.from;
   const int n = (int)(e.to - e.from), lane = threadIdx.x % 32;
   int next = lane < n ? __ldcs(indices + lane) : 0;
 #pragma unroll 1
   for (int k = 0; k < n; k += 32) {
     const int index = next, some = n - k < 32 ? n - k : 32;
+    const float m = CAPGNN_DROPS && lane < some ? weigh(index) : 1.f;
     next = k + 32 + lane < n ? __ldcs(indices + k + 32 + lane) : 0;
 #pragma unroll 1
-    for (int k0 = 0; k0 < some; k0 += AHEAD * (32 / G)) f(index, k0, some);
+    for (int k0 = 0; k0 < some; k0 += AHEAD * (32 / G)) f(index, m, k0, some);
   }
 }
 
@@ -125,12 +126,13 @@ template <int G, int AHEAD, class F> CAPGNN_FN void in_turn(const Edges& e, F f)
 struct Entry {
   bool has;
   i64 row;
+  float m;
 };
 
 // take is turn u of the entries from k on.
-template <int G> CAPGNN_FN Entry take(int index, int k, int u, int n) {
+template <int G> CAPGNN_FN Entry take(int index, float m, int k, int u, int n) {
   k += u * (32 / G) + threadIdx.x % 32 / G;
-  return {k < n, __shfl_sync(CAPGNN_FULL, index, k & 31)};
+  return {k < n, __shfl_sync(CAPGNN_FULL, index, k & 31), CAPGNN_DROPS ? __shfl_sync(CAPGNN_FULL, m, k & 31) : 1.f};
 }
 
 // Wide is a matrix whose rows are read.
@@ -149,7 +151,8 @@ CAPGNN_FN Sparse pick(bool second, const Sparse& a, const Sparse& b) {
 
 template <int G, int C, int V, int AHEAD, bool WIDE>
 CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inner, const Wide& t, const Sparse& halo, const Wide& t2, const Wide& r,
-                   const float* att, float slope, i64 lo, i64 hi, int channels, u32 hub_blocks) {
+                   const float* att, Scoring scoring, i64 lo, i64 hi, int channels, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   const Tile<G, C, V, WIDE> tile(channels, att, slope);
@@ -163,13 +166,14 @@ CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inne
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Wide from = pick(side, t, t2);
-      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), [&](int index, int k, int n) {
+      const auto weigh = [&](i64 u) { return factor(scoring, side, v, u, tile.piece.head); };
+      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), weigh, [&](int index, float m, int k, int n) {
         Stored<float, V> x[AHEAD][C];
         Entry entry[AHEAD];
         float e[AHEAD], now = top;
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
-          entry[u] = take<G>(index, k, u, n);
+          entry[u] = take<G>(index, m, k, u, n);
           tile.load(x[u], from.row(entry[u].row), entry[u].has);
         }
 #pragma unroll
@@ -191,7 +195,7 @@ CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inne
 #pragma unroll
           for (int c = 0; c < C; c++)
 #pragma unroll
-            for (int i = 0; i < V; i++) acc[c][i] = fmaf(w, x[u][c].element(i), acc[c][i]);
+            for (int i = 0; i < V; i++) acc[c][i] = fmaf(w * entry[u].m, x[u][c].element(i), acc[c][i]);
         }
         top = now;
       });
@@ -225,7 +229,8 @@ CAPGNN_FN void sum(float* o, int ldo, float* lse, int ld_lse, const Sparse& inne
 
 template <int G, int C, int V, int AHEAD, bool WIDE>
 CAPGNN_FN void dst(float* dr, int ld_dr, float* da, int ld_da, const float* g, int ldg, const Wide& d_o, const float* lse, int ld_lse, const Sparse& inner,
-                   const Wide& t, const Sparse& halo, const Wide& t2, const Wide& r, const float* att, float slope, i64 rows, int channels, u32 hub_blocks) {
+                   const Wide& t, const Sparse& halo, const Wide& t2, const Wide& r, const float* att, Scoring scoring, i64 rows, int channels, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   const Tile<G, C, V, WIDE> tile(channels, att, slope);
@@ -241,19 +246,20 @@ CAPGNN_FN void dst(float* dr, int ld_dr, float* da, int ld_da, const float* g, i
 #pragma unroll 1
     for (int side = 0; side < 2; side++) {
       const Wide from = pick(side, t, t2);
-      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), [&](int index, int k, int n) {
+      const auto weigh = [&](i64 u) { return factor(scoring, side, v, u, tile.piece.head); };
+      in_turn<G, AHEAD>(edges(pick(side, inner, halo), v, hub), weigh, [&](int index, float m, int k, int n) {
         Stored<float, V> x[AHEAD][C];
         Entry entry[AHEAD];
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
-          entry[u] = take<G>(index, k, u, n);
+          entry[u] = take<G>(index, m, k, u, n);
           tile.load(x[u], from.row(entry[u].row), entry[u].has);
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
           const float e = tile.score(x[u], own, from.row(entry[u].row), r.row(v), entry[u].has);
           const float q = tile.dot(x[u], grad, from.row(entry[u].row), d_o.row(v), entry[u].has);
-          const float de = entry[u].has ? expf(e - norm) * (q - less) : 0.f;
+          const float de = entry[u].has ? expf(e - norm) * (entry[u].m * q - less) : 0.f;
           all += de;
 #pragma unroll
           for (int c = 0; c < C; c++)
@@ -285,7 +291,8 @@ CAPGNN_FN void dst(float* dr, int ld_dr, float* da, int ld_da, const float* g, i
 
 template <int G, int C, int V, int AHEAD, bool WIDE>
 CAPGNN_FN void src(float* dt, int ld_dt, const Wide& t, const Sparse& a, const Wide& d_o, const Wide& r, const float* lse, int ld_lse, const float* g, int ldg,
-                   const float* att, float slope, i64 rows, int channels, u32 hub_blocks) {
+                   const float* att, Scoring scoring, i64 rows, int channels, u32 hub_blocks) {
+  const float slope = slope_of(scoring);
   CAPGNN_SHARED(float, shared, CAPGNN_BLOCK);
   CAPGNN_SHARED(u32, found, CAPGNN_WARPS);
   const Tile<G, C, V, WIDE> tile(channels, att, slope);
@@ -296,13 +303,14 @@ CAPGNN_FN void src(float* dt, int ld_dt, const Wide& t, const Sparse& a, const W
     float sum[C][V], slopes[C][V];
     zero<C, V>(sum);
     zero<C, V>(slopes);
-    in_turn<G, AHEAD>(edges(a, u, hub), [&](int index, int k, int n) {
+    const auto weigh = [&](i64 v) { return factor(scoring, false, u, v, tile.piece.head); };
+    in_turn<G, AHEAD>(edges(a, u, hub), weigh, [&](int index, float m, int k, int n) {
       Stored<float, V> x[AHEAD][C], grad[AHEAD][C];
       Entry entry[AHEAD];
       float norm[AHEAD], less[AHEAD];
 #pragma unroll
       for (int w = 0; w < AHEAD; w++) {
-        const Entry v = entry[w] = take<G>(index, k, w, n);
+        const Entry v = entry[w] = take<G>(index, m, k, w, n);
         tile.load(x[w], r.row(v.row), v.has);
         tile.load(grad[w], d_o.row(v.row), v.has);
         norm[w] = v.has ? lse[v.row * ld_lse + tile.piece.head] : 0.f;
@@ -313,12 +321,12 @@ CAPGNN_FN void src(float* dt, int ld_dt, const Wide& t, const Sparse& a, const W
         const Entry& v = entry[w];
         const float e = tile.score(own, x[w], t.row(u), r.row(v.row), v.has);
         const float q = tile.dot(own, grad[w], t.row(u), d_o.row(v.row), v.has);
-        const float alpha = v.has ? expf(e - norm[w]) : 0.f, de = v.has ? alpha * (q - less[w]) : 0.f;
+        const float alpha = v.has ? expf(e - norm[w]) : 0.f, de = v.has ? alpha * (v.m * q - less[w]) : 0.f;
 #pragma unroll
         for (int c = 0; c < C; c++)
 #pragma unroll
           for (int i = 0; i < V; i++) {
-            sum[c][i] = fmaf(alpha, grad[w][c].element(i), sum[c][i]);
+            sum[c][i] = fmaf(alpha * v.m, grad[w][c].element(i), sum[c][i]);
             slopes[c][i] += own[c].element(i) + x[w][c].element(i) > 0.f ? de : slope * de;
           }
       }
@@ -336,6 +344,7 @@ CAPGNN_FN void src(float* dt, int ld_dt, const Wide& t, const Sparse& a, const W
 
 }  // namespace
 
+#ifndef CAPGNN_DROP
 // g[v][h] = Σ_c do[v][hC+c]·o[v][hC+c]: a warp for every row.
 extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_gatv2_dots(float* g, int ldg, const float* d_o, int ld_do, const float* o, int ldo, i64 rows,
                                                                               u64 shape) {
@@ -349,36 +358,37 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_gatv2_dots(flo
   }
 }
 CAPGNN_KERNEL(capgnn_gatv2_dots)
+#endif
 
 // shape holds channels and hub_blocks. BLOCKS of a multiprocessor run at a time: more of them hide more than more entries AHEAD do (docs/adr/0061).
 #define GATV2_SUM(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_sum##suffix( \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) CAPGNN_WEIGHING(capgnn_gatv2_sum##suffix)( \
       float* o, int ldo, float* lse, int ld_lse, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* t, int ldt, \
       const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* t2, int ldt2, const float* r, int ldr, \
-      const float* att, float slope, i64 lo, i64 hi, u64 shape) { \
+      const float* att, Scoring slope, i64 lo, i64 hi, u64 shape) { \
     sum<G, C, V, AHEAD, WIDE>(o, ldo, lse, ld_lse, {begin, end, indices, list, stored}, Wide{t, ldt}, {begin2, end2, indices2, list2, stored2}, Wide{t2, ldt2}, \
                               Wide{r, ldr}, att, slope, lo, hi, low(shape), high(shape)); \
   } \
-  CAPGNN_KERNEL(capgnn_gatv2_sum##suffix)
+  CAPGNN_KERNEL(CAPGNN_WEIGHING(capgnn_gatv2_sum##suffix))
 
 #define GATV2_DST(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_dst##suffix( \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) CAPGNN_WEIGHING(capgnn_gatv2_dst##suffix)( \
       float* dr, int ld_dr, float* da, int ld_da, const float* g, int ldg, const float* d_o, int ld_do, const float* lse, int ld_lse, const i64* begin, \
       const i64* end, const int* indices, const int* list, i64 stored, const float* t, int ldt, const i64* begin2, const i64* end2, const int* indices2, \
-      const int* list2, i64 stored2, const float* t2, int ldt2, const float* r, int ldr, const float* att, float slope, i64 rows, u64 shape) { \
+      const int* list2, i64 stored2, const float* t2, int ldt2, const float* r, int ldr, const float* att, Scoring slope, i64 rows, u64 shape) { \
     dst<G, C, V, AHEAD, WIDE>(dr, ld_dr, da, ld_da, g, ldg, Wide{d_o, ld_do}, lse, ld_lse, {begin, end, indices, list, stored}, Wide{t, ldt}, \
                               {begin2, end2, indices2, list2, stored2}, Wide{t2, ldt2}, Wide{r, ldr}, att, slope, rows, low(shape), high(shape)); \
   } \
-  CAPGNN_KERNEL(capgnn_gatv2_dst##suffix)
+  CAPGNN_KERNEL(CAPGNN_WEIGHING(capgnn_gatv2_dst##suffix))
 
 #define GATV2_SRC(suffix, G, C, V, AHEAD, BLOCKS, WIDE) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) capgnn_gatv2_src##suffix( \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, BLOCKS) CAPGNN_WEIGHING(capgnn_gatv2_src##suffix)( \
       float* dt, int ld_dt, const float* t, int ldt, const i64* begin, const i64* end, const int* indices, const int* list, i64 stored, const float* d_o, \
-      int ld_do, const float* r, int ldr, const float* lse, int ld_lse, const float* g, int ldg, const float* att, float slope, i64 rows, u64 shape) { \
+      int ld_do, const float* r, int ldr, const float* lse, int ld_lse, const float* g, int ldg, const float* att, Scoring slope, i64 rows, u64 shape) { \
     src<G, C, V, AHEAD, WIDE>(dt, ld_dt, Wide{t, ldt}, {begin, end, indices, list, stored}, Wide{d_o, ld_do}, Wide{r, ldr}, lse, ld_lse, g, ldg, att, slope, rows, \
                               low(shape), high(shape)); \
   } \
-  CAPGNN_KERNEL(capgnn_gatv2_src##suffix)
+  CAPGNN_KERNEL(CAPGNN_WEIGHING(capgnn_gatv2_src##suffix))
 
 GATV2_SUM(_16, 4, 1, 4, 2, 4, false)
 GATV2_DST(_16, 4, 1, 4, 2, 3, false)

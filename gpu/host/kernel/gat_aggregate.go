@@ -12,6 +12,7 @@ type GATForward struct {
 	Inner, Halo GATSource
 	Bias        []float32
 	Slope       float32
+	Drop        EdgeDrop
 	Lo, Hi      int
 }
 
@@ -19,18 +20,19 @@ type GATForward struct {
 type GATSource struct {
 	A    Sparse
 	T, S Dense
+	IDs  []int32 // of the source rows, for EdgeDrop
 }
 
 // columns returns the source rows for n heads from head on, of c columns each.
 func (s GATSource) columns(head, n, c int) GATSource {
-	return GATSource{s.A, s.T.columns(head*c, n*c), s.S.columns(head, n)}
+	return GATSource{s.A, s.T.columns(head*c, n*c), s.S.columns(head, n), s.IDs}
 }
 
 // heads returns g for n heads from head on, of c columns each.
 func (g *GATForward) heads(head, n, c int) *GATForward {
 	p := *g
 	p.O, p.LSE, p.D = g.O.columns(head*c, n*c), g.LSE.columns(head, n), g.D.columns(head, n)
-	p.Inner, p.Halo = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c)
+	p.Inner, p.Halo, p.Drop.head = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c), head
 	if g.Bias != nil {
 		p.Bias = g.Bias[head*c:][:n*c]
 	}
@@ -64,16 +66,18 @@ func gatAggregateHeads(p *workers.Pool, sc *Scratch, g *GATForward) {
 				copy(o.Row(r), g.Bias)
 			}
 		}
-		g.blocks(w, w.inner, &g.Inner, o, lse, dst)
-		g.blocks(w, w.halo, &g.Halo, o, lse, dst)
+		g.blocks(w, w.inner, &g.Inner, o, lse, dst, lo)
+		g.blocks(w, w.halo, &g.Halo, o, lse, dst, lo)
 	})
 }
 
-// blocks computes a group's segments of one block of sources.
-func (g *GATForward) blocks(w *attention, list []gatSegment, src *GATSource, o, lse, dst Dense) {
+// blocks computes the segments of the group from row lo on of one block of sources.
+func (g *GATForward) blocks(w *attention, list []gatSegment, src *GATSource, o, lse, dst Dense, lo int) {
 	for len(list) > 0 {
 		b := batch(list)
 		w.softmax(b, src.A.Idx, src.S, dst, g.Slope, lse)
+		w.draw(b, src.A.Idx, src.IDs, &g.Drop, lo)
+		w.drop(0, b, &g.Drop)
 		w.sum(b, src.A.Idx, src.T, o, w.factors, g.Bias)
 		list = list[len(b):]
 	}

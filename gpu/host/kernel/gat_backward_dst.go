@@ -8,6 +8,7 @@ type GATGradDst struct {
 	Inner, Halo          GATSource
 	Bias                 []float32
 	Slope                float32
+	Drop                 EdgeDrop
 }
 
 // heads returns g for n heads from head on, of c columns each.
@@ -15,7 +16,7 @@ func (g *GATGradDst) heads(head, n, c int) *GATGradDst {
 	p := *g
 	p.DO, p.O = g.DO.columns(head*c, n*c), g.O.columns(head*c, n*c)
 	p.DD, p.G, p.LSE, p.D = g.DD.columns(head, n), g.G.columns(head, n), g.LSE.columns(head, n), g.D.columns(head, n)
-	p.Inner, p.Halo = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c)
+	p.Inner, p.Halo, p.Drop.head = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c), head
 	if g.Bias != nil {
 		p.Bias = g.Bias[head*c:][:n*c]
 	}
@@ -38,9 +39,9 @@ func GATBackwardDst(p *workers.Pool, sc *Scratch, g *GATGradDst) {
 
 // gatBackwardDstHeads computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
 //
-//	DD[v][h] = Σ_u β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c DO[v][hC+c]·(Σ_u β_uv·T[u][hC+c]) - G[v][h]·Σ_u β_uv
+//	DD[v][h] = Σ_u β_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c DO[v][hC+c]·(Σ_u m_uv·β_uv·T[u][hC+c]) - G[v][h]·Σ_u β_uv
 //
-// so rows are summed with the weights β, and one dot product per row is left instead of one per edge.
+// so rows are summed with the weights m·β, and one dot product per row is left instead of one per edge.
 func gatBackwardDstHeads(p *workers.Pool, sc *Scratch, g *GATGradDst) {
 	heads := g.LSE.Cols
 	work := sc.attentions(p.Threads, heads, g.DO.Cols/heads, true)
@@ -59,6 +60,8 @@ func (g *GATGradDst) blocks(w *attention, list []gatSegment, src *GATSource, gra
 	for len(list) > 0 {
 		b := batch(list)
 		w.weightsDst(b, src.A.Idx, src.S, d, lse, grad, g.Slope)
+		w.draw(b, src.A.Idx, src.IDs, &g.Drop, lo)
+		w.drop(0, b, &g.Drop)
 		w.sum(b, src.A.Idx, src.T, w.rows, nil, nil)
 		list = list[len(b):]
 	}

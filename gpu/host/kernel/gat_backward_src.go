@@ -7,17 +7,19 @@ type GATGradSrc struct {
 	DT, DS, T, S Dense
 	Inner, Halo  GATTarget
 	Slope        float32
+	Drop         EdgeDrop
 }
 
 // GATTarget is a block of destination rows and the edges to it: entry columns index its rows.
 type GATTarget struct {
 	A             Sparse
 	DO, D, LSE, G Dense
+	IDs           []int32 // of the destination rows, for EdgeDrop
 }
 
 // columns returns the destination rows for n heads from head on, of c columns each.
 func (t GATTarget) columns(head, n, c int) GATTarget {
-	return GATTarget{t.A, t.DO.columns(head*c, n*c), t.D.columns(head, n), t.LSE.columns(head, n), t.G.columns(head, n)}
+	return GATTarget{t.A, t.DO.columns(head*c, n*c), t.D.columns(head, n), t.LSE.columns(head, n), t.G.columns(head, n), t.IDs}
 }
 
 // heads returns g for n heads from head on, of c columns each.
@@ -25,7 +27,7 @@ func (g *GATGradSrc) heads(head, n, c int) *GATGradSrc {
 	p := *g
 	p.DT, p.T = g.DT.columns(head*c, n*c), g.T.columns(head*c, n*c)
 	p.DS, p.S = g.DS.columns(head, n), g.S.columns(head, n)
-	p.Inner, p.Halo = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c)
+	p.Inner, p.Halo, p.Drop.head = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c), head
 	return &p
 }
 
@@ -46,9 +48,9 @@ func GATBackwardSrc(p *workers.Pool, sc *Scratch, g *GATGradSrc) {
 
 // gatBackwardSrcHeads computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
 //
-//	DS[u][h] = Σ_v β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c T[u][hC+c]·(Σ_v β_uv·DO[v][hC+c]) - Σ_v β_uv·G[v][h]
+//	DS[u][h] = Σ_v β_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c T[u][hC+c]·(Σ_v m_uv·β_uv·DO[v][hC+c]) - Σ_v β_uv·G[v][h]
 //
-// so one pass over the rows DO makes two sums, with the weights α and β, and one dot product per row is left instead of
+// so one pass over the rows DO makes two sums, with the weights m·α and m·β, and one dot product per row is left instead of
 // one per edge.
 func gatBackwardSrcHeads(p *workers.Pool, sc *Scratch, g *GATGradSrc) {
 	heads := g.DS.Cols
@@ -66,6 +68,9 @@ func (g *GATGradSrc) blocks(w *attention, list []gatSegment, dst *GATTarget, lo,
 	for len(list) > 0 {
 		b := batch(list)
 		w.weightsSrc(b, s, dst, g.Slope)
+		w.draw(b, dst.A.Idx, dst.IDs, &g.Drop, lo)
+		w.drop(0, b, &g.Drop)
+		w.drop(1, b, &g.Drop)
 		w.sums(b, dst.A.Idx, dst.DO, dt, w.rows)
 		list = list[len(b):]
 	}

@@ -30,22 +30,32 @@ func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperand
 	const rows, halo = 29, 40
 	cols := heads * channels
 	matrix := func(rows, cols int) Dense { return randDense(t, r, rows, cols, cols+r.IntN(2)*r.IntN(9)) }
-	inner := GATSource{randSparse(t, r, rows, rows, false, false), matrix(rows, cols), matrix(rows, heads)}
-	outer := GATSource{randSparse(t, r, rows, halo, true, false), matrix(halo, cols), matrix(halo, heads)}
+	ids := func(n int) []int32 {
+		list := guarded[int32](t, n)
+		for i := range list {
+			list[i] = r.Int32()
+		}
+		return list
+	}
+	drop := EdgeDrop{On: r.IntN(2) == 0, Key: [2]uint32{r.Uint32(), r.Uint32()}, Layer: 5, Epoch: 3, Threshold: 1 << 30, Scale: 4. / 3, Rows: ids(rows)}
+	bySource := drop
+	bySource.BySource = true
+	inner := GATSource{randSparse(t, r, rows, rows, false, false), matrix(rows, cols), matrix(rows, heads), ids(rows)}
+	outer := GATSource{randSparse(t, r, rows, halo, true, false), matrix(halo, cols), matrix(halo, heads), ids(halo)}
 	bias := randFloats(t, r, cols)
 	if r.IntN(3) == 0 {
 		bias = nil
 	}
 	o, lse, d, do, g := matrix(rows, cols), matrix(rows, heads), matrix(rows, heads), matrix(rows, cols), matrix(rows, heads)
 	target := func(a Sparse, n int) GATTarget {
-		return GATTarget{a, matrix(n, cols), matrix(n, heads), matrix(n, heads), matrix(n, heads)}
+		return GATTarget{a, matrix(n, cols), matrix(n, heads), matrix(n, heads), matrix(n, heads), ids(n)}
 	}
 	vec := func() []float32 { return randFloats(t, r, cols) }
 	s := &gatOperands{
-		forward: GATForward{o, lse, d, inner, outer, bias, 0.25, 2, rows - 1},
-		dst:     GATGradDst{matrix(rows, heads), g, do, o, lse, d, inner, outer, bias, 0.25},
+		forward: GATForward{o, lse, d, inner, outer, bias, 0.25, drop, 2, rows - 1},
+		dst:     GATGradDst{matrix(rows, heads), g, do, o, lse, d, inner, outer, bias, 0.25, drop},
 		src: GATGradSrc{matrix(rows, cols), matrix(rows, heads), matrix(rows, cols), matrix(rows, heads),
-			target(inner.A, rows), target(outer.A, halo), 0.25},
+			target(inner.A, rows), target(outer.A, halo), 0.25, bySource},
 		scores: GATScoresGrad{matrix(rows, cols), matrix(rows, cols), matrix(rows, heads), Dense{}, vec(), nil, vec(), nil,
 			heads, channels, cols},
 		mean: matrix(rows, channels),

@@ -8,6 +8,7 @@ type GATv2Forward struct {
 	Inner, Halo GATSource
 	Att         []float32
 	Slope       float32
+	Drop        EdgeDrop
 	Lo, Hi      int
 }
 
@@ -16,6 +17,7 @@ func (g *GATv2Forward) heads(head, n, c int) *GATv2Forward {
 	p := *g
 	p.O, p.R, p.LSE = g.O.columns(head*c, n*c), g.R.columns(head*c, n*c), g.LSE.columns(head, n)
 	p.Inner, p.Halo, p.Att = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c), g.Att[head*c:][:n*c]
+	p.Drop.head = head
 	return &p
 }
 
@@ -52,6 +54,8 @@ func gatv2AggregateHeads(p *workers.Pool, sc *Scratch, g *GATv2Forward) {
 				some, idx := batch(list), b.src.A.Idx
 				w.scores(some, idx, gatv2Pair{b.src.T, g.R.RowRange(lo, hi)}, nil, g.Att, g.Slope)
 				w.softmaxOfScores(some, lse)
+				w.draw(some, idx, b.src.IDs, &g.Drop, lo)
+				w.drop(0, some, &g.Drop)
 				w.sum(some, idx, b.src.T, o, w.factors, nil)
 				list = list[len(some):]
 			}

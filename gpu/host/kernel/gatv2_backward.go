@@ -8,6 +8,7 @@ type GATv2GradDst struct {
 	Inner, Halo              GATSource
 	Att                      []float32
 	Slope                    float32
+	Drop                     EdgeDrop
 }
 
 // heads returns g for n heads from head on, of c columns each.
@@ -18,6 +19,7 @@ func (g *GATv2GradDst) heads(head, n, c int) *GATv2GradDst {
 	}
 	p.G, p.LSE = g.G.columns(head, n), g.LSE.columns(head, n)
 	p.Inner, p.Halo, p.Att = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c), g.Att[head*c:][:n*c]
+	p.Drop.head = head
 	return &p
 }
 
@@ -50,6 +52,8 @@ func gatv2BackwardDstHeads(p *workers.Pool, sc *Scratch, g *GATv2GradDst) {
 			for list := b.list; len(list) > 0; {
 				some, idx := batch(list), b.src.A.Idx
 				w.scores(some, idx, gatv2Pair{b.src.T, r}, &gatv2Pair{b.src.T, do}, g.Att, g.Slope)
+				w.draw(some, idx, b.src.IDs, &g.Drop, lo)
+				w.drop(1, some, &g.Drop)
 				w.gradOfScoresDst(some, g.LSE.RowRange(lo, hi), grad)
 				w.moments(some, idx, gatv2Pair{b.src.T, r}, g.Att, g.Slope, g.DR.RowRange(lo, hi), g.DA.RowRange(lo, hi))
 				list = list[len(some):]
@@ -65,6 +69,8 @@ type GATv2GradSrc struct {
 	DO, R, LSE, G Dense
 	Att           []float32
 	Slope         float32
+	IDs           []int32 // of the destination rows, for Drop
+	Drop          EdgeDrop
 	Heads         int // of LSE and G, which are empty where A is
 }
 
@@ -74,6 +80,7 @@ func (g *GATv2GradSrc) heads(head, n, c int) *GATv2GradSrc {
 	for _, m := range []*Dense{&p.DT, &p.T, &p.DO, &p.R} {
 		*m = m.columns(head*c, n*c)
 	}
+	p.Drop.head = head
 	p.Heads, p.LSE, p.G, p.Att = n, g.LSE.columns(head, n), g.G.columns(head, n), g.Att[head*c:][:n*c]
 	return &p
 }
@@ -99,7 +106,10 @@ func gatv2BackwardSrcHeads(p *workers.Pool, sc *Scratch, g *GATv2GradSrc) {
 		for list := w.inner; len(list) > 0; {
 			some, idx := batch(list), g.A.Idx
 			w.scores(some, idx, gatv2Pair{g.R, t}, &gatv2Pair{g.DO, t}, g.Att, g.Slope)
+			w.draw(some, idx, g.IDs, &g.Drop, lo)
+			w.drop(1, some, &g.Drop)
 			w.gradOfScoresSrc(some, idx, g.LSE, g.G)
+			w.drop(0, some, &g.Drop)
 			w.sum(some, idx, g.DO, dt, nil, nil)
 			w.slopes(some, idx, gatv2Pair{g.R, t}, g.Att, g.Slope, dt)
 			list = list[len(some):]

@@ -6,6 +6,8 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset/fetch"
+	"capgnn/graph/synth"
+	"capgnn/internal/shell"
 )
 
 // Find returns the path of a data set by its name or path, as fetch.Resolve does, and says which one was taken where
@@ -27,6 +29,12 @@ func Find(k *term.Console, name string) (string, error) {
 			return "", term.Usagef("%w: `capgnn data fetch %s` downloads it, `capgnn data list` shows what is there", err, known[0].Name)
 		}
 		return "", term.Usagef("%w: `capgnn data fetch %s` says how to get it, `capgnn data list` shows what is there", err, known[0].Name)
+	}
+	if preset, scale, ok := strings.Cut(name, ":"); ok {
+		if _, err := synth.FindPreset(preset); err == nil {
+			return "", term.Usagef("data set %s was not found: make it with `capgnn data synth %s --scale %s --out NEW`, and name that folder",
+				name, preset, shell.Word(scale))
+		}
 	}
 	return "", term.Usagef("data set %s was not found (looked at: %s); `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s",
 		term.Quoted(name, datasetNames()), strings.Join(missing.Looked, ", "), fetchNames)

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"strings"
 
 	"capgnn/model"
@@ -13,6 +14,7 @@ const (
 	jkOption           = "jk"
 	activationOption   = "activation"
 	dropFeaturesOption = "drop-features"
+	attentionDropout   = "attention-dropout"
 )
 
 // What --norm and --jk may be.
@@ -52,7 +54,21 @@ func (c *Config) checkBlocks(p *problems) {
 	refuse(jkOption, c.JK == jkCat, "jk cat", "has no jumping knowledge")
 	refuse(residualOption, c.Residual, "residual", "has no layers that add what they read")
 	refuse(activationOption, c.Activation != "", "activation "+c.Activation, "has no activation")
+	refuse(attentionDropout, c.AttentionDropout != 0, fmt.Sprintf("%s %g", attentionDropout, c.AttentionDropout), "has no attention")
+	if b.Has(attentionDropout) && !(c.AttentionDropout >= 0 && c.AttentionDropout < 1) {
+		p.add("--%s %g: is not in [0, 1)", attentionDropout, c.AttentionDropout)
+	}
 	refuse("dropout", c.DropFeatures, "drop-features", "drops nothing")
+	plain := Default()
+	set := func(option string, value, usual any) {
+		refuse(option, value != usual, fmt.Sprintf("%s %v", option, value), "has no "+option)
+	}
+	set("heads", c.Heads, plain.Heads)
+	set("teleport", c.Teleport, plain.Teleport)
+	set("theta", c.Theta, plain.Theta)
+	if c.Hidden < 1 {
+		p.add("--hidden %d is below 1", c.Hidden)
+	}
 	least := 3 // layers, of which one adds
 	if c.JK == jkCat || !b.Has(jkOption) {
 		least = 2

@@ -34,19 +34,20 @@ type Config struct {
 	AllowOverlap  bool        // of the data set's masks
 	SelfLoops     string
 
-	Model        string
-	Layers       int
-	Hidden       int
-	Heads        int
-	Teleport     float64 // α of APPNP and GCNII
-	Theta        float64 // of GCNII
-	Norm         string  // between layers: normLayer, normBatch or normNone; "" = normLayer, of models that have it
-	DropFeatures bool    // dropout drops features, too
-	Residual     bool    // layers that read and make hidden rows add what they read
-	JK           string  // jumping knowledge: jkNone or jkCat
-	Activation   string  // a gnn.Activation; "" = relu, of models that have one
-	Dropout      float64
-	Init         string // weights to start from; "" = drawn from Seed
+	Model            string
+	Layers           int
+	Hidden           int
+	Heads            int
+	Teleport         float64 // α of APPNP and GCNII
+	Theta            float64 // of GCNII
+	Norm             string  // between layers: normLayer, normBatch or normNone; "" = normLayer, of models that have it
+	DropFeatures     bool    // dropout drops features, too
+	AttentionDropout float64 // probability of dropping a weight of attention
+	Residual         bool    // layers that read and make hidden rows add what they read
+	JK               string  // jumping knowledge: jkNone or jkCat
+	Activation       string  // a gnn.Activation; "" = relu, of models that have one
+	Dropout          float64
+	Init             string // weights to start from; "" = drawn from Seed
 
 	Epochs         int
 	BegunEpochs    int // those with which a run began that --resume has made longer; 0 = no run has
@@ -157,7 +158,7 @@ func (c *Config) Validate() error {
 	}
 	c.checkChoices(&p)
 	plain := *c // checkBlocks names the flags of the rest
-	plain.Residual, plain.Activation, plain.DropFeatures = false, "", false
+	plain.Residual, plain.Activation, plain.DropFeatures, plain.AttentionDropout = false, "", false, 0
 	if c.custom == nil && !p.oneOf("model", c.Model, append(Models, "NAME.json")...) {
 		plain.Model = string(gnn.GCN) // the rest is looked at all the same
 	}
@@ -249,7 +250,8 @@ func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 		return m
 	}
 	m := gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures, Multi: multi, Seed: c.Seed}
+		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures,
+		AttentionDropout: c.AttentionDropout, Multi: multi, Seed: c.Seed}
 	return m.Built()
 }
 

@@ -17,7 +17,7 @@ import (
 func unusual() Config {
 	c := Config{
 		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", IgnoreWeights: true, Standardize: "none", SelfLoops: "keep",
-		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Norm: "none", Activation: "elu", JK: "cat", Residual: true, DropFeatures: true, Dropout: 0.1, Init: "w.npz", Epochs: 7, BegunEpochs: 5, LR: 1e-7, Optimizer: "sgd",
+		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Norm: "none", Activation: "elu", JK: "cat", Residual: true, DropFeatures: true, Dropout: 0.1, AttentionDropout: 0.25, Init: "w.npz", Epochs: 7, BegunEpochs: 5, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: WeightDecay{5e-4, []gnn.NamedDecay{{Of: "lins", Decay: 0}, {Of: "convs.0", Decay: 1.0 / 3}}}, AMSGrad: true, LabelSmoothing: 0.125, ClipNorm: 2, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Positive: "fraud", Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", MaxPrune: 0.25, Prune: 0.5, PruneScore: "influence",
@@ -191,13 +191,15 @@ func TestValidate(t *testing.T) {
 		"model":                          func(c *Config) { c.Model = "mlp" },
 		"multiple":                       func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
 		"dropout":                        func(c *Config) { c.Dropout = 1 },
-		"--lr ":                          func(c *Config) { c.LR = 0 },
-		"optimizer":                      func(c *Config) { c.Optimizer = "lbfgs" },
-		"layers":                         func(c *Config) { c.Layers = 0 },
-		"--staleness layers":             func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
-		"3 layers is layer 2":            func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "1,3") },
-		"--staleness":                    func(c *Config) { c.Set(StaleLayers, "1") },
-		"config: cache-layers":           func(c *Config) { c.Set(CacheLayers, "all") },
+		"--attention-dropout 1":          func(c *Config) { c.Model, c.AttentionDropout = "gat", 1 },
+		"--attention-dropout 0.5: --model gcn has no attention: drop it, or train gat": func(c *Config) { c.AttentionDropout = 0.5 },
+		"--lr ":                func(c *Config) { c.LR = 0 },
+		"optimizer":            func(c *Config) { c.Optimizer = "lbfgs" },
+		"layers":               func(c *Config) { c.Layers = 0 },
+		"--staleness layers":   func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
+		"3 layers is layer 2":  func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "1,3") },
+		"--staleness":          func(c *Config) { c.Set(StaleLayers, "1") },
+		"config: cache-layers": func(c *Config) { c.Set(CacheLayers, "all") },
 	} {
 		c := ok
 		change(&c)

@@ -30,12 +30,15 @@ var scheduleKeys = map[fit.Kind][]string{
 // schedules are the courses in the order of help.
 var schedules = []fit.Kind{fit.Constant, fit.Cosine, fit.Step, fit.Plateau}
 
-// parseSchedule reads --schedule; "" leaves the rate.
+// parseSchedule reads --schedule; "" leaves the rate. Keys without a course are constant's.
 func parseSchedule(text string) (fit.Schedule, error) {
 	if text == "" {
 		return fit.Schedule{}, nil
 	}
 	name, _, _ := strings.Cut(text, ",")
+	if strings.Contains(name, "=") {
+		name, text = string(fit.Constant), string(fit.Constant)+","+text
+	}
 	s := fit.Schedule{Kind: fit.Kind(strings.TrimSpace(name)), Factor: 0.1, Patience: 10}
 	keys, ok := scheduleKeys[s.Kind]
 	if !ok {

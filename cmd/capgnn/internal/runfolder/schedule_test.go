@@ -16,6 +16,7 @@ func TestSchedules(t *testing.T) {
 		"step,every=30,factor=0.5":            {Kind: fit.Step, Every: 30, Factor: 0.5, Patience: 10},
 		"plateau,patience=0,by=metric,min=0":  {Kind: fit.Plateau, Factor: 0.1, ByMetric: true},
 		"plateau,by=loss,patience=3,warmup=1": {Kind: fit.Plateau, Factor: 0.1, Patience: 3, Warmup: 1},
+		"warmup=4":                            {Kind: fit.Constant, Warmup: 4, Factor: 0.1, Patience: 10},
 		"constant,warmup=4":                   {Kind: fit.Constant, Warmup: 4, Factor: 0.1, Patience: 10},
 	} {
 		c := Default()

@@ -118,6 +118,8 @@ var table = []Option{
 			"gcnii and gprgnn; sgc drops nothing"},
 	{Name: dropFeaturesOption, Group: GroupModel, field: func(c *Config) any { return &c.DropFeatures },
 		usage: dropFeaturesUsage},
+	{Name: attentionDropout, Group: GroupModel, field: func(c *Config) any { return &c.AttentionDropout },
+		usage: "probability `P` of dropping the weight of an edge in a head of attention (" + takers(attentionDropout) + ")"},
 	{Name: "init", Group: GroupModel, field: func(c *Config) any { return &c.Init },
 		usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)"},
 	{Name: "epochs", Everyday: true, Group: GroupTraining, field: func(c *Config) any { return &c.Epochs },

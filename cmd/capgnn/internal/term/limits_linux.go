@@ -23,7 +23,12 @@ func CheckLimits() error {
 	} {
 		var has syscall.Rlimit
 		if err := syscall.Getrlimit(l.resource, &has); err == nil && has.Cur < l.least {
-			return &FitError{fmt.Errorf("this process "+l.say, has.Cur/l.unit), fmt.Sprintf("raise the limit: ulimit %s %d", l.flag, l.least/l.unit)}
+			enough := l.least / l.unit
+			if l.unit > 1 { // what the runtime reserves differs from run to run
+				enough += enough / 8
+			}
+			return &FitError{fmt.Errorf("this process "+l.say, has.Cur/l.unit),
+				fmt.Sprintf("raise the limit: ulimit %s %d", l.flag, enough)}
 		}
 	}
 	return nil

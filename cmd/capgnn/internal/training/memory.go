@@ -318,13 +318,21 @@ func (t *Planner) tooLarge() *term.FitError {
 	if !t.Specs[0].Simulated() { // what the host has room for can be planned
 		return nil
 	}
-	for _, d := range t.Devices {
+	lacks, first := make([]gpu.Bytes, len(t.Devices)), -1
+	for i, d := range t.Devices {
 		if have := d.Info().Budget; parameters > int64(have)/weightBytes {
-			return &term.FitError{Remedy: fmt.Sprintf("give it at least %s more (mem=)", term.Size(weightBytes*weights-have)),
-				Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(have))}
+			lacks[i] = max(weightBytes*weights, t.roughly()) - have
+			if first < 0 {
+				first = i
+			}
 		}
 	}
-	return nil
+	if first < 0 {
+		return nil
+	}
+	d := t.Devices[first].Info()
+	return &term.FitError{Remedy: t.giveMore(lacks),
+		Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Name, term.Size(d.Budget))}
 }
 
 // Every device holds weights and gradients of 4 bytes each; the host what pipeline.Trainer.ProcessMemory and

@@ -100,7 +100,7 @@ func (t *Planner) roughly() gpu.Bytes {
 		sum, widest = sum+max(in, out), max(widest, out)
 	}
 	features := 4 * gpu.Bytes(p.FeatureEntries())
-	weights := gpu.Bytes(gnn.FlatLen(model))
+	weights := gpu.Bytes(min(gnn.FlatLen(model), math.MaxInt64/1024))
 	n := t.own.Bound + leastGarbage + hostWeightBytes*weights +
 		2*features + rows*gpu.Bytes(2*sum+widest+16) + edges*gpu.Bytes(8+4*model.Heads)
 	for _, d := range t.Devices {

@@ -122,6 +122,11 @@ func (t *Run) Open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if t.Config.Profile != "" && len(t.Specs) == 1 { // nothing else reads it
+		if _, err := t.Measured(ctx); err != nil {
+			return err
+		}
+	}
 	if !t.Specs[0].Simulated() {
 		t.measureOwn()
 	}

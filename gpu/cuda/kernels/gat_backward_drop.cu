@@ -1,0 +1,3 @@
+// gat_backward.cu with dropout of attention: kernels NAME_drop.
+#define CAPGNN_DROP
+#include "gat_backward.cu"
