@@ -31,7 +31,7 @@ func TestAddedModels(t *testing.T) {
 			switch model { // which others have no use for
 			case "sgc":
 				line, _, _ = strings.Cut(line, " --teleport")
-			case "appnp":
+			case "appnp", "gprgnn":
 				line, _, _ = strings.Cut(line, " --theta")
 			}
 			args := strings.Fields("--dataset ok.npz --model " + model + " --epochs 3 " + line)
