@@ -91,7 +91,11 @@ func modelListAction(c *cli.Context) error {
 		if l.Loops {
 			loops = "yes"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", l.Name, loops, l.Paper, strings.Join(l.Options, " "))
+		head := fmt.Sprintf("%s\t%s\t%s", l.Name, loops, l.Paper)
+		for _, options := range term.Folded(strings.Join(l.Options, " "), term.Columns-47) {
+			fmt.Fprintf(t, "%s\t%s\n", head, options)
+			head = "\t\t"
+		}
 	}
 	return t.Flush()
 }

@@ -109,7 +109,13 @@ func scoreName(metric, positive string, estimated bool) string {
 
 func (r *Result) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, a ...any) { term.Row(t, name, fmt.Sprintf(format, a...)) }
+	const names = 12 // columns of the names of most rows
+	row := func(name, format string, a ...any) {
+		for _, line := range term.Folded(fmt.Sprintf(format, a...), term.Columns-names) {
+			term.Row(t, name, line)
+			name = ""
+		}
+	}
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
 	if r.Classes != nil {
@@ -138,12 +144,8 @@ func (r *Result) table(w io.Writer) error {
 			times = append(times, x.name+" "+term.Duration(&x.seconds))
 		}
 	}
-	for i, line := range slices.Collect(slices.Chunk(times, 3)) { // as many as 80 columns hold
-		name := "time"
-		if i > 0 {
-			name = ""
-		}
-		row(name, "%s", strings.Join(line, "  "))
+	if len(times) > 0 {
+		row("time", "%s", strings.Join(times, "  "))
 	}
 	halo := ""
 	if r.Sampling == nil {
@@ -177,11 +179,11 @@ func (r *Result) table(w io.Writer) error {
 		peaks[i] = term.Size(b)
 	}
 	row("memory", "host %s  devices %s", term.Size(r.PeakBytes.Host), strings.Join(peaks, " "))
-	row("weights", "sha256 %s", r.SHA256)
+	term.Row(t, "weights", "sha256 "+r.SHA256)
 	page := ""
 	if report := Dir(r.RunDir).Report(); term.Exists(report) {
 		page = fmt.Sprintf(" (%s in it is for a browser)", filepath.Base(report))
 	}
-	row("run folder", "%s%s", r.RunDir, page)
+	term.Row(t, "run folder", r.RunDir+page)
 	return t.Flush()
 }

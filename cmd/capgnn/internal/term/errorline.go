@@ -81,6 +81,27 @@ func Row(table io.Writer, cells ...string) {
 	fmt.Fprintln(table)
 }
 
+// Columns is how wide tables are whose cells can be broken: as wide as a terminal at least is.
+const Columns = 80
+
+// Folded breaks a text into lines of at most so many characters, but for what cannot be broken: between items, which
+// have two blanks between them, where there are some, else between words.
+func Folded(text string, width int) (lines []string) {
+	between := " "
+	if strings.Contains(text, "  ") {
+		between = "  "
+	}
+	for item := range strings.SplitSeq(text, between) {
+		n := len(lines) - 1
+		if n >= 0 && utf8.RuneCountInString(lines[n]+between+item) <= width {
+			lines[n] += between + item
+		} else {
+			lines = append(lines, item)
+		}
+	}
+	return lines
+}
+
 // shortened returns the text with at most so many characters: long words but addresses are cut in their middle, the longest first,
 // then the middle of the text, since what to do stands at its end; what is wrong stands before the first semicolon and stays whole.
 func shortened(text string, most int) string {
