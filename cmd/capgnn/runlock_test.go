@@ -245,7 +245,7 @@ func TestFolderOfOthers(t *testing.T) {
 	put("other/epoch-00000099.ckpt", "mine")
 	put("victim", "mine")
 	put("run/names.json", "mine")
-	s.fails(term.ExitUsage, []string{"--run-dir run holds names.json, which no run has written", "--overwrite"}, args...)
+	s.fails(term.ExitUsage, []string{"--run-dir run holds names.json and no run", "--overwrite"}, args...)
 	s.fails(term.ExitUsage, []string{"--run-dir run holds names.json"}, append(args, "--seeds", "1-2")...)
 	s.fails(term.ExitUsage, []string{"--overwrite: name the folder with --run-dir"}, "train", "--dataset", data, "--overwrite")
 	args = append(args, "--overwrite")

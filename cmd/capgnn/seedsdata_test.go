@@ -67,3 +67,22 @@ func TestSeedsOfGenerated(t *testing.T) {
 	}
 	s.must("train", "--quiet", "--resume", "all")
 }
+
+// A run of others in the folder of a seed is refused, and not counted.
+func TestSeedsKeepStrangersOut(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	with := func(more ...string) []string {
+		return append([]string{"train", "--quiet", "--dataset", "generated", "--hidden", "4", "--epochs", "1"}, more...)
+	}
+	s.must(with("--seeds", "1-2", "--run-dir", "all")...)
+	for setting, flags := range map[string][]string{"--model": {"--model", "sage"}, "--hidden": {"--hidden", "8"},
+		"--seed": {"--seed", "3"}, "--lr": {"--lr", "0.5"}} {
+		if err := os.RemoveAll(s.path("all/seed-2")); err != nil {
+			t.Fatal(err)
+		}
+		s.must(append(with("--seed", "2", "--run-dir", "all/seed-2"), flags...)...)
+		s.fails(term.ExitUsage, []string{"the run of seed 2 differs from the others in " + setting + ": move its folder"},
+			"train", "--quiet", "--resume", "all")
+	}
+}

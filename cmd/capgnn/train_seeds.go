@@ -233,6 +233,9 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		if err := d.ReadConfig(&t.Config); err != nil {
 			return nil, err
 		}
+		if err := s.isOwn(t, seed); err != nil {
+			return nil, err
+		}
 		if t.Config.Epochs < s.epochs {
 			t.Lengthen(s.epochs)
 		} else if r, err := t.Finished(); r != nil || err != nil {
@@ -252,6 +255,19 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		return nil, err
 	}
 	return d.ReadResult() // with as many digits as when it is read again
+}
+
+// isOwn refuses a run in the folder of a seed that is another one's.
+func (s *seedRuns) isOwn(t *training.Run, seed uint64) error {
+	_, all, err := s.dir.Read()
+	if err != nil {
+		return err
+	}
+	if other := runfolder.Stranger(&t.Config, all, seed); other != "" {
+		return term.Usagef("%s: the run of seed %d differs from the others in %s: move its folder away, and resume %s",
+			s.dir, seed, other, shell.Word(s.dir))
+	}
+	return nil
 }
 
 // sameData refuses a data set that is not that of the other runs. The first run says in seeds.json which that is, and

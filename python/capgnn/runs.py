@@ -245,7 +245,7 @@ def train(dataset: Any = None, *, run_dir: Optional[Path] = None, resume: Option
             if _holds_run(path):
                 raise FileExistsError(f"{path}: already holds a run: continue it with resume=, or choose another folder")
             if os.path.isdir(path) and os.listdir(path) and not given.get("overwrite"):
-                raise FileExistsError(f"{path}: holds {os.listdir(path)[0]}, which no run has written: name an empty folder, or give overwrite=True")
+                raise FileExistsError(f"{path}: holds {os.listdir(path)[0]} and no run: name an empty folder, move that away, or give overwrite=True")
             given["overwrite"] = True  # the data, which lie in the folder before the run does
             given["dataset"] = data = to_store(dataset, os.path.join(path, "data"), class_names=class_names,
                                                columns=columns)

@@ -1,12 +1,10 @@
 package prediction
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -16,7 +14,6 @@ import (
 	"capgnn/graph/dataset"
 	"capgnn/internal/learn"
 	"capgnn/internal/shell"
-	"capgnn/model"
 )
 
 // loadWeights reads the weights.
@@ -32,24 +29,19 @@ func (p *Prediction) loadWeights() error {
 	if err := p.values.LoadStateDict(tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.Weights, err)
 	}
-	return p.sameLayers()
+	return nil
 }
 
-// sameLayers looks at what tensors do not show. Weights that say nothing of a model, as those of other programs, are taken.
-func (p *Prediction) sameLayers() error {
+// SameModel refuses weights of another model than the run's, by what tensors do not show. Weights that say nothing of a
+// model, as those of other programs, are taken.
+func (p *Prediction) SameModel() error {
 	meta, err := gnn.ReadMetadata(p.Weights)
 	if err != nil || meta["model"] == "" { // of another format, which has been read
 		return nil
 	}
-	have := gnn.Config{Activation: cmp.Or(gnn.Activation(meta["activation"]), gnn.ReLU), Residual: meta["residual"] == "true"}
-	f := cmp.Or(p.model.Activation, gnn.ReLU)
-	activates := p.model.Kind != "" && slices.ContainsFunc(p.model.Program().Nodes, func(n model.Node) bool { return n.Op == model.Op(f) })
-	if activates && have.Activation != f {
-		return term.Usagef("--weights %s: they are of a model with %s, and the run in --run has one with %s: give --run the run that they come from", p.Weights, have.Activation, f)
-	}
-	if have.Residual != p.model.Residual {
-		said := map[bool]string{true: "with", false: "without"}
-		return term.Usagef("--weights %s: they are of a model %s residual connections, and the run in --run has one %s them: give --run the run that they come from", p.Weights, said[have.Residual], said[p.model.Residual])
+	if was, is := p.Config.Differs(meta); was != "" {
+		return term.Usagef("--weights %s: they were trained %s, and the run in --run is one %s: give --run the run that "+
+			"they come from, with its config.yaml as it was", p.Weights, was, is)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -95,4 +96,52 @@ func ModelOptions() []string {
 		}
 	}
 	return out
+}
+
+// unseen reports whether tensors do not show the option, and what they make of rows depends on it.
+func (o Option) unseen() bool {
+	switch o.Name {
+	case "edges", "standardize", ignoreWeights, "self-loops":
+		return true
+	case "hidden", "dropout", dropFeaturesOption, attentionDropout:
+		return false
+	}
+	return o.ofModel()
+}
+
+// Unseen returns what tensors do not show of a model, its graph and its features, by option. Usual values are left out.
+func (c *Config) Unseen() map[string]string {
+	out, usual := map[string]string{}, Default()
+	b, err := model.Named(c.Model)
+	for _, o := range Options {
+		if !o.unseen() || o.ofModel() && (err != nil || !b.Has(o.Name)) {
+			continue
+		}
+		if value := o.Value(c); value != o.Value(&usual) {
+			out[o.Name] = fmt.Sprint(value)
+		}
+	}
+	return out
+}
+
+// Differs returns how a config differs from what Unseen returned of another one, "" if it does not: what the other one
+// has, and what c has.
+func (c *Config) Differs(unseen map[string]string) (was, is string) {
+	usual, own := Default(), c.Unseen()
+	for _, o := range Options {
+		if !o.unseen() || own[o.Name] == unseen[o.Name] {
+			continue
+		}
+		say := func(value string) string {
+			switch value = cmp.Or(value, fmt.Sprint(o.Value(&usual))); value {
+			case "", "false":
+				return "without --" + o.Name
+			case "true":
+				return "with --" + o.Name
+			}
+			return "with --" + o.Name + " " + value
+		}
+		return say(unseen[o.Name]), say(own[o.Name])
+	}
+	return "", ""
 }

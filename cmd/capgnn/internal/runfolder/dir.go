@@ -155,7 +155,7 @@ func (d Dir) Free(overwrite bool) error {
 		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, shell.Word(d))
 	}
 	if foreign != "" && !overwrite {
-		return term.Usagef("--run-dir %s holds %s, which no run has written: name an empty folder, or add --overwrite to train", d, foreign)
+		return term.Usagef("--run-dir %s holds %s and no run: name an empty folder, move that away, or add --overwrite to train", d, foreign)
 	}
 	for _, path := range append(d.Settings(), d.Metrics(), d.Best(), d.Last(), d.Report(), d.result(), d.Trace()) {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

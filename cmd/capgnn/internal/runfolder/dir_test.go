@@ -43,7 +43,7 @@ func TestFree(t *testing.T) {
 		also  bool   // with overwrite
 	}{
 		{nil, "", false},
-		{map[string]string{"notes.txt": "mine"}, "holds notes.txt, which no run has written", false},
+		{map[string]string{"notes.txt": "mine"}, "holds notes.txt and no run", false},
 		{map[string]string{"names.json": "mine"}, "holds names.json", false},
 		{map[string]string{"lock": "mine"}, "holds lock", false},
 		{map[string]string{"lock": ""}, "", false},

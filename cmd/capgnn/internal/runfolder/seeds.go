@@ -295,3 +295,18 @@ func (d SeedsDir) Free(overwrite bool) error {
 	}
 	return err
 }
+
+// Stranger returns the setting of data, model or training in which a run differs from what all runs of a folder have,
+// "" if there is none. Epochs may be more, and runs settle where they find data and what they train on.
+func Stranger(run, all *Config, seed uint64) string {
+	for _, o := range Options {
+		own := o.Group == GroupData || o.Group == GroupModel || o.Group == GroupTraining && o.Name != "epochs"
+		if own && !o.FileOnly && o.Name != "seed" && o.Value(run) != o.Value(all) {
+			return Label(o.Name)
+		}
+	}
+	if run.Seed != seed {
+		return Label("seed")
+	}
+	return ""
+}

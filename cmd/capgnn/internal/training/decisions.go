@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -92,15 +92,6 @@ func (d *Decisions) identity(devices string) string {
 // metadata is what a file of weights says about itself.
 func (d *Decisions) metadata(data string, epoch int) map[string]string {
 	m := map[string]string{"format": "pt", "model": d.Config.ModelName(), "dataset": data, "epoch": fmt.Sprint(epoch)}
-	net := d.Config.Network(0, 0, false)
-	if net.Residual { // the tensors do not show it
-		m["residual"] = "true"
-	}
-	if net.Jumping {
-		m["jk"] = d.Config.JK
-	}
-	if net.Activation != "" && net.Activation != gnn.ReLU { // nor this
-		m["activation"] = string(net.Activation)
-	}
+	maps.Copy(m, d.Config.Unseen())
 	return m
 }
