@@ -50,22 +50,28 @@ func TestNoRunThere(t *testing.T) {
 // Settings of the cut that somebody has changed in config.yaml do not keep the recorded parts.
 func TestEditedCut(t *testing.T) {
 	s := newSandbox(t)
-	run := []string{"train", "--dataset", "generated", "--hidden", "8", "--layers", "2", "--epochs", "1", "--quiet"}
-	const equal, unequal = "--devices cpu:threads=1,cpu:threads=1", "--devices sim:rtx3090,sim:gtx1660ti"
-	for _, more := range []string{equal, equal + " --partitioner random", equal + " --prune 0.3", unequal, unequal + " --prune max=0.1"} {
+	small := "--dataset " + newStore().write(s, "ok.npz")
+	run := []string{"train", "--hidden", "8", "--layers", "2", "--epochs", "1", "--quiet"}
+	const equal, unequal = " --devices cpu:threads=1,cpu:threads=1", " --devices sim:rtx3090,sim:gtx1660ti"
+	for _, more := range []string{
+		"--dataset generated" + equal, small + equal + " --partitioner random", small + equal + " --prune 0.3",
+		small + unequal, small + unequal + " --prune max=0.1",
+	} {
 		s.must(append(append(run, "--run-dir", "run"), strings.Fields(more)...)...)
 		text, err := os.ReadFile(s.path("run/config.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, change := range [][2]string{{"", ""}, {"prune: 0,score=weight,max=0\n", "prune: 0.5,score=weight,max=0\n"}, {"prune: 0.3,", "prune: 0,"}, {"prune: 0.3,", "prune: 0.2,"}, {"max=0.1", "max=0.2"}, {"cost: auto", "cost: lambda"}, {"alpha=0.5", "alpha=0.4"}, {"balance=1.03", "balance=1.5"},
+		for _, change := range [][2]string{{"", ""}, {"prune: 0,score=weight,max=0\n", "prune: 0.5,score=weight,max=0\n"},
+			{"prune: 0.3,", "prune: 0,"}, {"prune: 0.3,", "prune: 0.2,"}, {"max=0.1", "max=0.2"},
+			{"cost: auto", "cost: lambda"}, {"alpha=0.5", "alpha=0.4"}, {"balance=1.03", "balance=1.5"},
 			{"partitioner: multilevel,", "partitioner: random,"}, {"hidden: 8", "hidden: 12"}, {"\nseed: 1\n", "\nseed: 7\n"}} {
 			edited := strings.Replace(string(text), change[0], change[1], 1)
 			changed := edited != string(text)
 			if !changed && change[0] != "" {
 				continue
 			}
-			if strings.Contains(change[1], "seed") { // which draws the data, too
+			if strings.Contains(change[1], "seed") { // which draws generated data, too
 				edited = regexp.MustCompile("data-sha256: .*").ReplaceAllString(edited, `data-sha256: ""`)
 			}
 			s.put("run/config.yaml", []byte(edited))
