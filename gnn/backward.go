@@ -154,7 +154,7 @@ func (d *derivation) behind(n *node) *value {
 	}
 	if n.then == nil {
 		dz := g.v
-		if n.bias != "" {
+		if n.bias != "" && !n.centred() {
 			b := d.vec(d.Pass.grads, n.bias)
 			d.op(list(dz), nil, func(x *exec) { x.q.ColSum(b, *dz.m, 1) })
 		}
@@ -333,6 +333,11 @@ func (d *derivation) propagateBack(n *node, t *term, dz *value) {
 
 // scatter appends y (+)= Aᵀ·dy.
 func (d *derivation) scatter(n *node, y, dy *value, add bool) {
+	if typ := d.cfg.GatherType(d.plan, n.layer, Backward); dy.t == gpu.FP32 && typ != gpu.FP32 { // as parts send it
+		from := dy
+		dy = d.value(from.rows, from.cols, typ)
+		d.op(list(from), list(dy), func(x *exec) { x.q.Copy(*dy.m, *from.m) })
+	}
 	d.offer(n.layer, Backward, dy.all())
 	d.op(reading(y, add, dy), list(y), func(x *exec) {
 		a := gpu.AggregateArgs{Y: *y.m, X: *dy.m, Accumulate: add}

@@ -214,6 +214,17 @@ func (x *exec) meet(own []byte, f func(parts [][]byte)) {
 	})
 }
 
+// centred reports whether a norm over all vertices alone reads a node, in a sum: what is added to all rows changes nothing.
+func (n *node) centred() bool {
+	if len(n.readers) != 1 || n.readers[0].then == nil || n.readers[0].then.batch == nil || n.readers[0].add == n {
+		return false
+	}
+	terms := n.readers[0].terms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t term) bool {
+		return t.x == n && (t.graph || t.w != "" || t.gain != "") || t.own != nil && t.own.x == n
+	})
+}
+
 // batchNormBack appends the gradient of what follows a node's sum, and returns that of the sum. That of a bias before
 // the norm, which changes nothing, is 0.
 func (d *derivation) batchNormBack(n *node) *value {

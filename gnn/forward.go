@@ -282,7 +282,7 @@ func (d *derivation) gather(n *node, t *term) operand {
 	if d.fixed(t) {
 		d.op(nil, list(y), func(x *exec) { x.q.Copy(*y.m, s.dense(x)) })
 	} else {
-		x := d.read(t.x, n.layer)
+		x := d.gathered(n, t)
 		d.offer(n.layer, Forward, x)
 		d.op(list(x.v), list(y), func(e *exec) {
 			e.spread(n.layer, Forward, &e.graph(n.layer).Forward, gpu.AggregateArgs{Y: *y.m, X: x.dense(e)}, nil)
@@ -311,19 +311,34 @@ func (d *derivation) outside(n *node) bool {
 // a device whose products round their operands also if its products do, so that they are rounded once.
 func (d *derivation) outType(n *node) (typ gpu.DType) {
 	for _, r := range n.readers {
-		if r.maps != nil || r.cut == n {
-			return gpu.FP32
-		}
 		for i := range r.terms {
-			switch t := &r.terms[i]; {
-			case t.x == n && t.graph && (d.plan.order(r, t).AggregateFirst || d.ws.device.HalfProducts):
+			if t := &r.terms[i]; t.x == n && t.graph && (d.plan.order(r, t).AggregateFirst || d.ws.device.HalfProducts) {
 				typ = d.cfg.GatherType(d.plan, r.layer, Forward)
-			case t.x == n && !t.graph && t.w == "" && t.gain == "" || t.blends() && (t.own.x == n || t.x == n):
-				return gpu.FP32
 			}
+		}
+		if r.needsWide(n) {
+			return gpu.FP32
 		}
 	}
 	return typ
+}
+
+// needsWide reports whether a node reads FP32 rows of n.
+func (r *node) needsWide(n *node) bool {
+	return r.maps != nil && (r.maps.x == n || r.maps.by == n) || r.cut == n || slices.ContainsFunc(r.terms, func(t term) bool {
+		return t.x == n && !t.graph && t.w == "" && t.gain == "" || t.blends() && (t.own.x == n || t.x == n)
+	})
+}
+
+// gathered returns the rows that a term sums over neighbours, in the type in which parts send them.
+func (d *derivation) gathered(n *node, t *term) operand {
+	x, typ := d.read(t.x, n.layer), d.cfg.GatherType(d.plan, n.layer, Forward)
+	if t.x == nil || typ == gpu.FP32 || x.v != nil && x.v.t == typ || t.x.begin >= 0 && d.cfg.RowType(d.plan, n.layer-1) == typ {
+		return x
+	}
+	v := d.value(d.rowsAt(n.layer), t.x.cols, typ)
+	d.op(list(x.v), list(v), func(e *exec) { e.q.Copy(*v.m, x.dense(e)) })
+	return v.all()
 }
 
 // residual appends what is added behind the epilogue of a node.

@@ -120,11 +120,13 @@ func (c Config) RowWidth(l int) (in, out int) {
 	return in, out
 }
 
-// RowType returns the element type of the rows that layer l makes there, under plan p: several values side by side are
-// FP32.
+// RowType returns the element type of the rows that layer l makes there, under plan p: FP32 of several values side
+// by side, and where more than sums over neighbours and products read them.
 func (c Config) RowType(p Plan, l int) gpu.DType {
 	nodes := c.custom().nodes
-	if l == c.Layers-1 || !p.Layers[l+1].AggregateFirst || len(crossing(nodes, l)) > 1 {
+	rows := crossing(nodes, l)
+	if l == c.Layers-1 || !p.Layers[l+1].AggregateFirst || len(rows) != 1 || rows[0].then == nil || rows[0].from != nil ||
+		slices.ContainsFunc(nodes, func(r *node) bool { return r.needsWide(rows[0]) }) {
 		return gpu.FP32
 	}
 	return c.GatherType(p, l+1, Forward)

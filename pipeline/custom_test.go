@@ -8,11 +8,47 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/long"
 	"capgnn/model"
 )
+
+// Programs whose rows are stored in BF16 have one loss on one part and on three, near that of FP32 rows.
+func TestProgramsBF16(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for seed := range uint64(250) {
+		p, _, _ := smallTask(t, gnn.GCN, true, true)
+		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		custom, err := gnn.NewCustom(program)
+		if err != nil {
+			continue
+		}
+		m := custom.Config(true, 3)
+		if m.Layers < 2 || !m.StoresBF16() {
+			continue
+		}
+		tried++
+		p.Loops = map[string]graph.Loops{model.FullLoops: graph.LoopsAdded, model.NoLoops: graph.LoopsRemoved}[custom.Loops()]
+		loss := func(parts int, storage gpu.DType) float64 {
+			_, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Storage = storage }))
+			return loss
+		}
+		want, one, three := loss(1, gpu.FP32), loss(1, gpu.BF16), loss(3, gpu.BF16)
+		// Rows lose 2⁻⁹ of their size in each layer, and the same in all parts but where sums are rounded elsewhere.
+		if !(math.Abs(one-three) <= 2e-3*max(1, want)) || !(math.Abs(one-want) <= 5e-2*max(1, want)) {
+			t.Errorf("seed %d: loss %g, of BF16 rows %g, in three parts %g", seed, want, one, three)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d programs store BF16", tried)
+	}
+}
 
 // Programs drawn from blocks that models are made of have the loss and the gradients of their definition in float64,
 // on one part, two, three and five, of dense features and of sparse ones, or are refused.

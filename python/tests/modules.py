@@ -247,6 +247,39 @@ class Dense(nn.Module):
         return torch.spmm(adj, torch.mm(F.relu(torch.spmm(adj, torch.mm(x, self.first))), self.second))
 
 
+class Scaled(nn.Module):
+    """A vector scales columns, a number of a tensor gates rows, and rows are divided (LayerScale, ReZero)."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([pyg.SAGEConv(IN, HIDDEN), pyg.SAGEConv(HIDDEN, HIDDEN), pyg.SAGEConv(HIDDEN, OUT)])
+        self.scale, self.share = nn.Parameter(torch.full((HIDDEN,), 0.5)), nn.Parameter(torch.zeros(1))
+        self.norm = nn.Linear(HIDDEN, 1)
+
+    def forward(self, x, edge_index):
+        x = F.silu(self.convs[0](x, edge_index))
+        x = x + self.scale * F.gelu(self.convs[1](x, edge_index)) / (1 + F.softplus(self.norm(x)))
+        return self.convs[2](x * torch.sigmoid(self.share).add(0.5), edge_index)
+
+
+class Highway(nn.Module):
+    """A gate of each row, one of each element, and the halves of one product mix a convolution and its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin, self.conv, self.out = nn.Linear(IN, HIDDEN), pyg.GCNConv(HIDDEN, HIDDEN), pyg.GCNConv(HIDDEN, OUT)
+        self.row, self.gate, self.both = nn.Linear(HIDDEN, 1), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 2 * HIDDEN)
+
+    def forward(self, x, edge_index):
+        x = self.lin(x).tanh()
+        h = F.leaky_relu(self.conv(x, edge_index), 0.2)
+        gate = torch.sigmoid(self.gate(x))
+        x = gate * h + (1 - gate) * x
+        a, b = self.both(x).chunk(2, -1)
+        x = x * self.row(x).sigmoid() + torch.sigmoid(a) * b / x.square().add(1).sqrt()
+        return self.out(x.clamp(-2, 2), edge_index)
+
+
 def two(conv, *args, **kwargs):
     return lambda: Two(conv(IN, HIDDEN, *args, **kwargs), conv(HIDDEN, OUT, *args, **kwargs))
 
@@ -282,6 +315,11 @@ TRACED = {
     "GCN GraphNorm": basic(pyg.GCN, norm="graph_norm"),
     "GCN LayerNorm of graph": basic(pyg.GCN, norm="layer_norm"),
     "GCN InstanceNorm": basic(pyg.GCN, norm="instance_norm"),
+    "GCN gelu": basic(pyg.GCN, act="gelu", norm="batch_norm"),
+    "GCN silu": basic(pyg.GCN, act="silu", norm=nn.LayerNorm(HIDDEN)),
+    "GIN elu": basic(pyg.GIN, act="elu", act_kwargs={"alpha": 0.5}),
+    "scaled": Scaled,
+    "highway": Highway,
     "GCN prelu": basic(pyg.GCN, act="prelu"),
     "GraphSAGE max": basic(pyg.GraphSAGE, aggr="max"),
     "GraphSAGE cat": basic(pyg.GraphSAGE, jk="cat"),
@@ -328,9 +366,10 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN prelu", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential",
-           "SimpleConv", "TAGConv", "appnp", "directed", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "mixhop", "sage_residual", "tuple",
-           "tutorial", "weighted")
+TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu", "GraphConv", "GraphSAGE cat",
+           "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed", "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr",
+           "highway", "mixhop", "sage_residual", "scaled", "tuple", "tutorial", "weighted")
+TRAINED += ("Polynormer",) if "Polynormer" in TRACED else ()
 
 
 class Refused(nn.Module):

@@ -17,6 +17,13 @@ STEPS, RATE = 5, 0.01
 DEVICES = {"one": ["cpu:threads=1"], "three": ["cpu:threads=1", "cpu:threads=2", "cpu:threads=1,slow=2"]}
 
 
+def one_graph(x):
+    """Returns the numbers of graphs that torch_geometric's models read: all rows are of number 0."""
+    import torch
+
+    return torch.zeros(len(x), dtype=torch.int64)
+
+
 def steps(module, x, edge_index, edge_weight, y, mask):
     """Returns a copy of the module after STEPS of Adam in torch, in float64, in which nothing is dropped.
 
@@ -32,7 +39,7 @@ def steps(module, x, edge_index, edge_weight, y, mask):
     with mock.patch("torch.nn.functional.dropout", lambda x, *_, **__: x):
         for _ in range(STEPS):
             adam.zero_grad()
-            out = module(**arguments_of(module, x, edge_index, edge_weight, {}))
+            out = module(**arguments_of(module, x, edge_index, edge_weight, {"batch": one_graph(x)}))
             out = out[0] if isinstance(out, tuple) else out
             torch.nn.functional.cross_entropy(out[mask], y[mask]).backward()
             adam.step()
@@ -80,7 +87,7 @@ class GateTest(unittest.TestCase):
                     for key in got:
                         np.testing.assert_allclose(got[key], want[key], rtol=0, atol=TOLERANCE, err_msg=key)
                     with torch.no_grad():
-                        logits = with_weights(module, got)(**arguments_of(module, given.x, given.edge_index, weight, {}))
+                        logits = with_weights(module, got)(**arguments_of(module, given.x, given.edge_index, weight, {"batch": one_graph(given.x)}))
                         logits = logits[0] if isinstance(logits, tuple) else logits
                     predicted = torch.from_numpy(np.array(run.predict(weights="last", devices=devices)))
                     if program.ends:
