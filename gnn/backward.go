@@ -50,6 +50,10 @@ func (d *derivation) backward(n *node) {
 	switch {
 	case n.maps != nil:
 		d.mappedBack(n, dz)
+	case n.whole != nil:
+		d.sumAllBack(n, dz)
+	case n.applied != nil:
+		d.applyBack(n, dz)
 	case n.cut != nil:
 		d.cutBack(n, dz)
 	case n.leaf != nil:

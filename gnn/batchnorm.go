@@ -24,13 +24,16 @@ type batch struct {
 	columns *columns
 }
 
-// hops returns the reach of values. A batch_norm does not count: layers of a model that has one compute all rows.
+// hops returns the reach of values. Sums over all vertices do not count: layers of a model that has one compute all rows.
 func hops(p *model.Program) []int {
 	q := *p
 	q.Nodes = slices.Clone(p.Nodes)
 	for i := range q.Nodes {
-		if n := &q.Nodes[i]; n.Op == model.BatchNorm {
+		switch n := &q.Nodes[i]; {
+		case n.Op == model.BatchNorm:
 			n.Op = model.LayerNorm
+		case p.Reduces(i):
+			n.Op = model.Fold
 		}
 	}
 	return q.Reach()
@@ -57,11 +60,17 @@ func (c Config) Meetings() (count, bytes int) {
 	for _, cols := range c.Custom.batches {
 		count, bytes = count+2, max(bytes, offerBytes(cols))
 	}
+	for _, cols := range c.Custom.sums {
+		count, bytes = count+2, max(bytes, 4*cols)
+	}
 	return count, bytes
 }
 
 // AllRows reports whether layers of training compute the rows of all vertices, whatever the loss reads.
-func (c Config) AllRows() bool { return c.Custom != nil && len(c.Custom.batches) > 0 }
+func (c Config) AllRows() bool { return c.Custom != nil && len(c.Custom.batches) > 0 || c.SumsAll() }
+
+// SumsAll reports whether the model sums over all vertices in evaluation, too.
+func (c Config) SumsAll() bool { return c.Custom != nil && len(c.Custom.sums) > 0 }
 
 // running reports whether a tensor is a running statistic or is read behind stops alone. Its gradient is 0, so that update
 // rules leave it alone.
@@ -69,9 +78,12 @@ func (c Config) running(name string) bool {
 	return c.Custom != nil && slices.Contains(c.Custom.running, name)
 }
 
-// findBatches notes the columns of norms over all vertices, and their running statistics.
+// findBatches notes the columns of sums and norms over all vertices, and the latter's running statistics.
 func (c *Custom) findBatches(nodes []*node) {
 	for _, n := range nodes {
+		if n.whole != nil {
+			c.sums = append(c.sums, n.cols)
+		}
 		if n.then != nil && n.then.batch != nil {
 			c.batches = append(c.batches, n.cols)
 			c.running = append(c.running, n.then.batch.mean, n.then.batch.variance)
@@ -198,16 +210,25 @@ func (b *batch) meet(x *exec, pass int, offer *value, rows int, f func(parts [][
 		x.q.Fill(number1(offer.v.Slice(offer.v.Len-rowWords+k, offer.v.Len)), float32(n))
 	}
 	x.q.Download(own, offer.v.Buf, 4*gpu.Bytes(offer.v.Off))
-	x.meet(own, f)
+	if x.training() {
+		x.meet(own, f)
+	} else {
+		x.alone(own, f)
+	}
 	x.q.Upload(to.v.Buf, 4*gpu.Bytes(to.v.Off), b.columns.out[pass])
 }
 
-// meet has f run with what all parts offer; in evaluation with what this one does.
+// meet has f run with what all parts offer.
 func (x *exec) meet(own []byte, f func(parts [][]byte)) {
-	if x.meeter != nil && x.training() {
+	if x.meeter != nil {
 		x.meeter.Meet(x.q, own, f)
 		return
 	}
+	x.alone(own, f)
+}
+
+// alone has f run with what this part offers.
+func (x *exec) alone(own []byte, f func(parts [][]byte)) {
 	x.q.Call("sum over all vertices", func() error {
 		f([][]byte{own})
 		return nil

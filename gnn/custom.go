@@ -22,6 +22,7 @@ type Custom struct {
 	rows    bool                       // features are read as rows
 	own     bool                       // layer 0 reads features of a vertex itself beside those of its neighbours
 	batches []int                      // columns of norms over all vertices
+	sums    []int                      // columns of sums over all vertices
 	running []string                   // tensors: their running statistics
 	loops   string                     // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
 }

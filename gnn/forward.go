@@ -34,6 +34,10 @@ func (d *derivation) forward(n *node) {
 		d.beside(n)
 	case n.maps != nil:
 		d.mapped(n)
+	case n.whole != nil:
+		d.sumAll(n)
+	case n.applied != nil:
+		d.apply(n)
 	case n.leaf != nil:
 		n.h = n.z
 		d.op(nil, list(n.z), func(x *exec) { x.q.Fill(*n.z.m, float32(n.leaf.number)) })
@@ -124,6 +128,10 @@ func (d *derivation) sum(n *node) {
 	for i := range n.terms {
 		t := &n.terms[i]
 		switch {
+		case t.x != nil && t.x.single && !n.single:
+			d.addRow(n.z, t.x, t.coef, added)
+			added = true
+			continue
 		case !t.graph && t.w == "" && t.gain == "":
 			x, add := d.read(t.x, n.level), added
 			d.op(reading(n.z, add, x.v), list(n.z), func(e *exec) {
@@ -325,7 +333,8 @@ func (d *derivation) outType(n *node) (typ gpu.DType) {
 
 // needsWide reports whether a node reads FP32 rows of n.
 func (r *node) needsWide(n *node) bool {
-	return r.maps != nil && (r.maps.x == n || r.maps.by == n) || r.cut == n || slices.ContainsFunc(r.terms, func(t term) bool {
+	sums := r.whole != nil && (r.whole.x == n || r.whole.y == n) || r.applied != nil && r.applied.x == n
+	return sums || r.maps != nil && (r.maps.x == n || r.maps.by == n) || r.cut == n || slices.ContainsFunc(r.terms, func(t term) bool {
 		return t.x == n && !t.graph && t.w == "" && t.gain == "" || t.blends() && (t.own.x == n || t.x == n)
 	})
 }

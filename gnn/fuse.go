@@ -79,9 +79,6 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 			panic(r)
 		}
 	}()
-	for i := range p.Nodes {
-		f.refuse(i, f.reach[i] < 0 || !p.Reduces(i) || p.Nodes[i].Op == model.BatchNorm) // parts would have to add up
-	}
 	for i := p.Logits; apart && i >= 0; i-- { // what is summed up has the rows that the depth reads
 		r := f.reach[i]
 		if f.op(i) == model.Src && r >= 0 {
@@ -175,7 +172,7 @@ func (f *fusion) value(i int) *node {
 		} else {
 			n.terms = []term{{x: f.rows(z), coef: 1}}
 		}
-	case f.attention(n, z), f.mapped(n, z):
+	case f.attention(n, z), f.byMatrix(n, z), f.mapped(n, z):
 	case z != i && f.behindOnly(z):
 		n.terms = []term{{x: f.rows(z), coef: 1}}
 	default:

@@ -69,6 +69,11 @@ func (f *fusion) mapped(n *node, i int) bool {
 	default:
 		return false
 	}
+	for _, x := range at.In {
+		y := &f.Nodes[x]
+		f.refuse(x, at.Space == model.Global || y.Space != model.Global || isRow(y.Shape),
+			fmt.Sprintf("%s is G%v, and multiplies rows: a vector or a number can", y.Op, y.Shape))
+	}
 	n.maps = m
 	return true
 }
@@ -118,11 +123,14 @@ func (f *fusion) single(i int) *node {
 	at := &f.Nodes[i]
 	n := f.new(i)
 	n.single, n.layer, n.level = true, 0, 0
-	row := !slices.ContainsFunc(at.Shape[:max(0, len(at.Shape)-1)], func(d int) bool { return d != 1 })
 	l, ok := f.leaf(i)
 	switch {
-	case !row:
-		f.refuse(i, false, fmt.Sprintf("%s is G%v, and multiplies rows: a vector or a number can", at.Op, at.Shape))
+	case f.overAll(n, i):
+	case at.Op == model.Linear:
+		f.refuse(i, len(at.Shape) == 1 && len(f.Nodes[at.In[0]].Shape) == 1)
+		if n.terms = []term{{x: f.single(at.In[0]), coef: 1, w: f.tensor(at.In[1], n.cols, f.Nodes[at.In[0]].Columns())}}; len(at.In) == 3 {
+			n.bias = f.tensor(at.In[2], n.cols)
+		}
 	case ok:
 		n.leaf = l
 	case at.Op == model.Add:
@@ -134,12 +142,26 @@ func (f *fusion) single(i int) *node {
 			f.refuse(x, f.Nodes[x].Columns() == n.cols, "tensors of different sizes are added: give them one")
 			n.terms = append(n.terms, term{x: f.single(x), coef: at.Coef[k]})
 		}
+	case at.Op == model.Reshape:
+		n = f.single(at.In[0])
+		f.made[i] = n
+		return n
+	case f.folded(n, i):
 	default:
 		f.refuse(i, f.mapped(n, i), fmt.Sprintf("%s of tensors is not trained: use sums, products and functions of single elements", at.Op))
+		for _, x := range at.In {
+			c := f.Nodes[x].Columns()
+			f.refuse(i, c == 1 || c == n.cols, fmt.Sprintf("%s of tensors of different sizes: give them one", at.Op))
+		}
 	}
 	f.made[i] = n
 	f.nodes = append(f.nodes, n)
 	return n
+}
+
+// isRow reports whether a value for all has one row.
+func isRow(shape []int) bool {
+	return !slices.ContainsFunc(shape[:max(0, len(shape)-1)], func(d int) bool { return d != 1 })
 }
 
 // leaf returns the elements of a tensor, or the number, that value i is.

@@ -22,6 +22,8 @@ type node struct {
 	lo      int
 	maps    *mapping // in place of terms
 	leaf    *leaf    // in place of terms
+	whole   *whole   // in place of terms
+	applied *applied // in place of terms
 	shift   float64  // is added to terms
 	single  bool     // it has one row, made of tensors
 	beside  bool     // its terms lie side by side
@@ -99,6 +101,12 @@ func (n *node) reads() (list []*node) {
 	}
 	if n.maps != nil {
 		list = append(list, n.maps.x, n.maps.by)
+	}
+	if n.whole != nil {
+		list = append(list, n.whole.x, n.whole.y)
+	}
+	if n.applied != nil {
+		list = append(list, n.applied.x, n.applied.by)
 	}
 	list = append(list, n.from, n.before, n.add, n.of, n.cut)
 	return slices.DeleteFunc(list, func(x *node) bool { return x == nil })

@@ -149,7 +149,7 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	}
 }
 
-// Meets has training sum over the rows of other parts, too.
+// Meets has the pass sum over the rows of other parts, too.
 func (p *Pass) Meets(m Meeter) { p.meeter = m }
 
 // Absent takes the place of Forward and Backward of a part that has no rows where others have some: it meets them.

@@ -6,6 +6,9 @@ import (
 	"capgnn/model"
 )
 
+// known is what products there are.
+const known = `product is known as "na,ab->nb" of rows and a matrix, and over all vertices as "na,nb->ab": write it so`
+
 // refused is a program that no operations are known for.
 type refused struct{ error }
 
@@ -34,8 +37,6 @@ func (f *fusion) cause(i int) string {
 	switch {
 	case n.Op == model.BatchNorm && len(n.In) < 5:
 		return "batch_norm has no running statistics, with which evaluation is done: give it γ, β, mean and variance"
-	case n.Op != model.BatchNorm && f.Reduces(i):
-		return fmt.Sprintf("%s sums over all vertices, which capgnn does not train: use layer_norm", n.Op)
 	case n.Op == model.Const && n.Space == model.Vertices:
 		return fmt.Sprintf("the constant %s is read where rows are: capgnn divides sums by in_count, and has no other use for it", n.What)
 	case n.Op == model.Param:
@@ -53,6 +54,8 @@ func (f *fusion) cause(i int) string {
 		return "max_in is not trained: use sum_in, a mean or attention"
 	case n.Op == model.SumIn:
 		return "sum_in is known of src, or of the constant edge_weight, sym or gcn_norm times src: read one of these"
+	case n.Op == model.Product:
+		return known
 	case n.Op == model.Concat:
 		return "concat is known where one linear alone reads it: let that be so"
 	case n.Op == model.Add:

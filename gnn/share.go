@@ -44,6 +44,9 @@ func (d *derivation) addTo(n *node, level int, factor float64, v *value) {
 		d.op(list(from), list(wide), func(x *exec) { x.q.Copy(*wide.m, *from.m) })
 		v = wide
 	}
+	if n.single && v.rows.rows != nil { // of rows, each of which has added the one row
+		v = d.collected(n, v)
+	}
 	s := d.share(n, level)
 	d.op(reading(s.v, s.add, v), list(s.v), func(x *exec) { x.q.Axpby(s.at(x), float32(factor), *v.m, beta(s.add)) })
 }

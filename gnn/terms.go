@@ -40,6 +40,9 @@ func (f *fusion) add(n *node, i int, coef float64) {
 		case once && c == 1 && !f.blended(x) && f.term(n, x): // what is blended is all that a node is made of
 		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased[x]:
 			f.add(n, x, c)
+		case f.Nodes[x].Space == model.Global:
+			f.refuse(x, isRow(f.Nodes[x].Shape) && (f.Nodes[x].Columns() == n.cols || f.Nodes[x].Columns() == 1), "a value for all is added to rows of another width: give it theirs")
+			n.terms = append(n.terms, term{x: f.single(x), coef: c})
 		default:
 			f.refuse(x, f.wide(x, n.cols))
 			n.terms = append(n.terms, term{x: f.rows(x), coef: c})

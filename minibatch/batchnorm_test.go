@@ -13,9 +13,11 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
+	"capgnn/model"
 	"capgnn/pipeline"
 )
 
@@ -162,12 +164,26 @@ func TestBatchNormResumesAlike(t *testing.T) {
 	}
 }
 
-// Rows of a step that models compute one after the other have no statistics together.
+// Rows of a step that models compute one after the other have no statistics together, and a step has not all rows that
+// sums over all vertices are of.
 func TestBatchNormRefused(t *testing.T) {
 	p, m := normed(t, gnn.GCN)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	kindOfRoots{place: Hop}.set(&o.Sampling)
 	if _, err := New(t.Context(), p, o); err == nil || !contains(err, "drop --sampling hopgnn") {
+		t.Errorf("got %v", err)
+	}
+
+	var custom *gnn.Custom
+	for seed := uint64(3); custom == nil || !custom.Config(false, 5).SumsAll(); seed += 5 {
+		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		custom, _ = gnn.NewCustom(program)
+	}
+	o = small(custom.Config(false, 5), devices(t, 1, host.Spec{}), nil)
+	if _, err := New(t.Context(), p, o); err == nil || !contains(err, "the model sums over all vertices") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -124,6 +124,9 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkEvaluation(p))
 	errs = append(errs, o.checkIsolated(p)...)
+	if o.Model.SumsAll() {
+		errs = append(errs, errors.New("the model sums over all vertices, of which a sampled step and a chunk of an evaluation have some: train full batches"))
+	}
 	if n, _ := o.Model.Meetings(); n > 0 && o.Sampling.Place == Hop && len(o.Devices) > 1 {
 		errs = append(errs, errors.New("batch_norm needs all rows of a step at once, which models that visit parts compute one after the other: drop --sampling hopgnn"))
 	}

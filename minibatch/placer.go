@@ -41,7 +41,7 @@ func (t placer) place(ctx context.Context) error {
 	own := t.own()
 	t.Reduce = t.Reduces(division, func(i int) []bool { return t.workers[i].reach[own.Lo:own.Hi] })
 	t.LockHost()
-	t.Meet()
+	t.Meet(func(part int) []*gnn.Pass { return []*gnn.Pass{t.workers[part-own.Lo].Pass} })
 	for _, w := range t.workers {
 		if w.migrator != nil {
 			w.migrator.stage = w.Locking(t.o.Lock)(w.migrator.stage)

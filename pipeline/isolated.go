@@ -38,6 +38,9 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 	if o.Cache.Policy != "" || o.Cache.Staleness > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
 		bad("there are no rows of other parts that could be kept, old or dropped")
 	}
+	if o.Model.SumsAll() {
+		bad("the model sums over all vertices, of which parts hold some: train whole parts")
+	}
 	return append(errs, trainer.CheckIsolated(i, o.Model, o.Storage)...)
 }
 

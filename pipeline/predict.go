@@ -164,6 +164,9 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
+	if o.Chunks && o.Model.SumsAll() {
+		bad("the model sums over all vertices, of which a chunk has some: predict whole parts")
+	}
 	if o.Chunks && (o.Layers > 0 || o.Ranks != nil) {
 		bad("chunks give logits, in one process")
 	}
@@ -205,6 +208,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 			return halo.NewEvaluation(c, o.Layers), nil
 		})
 	if err == nil {
+		t.Meet(t.passes)
 		err = put.join()
 	}
 	if err := errors.Join(err, ctx.Err()); err != nil {

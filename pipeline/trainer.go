@@ -87,7 +87,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	t.Reduce = t.Reduces(t.Options.Division(t.Weights.Layers()), func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
 	t.LockHost()
-	t.Meet()
+	t.Meet(t.passes)
 	err = put.join()
 	if err == nil {
 		err = t.Start()

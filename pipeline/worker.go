@@ -66,6 +66,12 @@ func (w *worker) runTrain(epoch int, scale float64, done func(layer int)) {
 	w.trainHalo.EndEpoch(w.Compute)
 }
 
+// passes returns those of a part, which may be nil.
+func (t *Trainer) passes(part int) []*gnn.Pass {
+	w := t.workers[part-t.o.First]
+	return []*gnn.Pass{w.Pass, w.eval}
+}
+
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
 	if w.trainHalo == nil || !w.trainHalo.Lags() {

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"capgnn/cluster"
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/link"
@@ -26,9 +27,9 @@ type offer struct {
 // meetingArea is the number of the first of the areas by which parts offer; those of rows are smaller.
 const meetingArea uint32 = 1 << 31
 
-// Meet lets the passes of all workers sum over rows of all parts, where the model does so. Of several ranks Join comes
+// Meet lets the passes of parts sum over rows of all parts, where the model does so. Of several ranks Join comes
 // behind it.
-func (t *Trainer) Meet() {
+func (t *Trainer) Meet(passes func(part int) []*gnn.Pass) {
 	m := &t.meetings
 	if m.count, m.bytes = t.Options.Model.Meetings(); m.count == 0 || t.Options.Parts == 1 {
 		return
@@ -42,7 +43,12 @@ func (t *Trainer) Meet() {
 	}
 	m.inbox = make([]*link.Inbox, t.Options.Parts)
 	for _, w := range t.Crew.Workers {
-		w.Pass.Meets(&party{t: t, w: w})
+		p := &party{t: t, w: w}
+		for _, pass := range passes(w.Index) {
+			if pass != nil {
+				pass.Meets(p)
+			}
+		}
 	}
 }
 

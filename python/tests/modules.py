@@ -366,9 +366,9 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu", "GraphConv", "GraphSAGE cat",
-           "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed", "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr",
-           "highway", "mixhop", "sage_residual", "scaled", "tuple", "tutorial", "weighted")
+TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu", "GatedGraphConv", "GraphConv",
+           "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed", "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr",
+           "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple", "tutorial", "weighted")
 TRAINED += ("Polynormer",) if "Polynormer" in TRACED else ()
 
 
