@@ -67,9 +67,6 @@ func (c *Config) checkBlocks(p *problems) {
 	set("heads", c.Heads, plain.Heads)
 	set("teleport", c.Teleport, plain.Teleport)
 	set("theta", c.Theta, plain.Theta)
-	if c.Hidden < 1 {
-		p.add("--hidden %d is below 1", c.Hidden)
-	}
 	least := 3 // layers, of which one adds
 	if c.JK == jkCat || !b.Has(jkOption) {
 		least = 2

@@ -172,6 +172,9 @@ func (c *Config) Validate() error {
 	}
 	network, optimizer := plain.network(), c.updateRule()
 	wrong := network.Validate()
+	if wrong == nil && c.Hidden < 1 { // which the model has no use for
+		p.add("--hidden %d is below 1", c.Hidden)
+	}
 	if !slices.Contains(Optimizers, optimizer.Kind) {
 		optimizer.Kind = gnn.Adam
 	}
