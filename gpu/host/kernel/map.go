@@ -117,9 +117,11 @@ func (m *Map) slope(x float32) float32 {
 	case gpu.MapGELU:
 		return normal(x) + x*exp(-x*x/2)*float32(1/math.Sqrt2/math.SqrtPi)
 	case gpu.MapSigmoid:
-		return sigmoid(x) * sigmoid(-x)
+		s, other := sigmoids(x)
+		return s * other
 	case gpu.MapSiLU:
-		return sigmoid(x) * (1 + x*sigmoid(-x))
+		s, other := sigmoids(x)
+		return s * (1 + x*other)
 	case gpu.MapSoftplus:
 		return sigmoid(x)
 	case gpu.MapExp:
@@ -151,17 +153,42 @@ func (m *Map) slope(x float32) float32 {
 
 func absolute(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ signBit) }
 
-// sigmoid returns 1/(1 + e^-x), made of e^-|x|.
+// sigmoid returns 1/(1 + e^-x).
 func sigmoid(x float32) float32 {
-	e := exp(-absolute(x))
-	if x < 0 {
-		return e / (1 + e)
-	}
-	return 1 / (1 + e)
+	s, _ := sigmoids(x)
+	return s
 }
 
-// normal returns the normal distribution's share below x.
-func normal(x float32) float32 { return float32(math.Erfc(float64(x)*-(1/math.Sqrt2)) / 2) }
+// sigmoids returns the sigmoids of x and of -x, made of e^-|x|.
+func sigmoids(x float32) (s, other float32) {
+	e := exp(-absolute(x))
+	s = 1 / (1 + e)
+	if other = e * s; x < 0 {
+		return other, s
+	}
+	return s, other
+}
+
+// normal returns the normal distribution's share below x, (1 + erf(x/√2))/2, with an error below 2e-7.
+//
+// Method: erf(z) = z·p(z²)/q(z²) for |z| ≤ 4, the quotient of polynomials that Eigen has (generic_fast_erf).
+func normal(x float32) float32 {
+	z := min(max(x*(1/math.Sqrt2), -4), 4)
+	s := z * z
+	p := float32(-2.72614225801306e-10)
+	p = float32(p*s) + 2.77068142495902e-08
+	p = float32(p*s) - 2.10102402082508e-06
+	p = float32(p*s) - 5.69250639462346e-05
+	p = float32(p*s) - 7.34990630326855e-04
+	p = float32(p*s) - 2.95459980854025e-03
+	p = float32(p*s) - 1.60960333262415e-02
+	q := float32(-1.45660718464996e-05)
+	q = float32(q*s) - 2.13374055278905e-04
+	q = float32(q*s) - 1.68282697438203e-03
+	q = float32(q*s) - 7.37332916720468e-03
+	q = float32(q*s) - 1.42647390514189e-02
+	return 0.5 + 0.5*(z*p/q)
+}
 
 // exp returns e^x, with an error below 2 units in the last place: expm1 has the method.
 func exp(x float32) float32 {
@@ -180,9 +207,11 @@ func exp(x float32) float32 {
 	r := x - float32(n*0.693359375)
 	r -= float32(n * -2.12194440e-4)
 	q := float32(1.9875691500e-4)
-	for _, c := range [...]float32{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5} {
-		q = float32(q*r) + c
-	}
+	q = float32(q*r) + 1.3981999507e-3
+	q = float32(q*r) + 8.3334519073e-3
+	q = float32(q*r) + 4.1665795894e-2
+	q = float32(q*r) + 1.6666665459e-1
+	q = float32(q*r) + 0.5
 	e := float32(float32(r*r)*q) + r + 1
 	return float32(float64(e) * math.Float64frombits(uint64(int64(n)+1023)<<52))
 }
