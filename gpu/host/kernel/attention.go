@@ -43,8 +43,8 @@ type attention struct {
 	state           []float32    // two per row and head: GATForward's maximum and sum of a row's segments so far
 	factors         []float32    // two per row and head: what the sums so far, and those of the segment, are multiplied by
 	less            []float32
-	kept            []float32 // what weights of a batch are multiplied by, where some are dropped
-	rows            Dense     // scratch rows
+	draws           edgeDraws
+	rows            Dense // scratch rows
 	inner, halo     []gatSegment
 	bare            []int // rows of the group without entries
 }

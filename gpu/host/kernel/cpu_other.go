@@ -66,3 +66,7 @@ func quantise(dst []byte, src []float32, scale float32, first uint32, d Draw) {
 }
 
 func Spread(dst []float32, src []byte, scale float32) { spreadGo(dst, src, scale) }
+
+func edgeBits(dst []uint32, n int, u, v []uint32, stream, epoch uint32, key [2]uint32, threshold uint32) {
+	edgeBitsGo(dst, n, u, v, stream, epoch, key, threshold)
+}

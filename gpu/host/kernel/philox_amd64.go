@@ -23,3 +23,16 @@ func philoxKeep(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshold 
 		philoxKeepGo(dst, id, layer, epoch, key, threshold)
 	}
 }
+
+// edgeBits is edgeBitsGo.
+func edgeBits(dst []uint32, n int, u, v []uint32, stream, epoch uint32, key [2]uint32, threshold uint32) {
+	kernel, lanes := philox512edges, 16
+	switch Active {
+	case generic:
+		edgeBitsGo(dst, n, u, v, stream, epoch, key, threshold)
+		return
+	case avx2:
+		kernel, lanes = philox256edges, 8
+	}
+	kernel(&dst[0], (n+lanes-1)/lanes, &u[0], &v[0], stream, epoch, key[0], key[1], threshold)
+}

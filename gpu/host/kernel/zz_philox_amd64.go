@@ -13,3 +13,13 @@ func philox512keep(dst *uint32, blocks int, counter uint32, id uint32, layer uin
 //
 //go:noescape
 func philox256keep(dst *uint32, blocks int, counter uint32, id uint32, layer uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
+
+// philox512edges writes 4 keep bits for each of lanes·blocks edges: of counter {u, v, stream, epoch}.
+//
+//go:noescape
+func philox512edges(dst *uint32, blocks int, u *uint32, v *uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
+
+// philox256edges writes 4 keep bits for each of lanes·blocks edges: of counter {u, v, stream, epoch}.
+//
+//go:noescape
+func philox256edges(dst *uint32, blocks int, u *uint32, v *uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)

@@ -938,3 +938,548 @@ block:
 	JNZ          block
 	VZEROUPPER
 	RET
+
+// func philox512edges(dst *uint32, blocks int, u *uint32, v *uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·philox512edges(SB), NOSPLIT, $96-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         blocks+8(FP), CX
+	MOVQ         u+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVL         $0xd2511f53, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0xcd9e8d57, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Z1
+	MOVL         key0+40(FP), SI
+	MOVL         key1+44(FP), DI
+	MOVL         SI, (SP)
+	MOVL         DI, 4(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 8(SP)
+	MOVL         DI, 12(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 16(SP)
+	MOVL         DI, 20(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 24(SP)
+	MOVL         DI, 28(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 32(SP)
+	MOVL         DI, 36(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 40(SP)
+	MOVL         DI, 44(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 48(SP)
+	MOVL         DI, 52(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 56(SP)
+	MOVL         DI, 60(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 64(SP)
+	MOVL         DI, 68(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 72(SP)
+	MOVL         DI, 76(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         stream+32(FP), SI
+	MOVL         SI, 80(SP)
+	MOVL         epoch+36(FP), SI
+	MOVL         SI, 84(SP)
+	MOVL         threshold+48(FP), SI
+	MOVL         SI, 88(SP)
+	TESTQ        CX, CX
+	JZ           done
+
+block:
+	VMOVUPS         (DX), Z2
+	VPSRLQ          $0x20, Z2, Z6
+	VMOVUPS         (BX), Z3
+	VPSRLQ          $0x20, Z3, Z7
+	VPBROADCASTD    80(SP), Z4
+	VMOVUPS         Z4, Z8
+	VPBROADCASTD    84(SP), Z5
+	VMOVUPS         Z5, Z9
+	VPMULUDQ        Z0, Z2, Z10
+	VPMULUDQ        Z1, Z4, Z11
+	VPSRLQ          $0x20, Z11, Z2
+	VPSRLQ          $0x20, Z10, Z4
+	VPTERNLOGD.BCST $0x96, (SP), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 4(SP), Z5, Z4
+	VPMULUDQ        Z0, Z6, Z3
+	VPMULUDQ        Z1, Z8, Z5
+	VPSRLQ          $0x20, Z5, Z6
+	VPSRLQ          $0x20, Z3, Z8
+	VPTERNLOGD.BCST $0x96, (SP), Z7, Z6
+	VPTERNLOGD.BCST $0x96, 4(SP), Z9, Z8
+	VPMULUDQ        Z0, Z2, Z7
+	VPMULUDQ        Z1, Z4, Z9
+	VPSRLQ          $0x20, Z9, Z2
+	VPSRLQ          $0x20, Z7, Z4
+	VPTERNLOGD.BCST $0x96, 8(SP), Z11, Z2
+	VPTERNLOGD.BCST $0x96, 12(SP), Z10, Z4
+	VPMULUDQ        Z0, Z6, Z10
+	VPMULUDQ        Z1, Z8, Z11
+	VPSRLQ          $0x20, Z11, Z6
+	VPSRLQ          $0x20, Z10, Z8
+	VPTERNLOGD.BCST $0x96, 8(SP), Z5, Z6
+	VPTERNLOGD.BCST $0x96, 12(SP), Z3, Z8
+	VPMULUDQ        Z0, Z2, Z3
+	VPMULUDQ        Z1, Z4, Z5
+	VPSRLQ          $0x20, Z5, Z2
+	VPSRLQ          $0x20, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 16(SP), Z9, Z2
+	VPTERNLOGD.BCST $0x96, 20(SP), Z7, Z4
+	VPMULUDQ        Z0, Z6, Z7
+	VPMULUDQ        Z1, Z8, Z9
+	VPSRLQ          $0x20, Z9, Z6
+	VPSRLQ          $0x20, Z7, Z8
+	VPTERNLOGD.BCST $0x96, 16(SP), Z11, Z6
+	VPTERNLOGD.BCST $0x96, 20(SP), Z10, Z8
+	VPMULUDQ        Z0, Z2, Z10
+	VPMULUDQ        Z1, Z4, Z11
+	VPSRLQ          $0x20, Z11, Z2
+	VPSRLQ          $0x20, Z10, Z4
+	VPTERNLOGD.BCST $0x96, 24(SP), Z5, Z2
+	VPTERNLOGD.BCST $0x96, 28(SP), Z3, Z4
+	VPMULUDQ        Z0, Z6, Z3
+	VPMULUDQ        Z1, Z8, Z5
+	VPSRLQ          $0x20, Z5, Z6
+	VPSRLQ          $0x20, Z3, Z8
+	VPTERNLOGD.BCST $0x96, 24(SP), Z9, Z6
+	VPTERNLOGD.BCST $0x96, 28(SP), Z7, Z8
+	VPMULUDQ        Z0, Z2, Z7
+	VPMULUDQ        Z1, Z4, Z9
+	VPSRLQ          $0x20, Z9, Z2
+	VPSRLQ          $0x20, Z7, Z4
+	VPTERNLOGD.BCST $0x96, 32(SP), Z11, Z2
+	VPTERNLOGD.BCST $0x96, 36(SP), Z10, Z4
+	VPMULUDQ        Z0, Z6, Z10
+	VPMULUDQ        Z1, Z8, Z11
+	VPSRLQ          $0x20, Z11, Z6
+	VPSRLQ          $0x20, Z10, Z8
+	VPTERNLOGD.BCST $0x96, 32(SP), Z5, Z6
+	VPTERNLOGD.BCST $0x96, 36(SP), Z3, Z8
+	VPMULUDQ        Z0, Z2, Z3
+	VPMULUDQ        Z1, Z4, Z5
+	VPSRLQ          $0x20, Z5, Z2
+	VPSRLQ          $0x20, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 40(SP), Z9, Z2
+	VPTERNLOGD.BCST $0x96, 44(SP), Z7, Z4
+	VPMULUDQ        Z0, Z6, Z7
+	VPMULUDQ        Z1, Z8, Z9
+	VPSRLQ          $0x20, Z9, Z6
+	VPSRLQ          $0x20, Z7, Z8
+	VPTERNLOGD.BCST $0x96, 40(SP), Z11, Z6
+	VPTERNLOGD.BCST $0x96, 44(SP), Z10, Z8
+	VPMULUDQ        Z0, Z2, Z10
+	VPMULUDQ        Z1, Z4, Z11
+	VPSRLQ          $0x20, Z11, Z2
+	VPSRLQ          $0x20, Z10, Z4
+	VPTERNLOGD.BCST $0x96, 48(SP), Z5, Z2
+	VPTERNLOGD.BCST $0x96, 52(SP), Z3, Z4
+	VPMULUDQ        Z0, Z6, Z3
+	VPMULUDQ        Z1, Z8, Z5
+	VPSRLQ          $0x20, Z5, Z6
+	VPSRLQ          $0x20, Z3, Z8
+	VPTERNLOGD.BCST $0x96, 48(SP), Z9, Z6
+	VPTERNLOGD.BCST $0x96, 52(SP), Z7, Z8
+	VPMULUDQ        Z0, Z2, Z7
+	VPMULUDQ        Z1, Z4, Z9
+	VPSRLQ          $0x20, Z9, Z2
+	VPSRLQ          $0x20, Z7, Z4
+	VPTERNLOGD.BCST $0x96, 56(SP), Z11, Z2
+	VPTERNLOGD.BCST $0x96, 60(SP), Z10, Z4
+	VPMULUDQ        Z0, Z6, Z10
+	VPMULUDQ        Z1, Z8, Z11
+	VPSRLQ          $0x20, Z11, Z6
+	VPSRLQ          $0x20, Z10, Z8
+	VPTERNLOGD.BCST $0x96, 56(SP), Z5, Z6
+	VPTERNLOGD.BCST $0x96, 60(SP), Z3, Z8
+	VPMULUDQ        Z0, Z2, Z3
+	VPMULUDQ        Z1, Z4, Z5
+	VPSRLQ          $0x20, Z5, Z2
+	VPSRLQ          $0x20, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 64(SP), Z9, Z2
+	VPTERNLOGD.BCST $0x96, 68(SP), Z7, Z4
+	VPMULUDQ        Z0, Z6, Z7
+	VPMULUDQ        Z1, Z8, Z9
+	VPSRLQ          $0x20, Z9, Z6
+	VPSRLQ          $0x20, Z7, Z8
+	VPTERNLOGD.BCST $0x96, 64(SP), Z11, Z6
+	VPTERNLOGD.BCST $0x96, 68(SP), Z10, Z8
+	VPMULUDQ        Z0, Z2, Z10
+	VPMULUDQ        Z1, Z4, Z11
+	VPSRLQ          $0x20, Z11, Z2
+	VPSRLQ          $0x20, Z10, Z4
+	VPTERNLOGD.BCST $0x96, 72(SP), Z5, Z2
+	VPTERNLOGD.BCST $0x96, 76(SP), Z3, Z4
+	VPMULUDQ        Z0, Z6, Z3
+	VPMULUDQ        Z1, Z8, Z5
+	VPSRLQ          $0x20, Z5, Z6
+	VPSRLQ          $0x20, Z3, Z8
+	VPTERNLOGD.BCST $0x96, 72(SP), Z9, Z6
+	VPTERNLOGD.BCST $0x96, 76(SP), Z7, Z8
+	VPSLLQ          $0x20, Z6, Z6
+	MOVL            $0x0000aaaa, SI
+	KMOVW           SI, K1
+	VMOVDQA32       Z6, K1, Z2
+	VPSLLQ          $0x20, Z5, Z5
+	MOVL            $0x0000aaaa, SI
+	KMOVW           SI, K1
+	VMOVDQA32       Z5, K1, Z11
+	VPSLLQ          $0x20, Z8, Z8
+	MOVL            $0x0000aaaa, SI
+	KMOVW           SI, K1
+	VMOVDQA32       Z8, K1, Z4
+	VPSLLQ          $0x20, Z3, Z3
+	MOVL            $0x0000aaaa, SI
+	KMOVW           SI, K1
+	VMOVDQA32       Z3, K1, Z10
+	MOVQ            $0x1111111111111111, DI
+	VPCMPUD.BCST    $0x05, 88(SP), Z2, K1
+	KMOVW           K1, SI
+	PDEPQ           DI, SI, SI
+	VPCMPUD.BCST    $0x05, 88(SP), Z11, K1
+	KMOVW           K1, R8
+	PDEPQ           DI, R8, R8
+	SHLQ            $0x01, R8
+	ORQ             R8, SI
+	VPCMPUD.BCST    $0x05, 88(SP), Z4, K1
+	KMOVW           K1, R8
+	PDEPQ           DI, R8, R8
+	SHLQ            $0x02, R8
+	ORQ             R8, SI
+	VPCMPUD.BCST    $0x05, 88(SP), Z10, K1
+	KMOVW           K1, R8
+	PDEPQ           DI, R8, R8
+	SHLQ            $0x03, R8
+	ORQ             R8, SI
+	MOVQ            SI, (AX)
+	ADDQ            $0x08, AX
+	ADDQ            $0x40, DX
+	ADDQ            $0x40, BX
+	DECQ            CX
+	JNZ             block
+
+done:
+	VZEROUPPER
+	RET
+
+// func philox256edges(dst *uint32, blocks int, u *uint32, v *uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
+// Requires: AVX, AVX2
+TEXT ·philox256edges(SB), NOSPLIT, $96-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         blocks+8(FP), CX
+	MOVQ         u+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVL         $0xd2511f53, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0xcd9e8d57, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         key0+40(FP), SI
+	MOVL         key1+44(FP), DI
+	MOVL         SI, (SP)
+	MOVL         DI, 4(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 8(SP)
+	MOVL         DI, 12(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 16(SP)
+	MOVL         DI, 20(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 24(SP)
+	MOVL         DI, 28(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 32(SP)
+	MOVL         DI, 36(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 40(SP)
+	MOVL         DI, 44(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 48(SP)
+	MOVL         DI, 52(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 56(SP)
+	MOVL         DI, 60(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 64(SP)
+	MOVL         DI, 68(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         SI, 72(SP)
+	MOVL         DI, 76(SP)
+	ADDL         $0x9e3779b9, SI
+	ADDL         $0xbb67ae85, DI
+	MOVL         stream+32(FP), SI
+	MOVL         SI, 80(SP)
+	MOVL         epoch+36(FP), SI
+	MOVL         SI, 84(SP)
+	MOVL         threshold+48(FP), SI
+	MOVL         SI, 88(SP)
+	TESTQ        CX, CX
+	JZ           done
+
+block:
+	VMOVUPS      (DX), Y2
+	VPSRLQ       $0x20, Y2, Y6
+	VMOVUPS      (BX), Y3
+	VPSRLQ       $0x20, Y3, Y7
+	VPBROADCASTD 80(SP), Y4
+	VMOVUPS      Y4, Y8
+	VPBROADCASTD 84(SP), Y5
+	VMOVUPS      Y5, Y9
+	VPMULUDQ     Y0, Y2, Y10
+	VPMULUDQ     Y1, Y4, Y11
+	VPSRLQ       $0x20, Y11, Y2
+	VPSRLQ       $0x20, Y10, Y4
+	VPBROADCASTD (SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 4(SP), Y3
+	VPXOR        Y3, Y4, Y4
+	VPXOR        Y5, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y3
+	VPMULUDQ     Y1, Y8, Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBROADCASTD (SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y7, Y6, Y6
+	VPBROADCASTD 4(SP), Y7
+	VPXOR        Y7, Y8, Y8
+	VPXOR        Y9, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y7
+	VPMULUDQ     Y1, Y4, Y9
+	VPSRLQ       $0x20, Y9, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPBROADCASTD 8(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y11, Y2, Y2
+	VPBROADCASTD 12(SP), Y11
+	VPXOR        Y11, Y4, Y4
+	VPXOR        Y10, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y10
+	VPMULUDQ     Y1, Y8, Y11
+	VPSRLQ       $0x20, Y11, Y6
+	VPSRLQ       $0x20, Y10, Y8
+	VPBROADCASTD 8(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPBROADCASTD 12(SP), Y5
+	VPXOR        Y5, Y8, Y8
+	VPXOR        Y3, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y3
+	VPMULUDQ     Y1, Y4, Y5
+	VPSRLQ       $0x20, Y5, Y2
+	VPSRLQ       $0x20, Y3, Y4
+	VPBROADCASTD 16(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y9, Y2, Y2
+	VPBROADCASTD 20(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y7
+	VPMULUDQ     Y1, Y8, Y9
+	VPSRLQ       $0x20, Y9, Y6
+	VPSRLQ       $0x20, Y7, Y8
+	VPBROADCASTD 16(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y11, Y6, Y6
+	VPBROADCASTD 20(SP), Y11
+	VPXOR        Y11, Y8, Y8
+	VPXOR        Y10, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y10
+	VPMULUDQ     Y1, Y4, Y11
+	VPSRLQ       $0x20, Y11, Y2
+	VPSRLQ       $0x20, Y10, Y4
+	VPBROADCASTD 24(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y5, Y2, Y2
+	VPBROADCASTD 28(SP), Y5
+	VPXOR        Y5, Y4, Y4
+	VPXOR        Y3, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y3
+	VPMULUDQ     Y1, Y8, Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBROADCASTD 24(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPBROADCASTD 28(SP), Y9
+	VPXOR        Y9, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y7
+	VPMULUDQ     Y1, Y4, Y9
+	VPSRLQ       $0x20, Y9, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPBROADCASTD 32(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y11, Y2, Y2
+	VPBROADCASTD 36(SP), Y11
+	VPXOR        Y11, Y4, Y4
+	VPXOR        Y10, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y10
+	VPMULUDQ     Y1, Y8, Y11
+	VPSRLQ       $0x20, Y11, Y6
+	VPSRLQ       $0x20, Y10, Y8
+	VPBROADCASTD 32(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPBROADCASTD 36(SP), Y5
+	VPXOR        Y5, Y8, Y8
+	VPXOR        Y3, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y3
+	VPMULUDQ     Y1, Y4, Y5
+	VPSRLQ       $0x20, Y5, Y2
+	VPSRLQ       $0x20, Y3, Y4
+	VPBROADCASTD 40(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y9, Y2, Y2
+	VPBROADCASTD 44(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y7
+	VPMULUDQ     Y1, Y8, Y9
+	VPSRLQ       $0x20, Y9, Y6
+	VPSRLQ       $0x20, Y7, Y8
+	VPBROADCASTD 40(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y11, Y6, Y6
+	VPBROADCASTD 44(SP), Y11
+	VPXOR        Y11, Y8, Y8
+	VPXOR        Y10, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y10
+	VPMULUDQ     Y1, Y4, Y11
+	VPSRLQ       $0x20, Y11, Y2
+	VPSRLQ       $0x20, Y10, Y4
+	VPBROADCASTD 48(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y5, Y2, Y2
+	VPBROADCASTD 52(SP), Y5
+	VPXOR        Y5, Y4, Y4
+	VPXOR        Y3, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y3
+	VPMULUDQ     Y1, Y8, Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBROADCASTD 48(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPBROADCASTD 52(SP), Y9
+	VPXOR        Y9, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y7
+	VPMULUDQ     Y1, Y4, Y9
+	VPSRLQ       $0x20, Y9, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPBROADCASTD 56(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y11, Y2, Y2
+	VPBROADCASTD 60(SP), Y11
+	VPXOR        Y11, Y4, Y4
+	VPXOR        Y10, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y10
+	VPMULUDQ     Y1, Y8, Y11
+	VPSRLQ       $0x20, Y11, Y6
+	VPSRLQ       $0x20, Y10, Y8
+	VPBROADCASTD 56(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPBROADCASTD 60(SP), Y5
+	VPXOR        Y5, Y8, Y8
+	VPXOR        Y3, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y3
+	VPMULUDQ     Y1, Y4, Y5
+	VPSRLQ       $0x20, Y5, Y2
+	VPSRLQ       $0x20, Y3, Y4
+	VPBROADCASTD 64(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y9, Y2, Y2
+	VPBROADCASTD 68(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y7
+	VPMULUDQ     Y1, Y8, Y9
+	VPSRLQ       $0x20, Y9, Y6
+	VPSRLQ       $0x20, Y7, Y8
+	VPBROADCASTD 64(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y11, Y6, Y6
+	VPBROADCASTD 68(SP), Y11
+	VPXOR        Y11, Y8, Y8
+	VPXOR        Y10, Y8, Y8
+	VPMULUDQ     Y0, Y2, Y10
+	VPMULUDQ     Y1, Y4, Y11
+	VPSRLQ       $0x20, Y11, Y2
+	VPSRLQ       $0x20, Y10, Y4
+	VPBROADCASTD 72(SP), Y12
+	VPXOR        Y12, Y2, Y2
+	VPXOR        Y5, Y2, Y2
+	VPBROADCASTD 76(SP), Y5
+	VPXOR        Y5, Y4, Y4
+	VPXOR        Y3, Y4, Y4
+	VPMULUDQ     Y0, Y6, Y3
+	VPMULUDQ     Y1, Y8, Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBROADCASTD 72(SP), Y12
+	VPXOR        Y12, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPBROADCASTD 76(SP), Y9
+	VPXOR        Y9, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSLLQ       $0x20, Y5, Y5
+	VPBLENDD     $0xaa, Y5, Y11, Y11
+	VPSLLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y10, Y10
+	VPBROADCASTD 88(SP), Y3
+	VPMAXUD      Y3, Y2, Y5
+	VPCMPEQD     Y5, Y2, Y2
+	VPMAXUD      Y3, Y11, Y5
+	VPCMPEQD     Y5, Y11, Y11
+	VPMAXUD      Y3, Y4, Y5
+	VPCMPEQD     Y5, Y4, Y4
+	VPMAXUD      Y3, Y10, Y5
+	VPCMPEQD     Y5, Y10, Y10
+	VPACKSSDW    Y11, Y2, Y2
+	VPACKSSDW    Y10, Y4, Y4
+	VPACKSSWB    Y4, Y2, Y2
+	VPSHUFB      wordorder<>+0(SB), Y2, Y2
+	VPMOVMSKB    Y2, SI
+	MOVL         SI, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, BX
+	DECQ         CX
+	JNZ          block
+
+done:
+	VZEROUPPER
+	RET

@@ -17,6 +17,7 @@ func philoxKernels(w *writer) {
 	// Of 16 bytes, 4i+c goes to 4c+i.
 	order := w.table("wordorder", func(i int) uint32 { return 0x0c080400 + 0x01010101*uint32(i%4) })
 	w.both(func() { keepKernel(w, evens, order) })
+	w.both(func() { edgesKernel(w, order) })
 }
 
 // keepKernel writes a loop over blocks of counters.
@@ -51,6 +52,43 @@ func keepKernel(w *writer, evens, order mem) {
 	}
 	w.Label("block")
 	block(1)
+	w.JNZ(operand.LabelRef("block"))
+	w.Label("done")
+	w.end()
+}
+
+// edgesKernel writes a loop over blocks of edges.
+func edgesKernel(w *writer, order mem) {
+	w.begin(w.name("philox", "edges"), "writes 4 keep bits for each of lanes·blocks edges: of counter {u, v, stream, epoch}.",
+		"func(dst *uint32, blocks int, u, v *uint32, stream, epoch, key0, key1, threshold uint32)")
+	dst, blocks := w.arg("dst"), w.arg("blocks")
+	u, v := w.arg("u"), w.arg("v")
+	m0, m1 := w.broadcastConst(philoxM0), w.broadcastConst(philoxM1)
+	keys := w.roundKeys()
+	constants := w.words("stream", "epoch", "threshold")
+	w.TESTQ(blocks, blocks)
+	w.JZ(operand.LabelRef("done"))
+	w.Label("block")
+	even := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+	odd := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+	for i, from := range []gp{u, v} {
+		w.VMOVUPS(mem{Base: from}, even[i])
+		w.VPSRLQ(operand.Imm(32), even[i], odd[i])
+	}
+	for i := range 2 {
+		w.VPBROADCASTD(constants[i], even[2+i])
+		w.VMOVUPS(even[2+i], odd[2+i])
+	}
+	sets := [][4]vec{even, odd}
+	w.philoxRounds(sets, m0, m1, keys)
+	for i := range 4 {
+		w.interleave(sets[1][i], sets[0][i])
+	}
+	w.keepBits(sets[0], constants[2], dst, order)
+	w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
+	w.ADDQ(operand.Imm(uint64(4*w.lanes())), u)
+	w.ADDQ(operand.Imm(uint64(4*w.lanes())), v)
+	w.DECQ(blocks)
 	w.JNZ(operand.LabelRef("block"))
 	w.Label("done")
 	w.end()
