@@ -255,7 +255,10 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] in ATTENTION:
-        return GAT(**args, v2=cfg["model"] == "gatv2", heads=int(cfg["heads"]), add_self_loops=False)
+        model = GAT(**args, v2=cfg["model"] == "gatv2", heads=int(cfg["heads"]), add_self_loops=False)
+        for conv in model.convs:
+            conv.dropout = float(cfg.get("attention-dropout", 0))
+        return model
     if cfg["model"] == "gin":
         return GIN(**args, train_eps=True)
     return GraphSAGE(**args)
