@@ -39,7 +39,7 @@ func (f *fusion) attention(n *node, i int) bool {
 		y = m.in(y, model.Reshape)
 	}
 	far, alpha := m.either(m.in(y, model.SumIn), model.Mul, func(x int) bool { return f.op(x) == model.Src })
-	scores := m.in(m.dropped(a, m.in(m.dropped(a, alpha), model.Reshape)), model.SoftmaxIn)
+	scores := m.in(m.dropped(a, m.reshaped(m.dropped(a, alpha))), model.SoftmaxIn)
 	if !m.ok {
 		return false
 	}
@@ -47,7 +47,8 @@ func (f *fusion) attention(n *node, i int) bool {
 	product := m.in(t, model.Reshape)
 	x := m.in(product, model.Linear)
 	shape := f.Nodes[t].Shape
-	m.need(alpha, len(shape) == 2 && slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}))
+	one := len(shape) == 2 && shape[0] == 1 // head, so that shapes need not say which
+	m.need(alpha, len(shape) == 2 && (slices.Equal(f.Nodes[alpha].Shape, []int{shape[0], 1}) || one && f.Nodes[alpha].Columns() == 1))
 	m.settle()
 	a.w = m.tensor(f.in(product, 1))
 	a.heads, a.width = f.Nodes[t].Shape[0], f.Nodes[t].Columns()
@@ -68,7 +69,7 @@ func (f *fusion) attention(n *node, i int) bool {
 	} else {
 		dst, src := m.either(m.in(scores, model.LeakyReLU), model.Add, isDst)
 		score := func(e int) string {
-			_, att := m.either(m.heads(e), model.Mul, func(x int) bool { return x == t })
+			_, att := m.either(m.heads(e), model.Mul, func(x int) bool { return x == t || one && x == product })
 			return m.tensor(att)
 		}
 		a.aSrc, a.aDst = score(m.in(src, model.Src)), score(m.in(dst, model.Dst))
@@ -114,6 +115,14 @@ func (m *match) slope(a *attention, i int) {
 	s := m.Nodes[i].Slope
 	m.need(i, s >= 0 && s <= 1)
 	a.slope = float32(s)
+}
+
+// reshaped returns what value i is in another shape, or i.
+func (m *match) reshaped(i int) int {
+	if m.ok && m.op(i) == model.Reshape {
+		return m.fusion.in(i, 0)
+	}
+	return i
 }
 
 // dropped takes dropout off value i, once.

@@ -31,6 +31,9 @@ func TestModelFile(t *testing.T) {
 		if name == "sage" {
 			said = append(said, "--jk", "cat", "--drop-features")
 		}
+		if strings.HasPrefix(name, "gat") {
+			said = append(said, "--attention-dropout", "0.3")
+		}
 		for k, how := range []string{"--devices cpu:0,cpu:0", "--batch-size 16", "--batch-size 16 --storage bf16"} {
 			if k == 1 && i%3 != 0 || k == 2 && name != "sage" {
 				continue

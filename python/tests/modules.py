@@ -347,6 +347,8 @@ TRACED = {
     "SAGEConv softmax": two(pyg.SAGEConv, aggr="softmax"),
     "SAGEConv several": two(pyg.SAGEConv, aggr=["mean", "max", "std"]),
     "GATConv dropout": two(pyg.GATConv, heads=2, concat=False, dropout=0.3),
+    "GATv2Conv dropout": two(pyg.GATv2Conv, heads=1, concat=False, dropout=0.3),
+    "GAT of its paper": lambda: Two(pyg.GATConv(IN, 4, heads=2, dropout=0.6), pyg.GATConv(8, OUT, heads=1, concat=False, dropout=0.6)),
     "WLConvContinuous": lambda: Behind(pyg.WLConvContinuous()),
     "SimpleConv": lambda: Behind(pyg.SimpleConv("mean", "self_loop")),
     "AGNNConv": lambda: Behind(pyg.AGNNConv()),
@@ -369,7 +371,7 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
 TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu", "GatedGraphConv", "GraphConv",
            "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed", "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr",
            "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple", "tutorial", "weighted")
-TRAINED += ("Polynormer",) if "Polynormer" in TRACED else ()
+TRAINED += ("GAT of its paper", "GATv2Conv dropout", *(("Polynormer",) if "Polynormer" in TRACED else ()))
 
 
 class Refused(nn.Module):

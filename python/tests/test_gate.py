@@ -49,6 +49,31 @@ def steps(module, x, edge_index, edge_weight, y, mask):
 @needs_program
 @needs_pyg
 class GateTest(unittest.TestCase):
+    def test_attention_is_dropped_alike_on_any_devices(self):
+        import torch
+
+        from tests import modules
+
+        warnings.simplefilter("ignore")
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        store = capgnn.to_store(data(n=150, edges=700, symmetric=False), os.path.join(kept.name, "store"))
+        for name in ("GATConv dropout", "GATv2Conv dropout", "GAT of its paper"):
+            torch.manual_seed(1)
+            program, got = capgnn.trace(modules.TRACED[name](), data()), {}
+            for place, devices in DEVICES.items():
+                whole = re.sub(r'(\["softmax_in[0-9]+"\], \{"p": )[-+.e0-9]+', r"\g<1>0.0", program.text())
+                for text in (program.text(), whole):
+                    file = os.path.join(kept.name, "net.json")
+                    with open(file, "w", encoding="utf-8") as f:
+                        f.write(text)
+                    run = capgnn.train(store, model=file, init=program.weights, epochs=STEPS, lr=RATE, weight_decay=0, devices=devices,
+                                        run_dir=os.path.join(kept.name, f"{name} {place} {text != whole}"))
+                    got[place, text != whole] = run.result().weights("last")
+            for key, want in got["one", True].items():
+                np.testing.assert_allclose(got["three", True][key], want, rtol=0, atol=TOLERANCE, err_msg=f"{name} {key}")
+            self.assertTrue(any(np.abs(got["one", False][key] - want).max() > 1e-3 for key, want in got["one", True].items()), name)
+
     def test_steps_and_logits_are_those_of_torch(self):
         import torch
         from torch_geometric.utils import coalesce
