@@ -24,6 +24,15 @@ def one_graph(x):
     return torch.zeros(len(x), dtype=torch.int64)
 
 
+def graph_for(matrix, edge_index, n, dtype):
+    """Returns what a module takes as its graph: edges, or the sparse matrix of sums over in-edges."""
+    import torch
+
+    if not matrix:
+        return edge_index
+    return torch.sparse_coo_tensor(edge_index.flip(0), torch.ones(edge_index.shape[1], dtype=dtype), (n, n))
+
+
 def steps(module, x, edge_index, edge_weight, y, mask):
     """Returns a copy of the module after STEPS of Adam in torch, in float64, in which nothing is dropped.
 
@@ -107,12 +116,14 @@ class GateTest(unittest.TestCase):
                     except capgnn.ProgramError as e:  # its operations are not trained
                         self.assertEqual(e.code, 2, e)
                         break
-                    want = want or steps(module, given.x, given.edge_index, weight, given.y, given.train_mask).state_dict()
+                    graph = graph_for(program.matrix, given.edge_index, len(given.x), torch.float64)
+                    want = want or steps(module, given.x, graph, weight, given.y, given.train_mask).state_dict()
                     got = run.weights("last")
                     for key in got:
                         np.testing.assert_allclose(got[key], want[key], rtol=0, atol=TOLERANCE, err_msg=key)
                     with torch.no_grad():
-                        logits = with_weights(module, got)(**arguments_of(module, given.x, given.edge_index, weight, {"batch": one_graph(given.x)}))
+                        graph = graph_for(program.matrix, given.edge_index, len(given.x), torch.float32)
+                        logits = with_weights(module, got)(**arguments_of(module, given.x, graph, weight, {"batch": one_graph(given.x)}))
                         logits = logits[0] if isinstance(logits, tuple) else logits
                     predicted = torch.from_numpy(np.array(run.predict(weights="last", devices=devices)))
                     if program.ends:
