@@ -90,7 +90,7 @@ type party struct {
 // meeting names one in errors.
 type meeting struct{}
 
-func (meeting) String() string { return "batch_norm" }
+func (meeting) String() string { return "a meeting" }
 
 const sums = "sums over all vertices"
 
