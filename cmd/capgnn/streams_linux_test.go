@@ -58,6 +58,13 @@ func TestClosedStreams(t *testing.T) {
 			}
 		}
 	}
+	var errs bytes.Buffer
+	launched := s.command(append([]string{"launch", "-n", "2", "--"}, append(args, "--run-dir", "launched")...)...)
+	launched.Stdout, launched.Stderr = full, &errs
+	finished("launched", launched.Run(), term.ExitFailure, launched)
+	if !strings.HasSuffix(errs.String(), "\ncapgnn: write to standard output: no space left on device: the output is incomplete\n") {
+		t.Errorf("launched: %q", errs.String())
+	}
 	lost := s.command(append(args, "--quiet", "--run-dir", "lost")...)
 	lost.Stdout = readerGone(t)
 	finished("lost", lost.Run(), term.ExitUnread, lost)

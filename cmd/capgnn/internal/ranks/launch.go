@@ -30,7 +30,7 @@ type Launch struct {
 	Patience time.Duration    // how long the others may go on after a rank has failed; 0: 10 s
 	Remote   Remote           // how programs are run on other machines
 	Out, Err io.Writer        // where lines of ranks go
-	Result   io.Writer        // where the standard output of rank 0 goes as it is; nil: to Out, like that of the others
+	Result   io.Writer        // where the standard output of rank 0 goes as it is; nil: to Out, like that of the others. Run does not return its errors
 	Signals  <-chan os.Signal // interruptions; nil: none
 }
 
@@ -94,7 +94,7 @@ func (l *Launch) once(args []string) (interrupted bool, err error) {
 		r.out, r.err = &lines{to: l.Out, turn: &turn, prefix: prefix}, &lines{to: l.Err, turn: &turn, prefix: prefix}
 		r.cmd.Stdout, r.cmd.Stderr = r.out, r.err
 		if number == 0 && l.Result != nil {
-			r.cmd.Stdout = l.Result
+			r.cmd.Stdout = unfailing{l.Result}
 		}
 		ranks = append(ranks, r)
 	}
