@@ -43,6 +43,8 @@ func Check(path string) error {
 	} else if err != nil {
 		return err
 	}
+	unfinished.Lock() // a process that ends at once leaves no file of this
+	defer unfinished.Unlock()
 	f, err := os.CreateTemp(dir, filepath.Base(path)+mark()+"*")
 	if err != nil {
 		return named(path, err)
