@@ -36,7 +36,8 @@ func (g *Group) host(ctx context.Context, trust *tls.Config) error {
 	d, err := newDoor(ctx, addr, trust, &g.o)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("listen for ranks: %w: another program, or another rank 0, listens there: end it, or give all ranks another port, as --ranks master=HOST:PORT", err)
+			return fmt.Errorf("listen for ranks: %w: another program, or another rank 0, listens there: end it, or choose another port: "+
+				"with `capgnn launch --port PORT`, or without launch for all ranks with --ranks master=HOST:PORT", err)
 		}
 		return fmt.Errorf("listen for ranks: %w", err)
 	}

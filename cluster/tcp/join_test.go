@@ -161,7 +161,7 @@ func TestJoinErrors(t *testing.T) {
 		"no port":           {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1"}, `address "127.0.0.1" of rank 0: want host:port`},
 		"short secret":      {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1:1", Secret: []byte("short")}, "the secret has 5 bytes: at least 32"},
 		"facts no JSON":     {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1:1", Facts: json.RawMessage("{")}, "want JSON"},
-		"port taken":        {Options{Ranks: 2, Master: taken.Addr().String()}, "address already in use: another program, or another rank 0, listens there"},
+		"port taken":        {Options{Ranks: 2, Master: taken.Addr().String()}, "address already in use: another program, or another rank 0, listens there: end it, or choose another port: with `capgnn launch --port PORT`"},
 		"no secret":         {Options{Ranks: 2, Master: "0.0.0.0:0"}, "no loopback address, and there is no secret"},
 		"nobody there":      {Options{Rank: 1, Ranks: 2, Master: freePort(t, "127.0.0.1")}, "nobody listens there: is rank 0 running"},
 		"silent listener":   {Options{Rank: 1, Ranks: 2, Master: taken.Addr().String()}, "did not reach rank 0 at " + taken.Addr().String() + " within 50ms: what listens there does not answer"},
