@@ -159,7 +159,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if path := p.Config.DatasetPath; !c.IsSet("dataset") && path != "" && !term.Exists(path) {
 		return nil, term.Usagef("--run %s: its data set %s is not there: say where it is now with --dataset", p.Folder, path)
 	}
-	if err := cmp.Or(p.SameModel(), p.UseNames(), p.UseScaling()); err != nil {
+	if err := cmp.Or(p.SameModel(), p.UseNames(), p.UseScaling(), p.UseResult()); err != nil {
 		return nil, err
 	}
 	if c.IsSet("dataset") {

@@ -20,7 +20,7 @@ import (
 func (p *Prediction) loadWeights() error {
 	tensors, err := gnn.ReadStateDict(p.Weights)
 	if err != nil {
-		return term.Usagef("--weights: %w", err)
+		return term.Usagef("--weights: %w%s", err, p.otherWeights())
 	}
 	if p.model, err = modelOf(&p.Config, tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.Weights, err)
@@ -30,6 +30,22 @@ func (p *Prediction) loadWeights() error {
 		return term.Usagef("--weights %s: %w", p.Weights, err)
 	}
 	return nil
+}
+
+// otherWeights says what to do where weights of the run cannot be read; "" for those of a file that was named.
+func (p *Prediction) otherWeights() string {
+	best, last := p.Folder.Best(), p.Folder.Last()
+	switch {
+	case p.Weights != best && p.Weights != last:
+		return ""
+	case p.Weights == best && term.Exists(last):
+		return ": use those of the last epoch with --weights last"
+	case p.Weights == last && term.Exists(best):
+		return ": use those of the best epoch with --weights best"
+	case p.result == nil:
+		return fmt.Sprintf(": continue the run with `capgnn train --resume %s`", shell.Word(p.Folder))
+	}
+	return fmt.Sprintf(": train anew with `capgnn train --config %s`", shell.Word(p.Folder.Config()))
 }
 
 // SameModel refuses weights of another model than the run's, by what tensors do not show. Weights that say nothing of a
@@ -167,10 +183,7 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 		return err
 	}
 	p.noteNames(d)
-	r, err := p.Folder.ReadResult()
-	switch {
-	case err != nil:
-		return err
+	switch r := p.result; {
 	case r == nil && !labelled && p.What == Labels:
 		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", shell.Word(p.Folder))
 	case r == nil:

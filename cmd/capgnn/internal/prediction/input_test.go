@@ -92,6 +92,9 @@ func TestFits(t *testing.T) {
 		p := &Prediction{Run: training.New(nil, "", runfolder.Default()), Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{In: 2, Out: 3}}
 		d := good()
 		c.change(p, d)
+		if err := p.UseResult(); err != nil {
+			t.Fatal(err)
+		}
 		err := p.fits(d)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && p.multi != c.multi {
 			t.Errorf("%s: got %v, several %v, want %q, %v", name, err, p.multi, c.want, c.multi)

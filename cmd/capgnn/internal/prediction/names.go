@@ -16,6 +16,12 @@ func (p *Prediction) UseNames() (err error) {
 	return err
 }
 
+// UseResult reads the result of the run, if it is finished.
+func (p *Prediction) UseResult() (err error) {
+	p.result, err = p.Folder.ReadResult()
+	return err
+}
+
 // sameWeights refuses a graph whose edges have weights for a run whose had none, and the reverse.
 func (p *Prediction) sameWeights(weighted bool) error {
 	switch {

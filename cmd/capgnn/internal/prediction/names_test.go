@@ -48,6 +48,9 @@ func TestNamesOfClassesAndWeights(t *testing.T) {
 			names: runfolder.DataNames{Classes: c.run, Weighted: c.weighs}, model: gnn.Config{In: 2, Out: 3}}
 		d := &dataset.Dataset{Graph: &graph.CSR{Indptr: []int64{0, 0}, Cols: 1, Weights: c.weights}, Features: dataset.Features{Cols: 2, Dense: []float32{1, 2}},
 			Labels: []int32{0, 1, -1}, Classes: len(c.data), ClassNames: c.data}
+		if err := p.UseResult(); err != nil {
+			t.Fatal(err)
+		}
 		err := p.fits(d)
 		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)

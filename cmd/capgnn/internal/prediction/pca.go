@@ -93,7 +93,7 @@ func (p *Prediction) components(ctx context.Context) (*components, error) {
 	if p.Layer >= 0 {
 		c.Layer = &p.Layer
 	}
-	if r, err := p.Folder.ReadResult(); err == nil && r != nil && p.Weights == p.Folder.Best() {
+	if r := p.result; r != nil && p.Weights == p.Folder.Best() {
 		c.Epoch = r.BestEpoch
 	}
 	var finite [][]float64

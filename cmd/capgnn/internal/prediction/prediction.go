@@ -48,6 +48,7 @@ type Prediction struct {
 	BeyondMemory  bool                // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling    // what the run's features were standardised with; nil: they are as stored
 	names         runfolder.DataNames // of the run's data
+	result        *runfolder.Result   // of the run; nil: it is not finished
 	sets          *runfolder.Sets     // in which vertices are; nil: not known
 	multi         bool                // several labels per vertex
 	labels        []int32             // of PCA: class of each vertex; nil: the data set has none, or several labels per vertex

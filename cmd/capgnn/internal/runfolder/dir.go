@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -216,9 +217,18 @@ func (d Dir) ReadResult() (*Result, error) {
 		return nil, term.Usagef("read result: %w", err)
 	}
 	defer f.Close()
-	r, err := runfile.ReadResult(f)
+	r, err := d.readResult(f)
 	if err != nil {
-		return nil, term.Usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
+		return nil, term.Usagef("read result %s: %w", d.result(), err)
 	}
 	return &Result{Result: *r}, nil
+}
+
+// readResult reads a result. Its errors say how one that is damaged is made again.
+func (d Dir) readResult(from io.Reader) (*runfile.Result, error) {
+	r, err := runfile.ReadResult(from)
+	if err != nil {
+		err = fmt.Errorf("%w: remove it, and `capgnn train --resume %s` trains the last epochs again", err, shell.Word(d))
+	}
+	return r, err
 }

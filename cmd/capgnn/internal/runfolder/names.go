@@ -10,6 +10,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/regular"
+	"capgnn/internal/shell"
 )
 
 // DataNames are what a run keeps of its data set, to compare others with.
@@ -37,12 +38,16 @@ func (d Dir) WriteNames(n *DataNames) error {
 
 // ReadNames returns what WriteNames kept.
 func (d Dir) ReadNames() (n DataNames, err error) {
+	remedy := "restore that file, or use another run"
+	if d.HoldsRun() {
+		remedy = fmt.Sprintf("restore that file, or train anew with `capgnn train --config %s`", shell.Word(d.Config()))
+	}
 	text, err := regular.ReadFile(d.names(), maxNamesBytes)
 	if err != nil {
-		return n, term.Usagef("read names: %w", err)
+		return n, term.Usagef("read names: %w: %s", err, remedy)
 	}
 	if err := json.Unmarshal(text, &n); err != nil {
-		return n, term.Usagef("read names %s: %w", d.names(), err)
+		return n, term.Usagef("read names %s: %w: %s", d.names(), err, remedy)
 	}
 	n.Columns, n.Classes = dataset.Composed(n.Columns), dataset.Composed(n.Classes)
 	return n, nil

@@ -29,7 +29,7 @@ func (d Dir) Describe() (report.Run, error) {
 		run.Program = m.Program()
 	}
 	err := errors.Join(
-		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = runfile.ReadResult(r); return err }),
+		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = d.readResult(r); return err }),
 		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = runfile.ReadEpochs(r); return err }),
 		readPart(d.Trace(), func(r io.Reader) (err error) { run.Trace, err = report.ReadTrace(r); return err }),
 		readPart(d.components(), func(r io.Reader) (err error) { run.Components, err = report.ReadComponents(r); return err }),
