@@ -32,6 +32,26 @@ func TestProve(t *testing.T) {
 		t.Errorf("only %d programs are trained", taken)
 	}
 
+	for i, name := range []string{"gat", "gatv2"} { // weights of attention are dropped, of three heads and of five
+		b, err := model.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := b.Build(model.Arguments{In: 6, Out: 3, Layers: 2, Hidden: 15, Heads: 3 + 2*i, Loops: b.Loops, Dropout: 0.3, AttentionDropout: 0.4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		custom, err := gnn.NewCustom(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for parts := 1; parts <= 3; parts++ {
+			if err := Prove(ctx, custom.Config(false, 3), parts == 2, cpus(t, parts)); err != nil {
+				t.Errorf("%s, %d parts: %v", name, parts, err)
+			}
+		}
+	}
+
 	read := func(slope string) *model.Program {
 		p, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}},
 			"tensors": {"a": [4, 6], "b": [3, 4]}, "nodes": [

@@ -63,7 +63,7 @@ func (b *bench) toSources(d edgeDrop, split int) gpu.EdgeDropout {
 }
 
 // dropHeads are numbers of heads and columns of each: one word of four, whole blocks of four, and those that are computed apart.
-var dropHeads = [][2]int{{1, 1}, {3, 5}, {4, 16}, {8, 8}, {11, 3}, {2, 68}, {1, 300}}
+var dropHeads = [][2]int{{1, 1}, {3, 5}, {4, 16}, {8, 8}, {2, 32}, {11, 3}, {2, 68}, {1, 300}}
 
 // dropping has cases drop weights.
 func dropping(f func(b *bench, c gatCase, l layout)) func(b *bench, c gatCase, l layout) {
