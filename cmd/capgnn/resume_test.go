@@ -76,18 +76,43 @@ func TestEditedCut(t *testing.T) {
 			}
 			s.put("run/config.yaml", []byte(edited))
 			_, notes, code := s.run("train", "--config", "run/config.yaml", "--run-dir", "again", "--json")
-			if code != 0 || strings.Contains(notes, "the graph is cut anew") != changed || strings.Contains(notes, "as recorded") == changed {
+			if code != 0 || strings.Contains(notes, ": the graph is cut anew") != changed || strings.Contains(notes, "as recorded") == changed {
 				t.Errorf("%s, %q: exit code %d, %s", more, change[1], code, notes)
 			}
 			if err := os.RemoveAll(s.path("again")); err != nil {
 				t.Fatal(err)
 			}
 			if changed {
-				s.fails(term.ExitUsage, []string{"config.yaml was changed in what decides the parts: restore it, or start a new run with --config run/config.yaml"}, "train", "--quiet", "--resume", "run", "--epochs", "2")
+				s.fails(term.ExitUsage, []string{"config.yaml was changed in what decides the parts", ": restore it, or start a new run with --config run/config.yaml"}, "train", "--quiet", "--resume", "run", "--epochs", "2")
 			}
 		}
 		if err := os.RemoveAll(s.path("run")); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Settings that somebody has changed in config.yaml are named where they had their usual values.
+func TestEditedSettings(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--lr", "0.02", "--epochs", "2", "--run-dir", "run")
+	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--devices", "cpu:threads=1,cpu:threads=1", "--epochs", "2", "--run-dir", "two")
+	for _, c := range [][4]string{
+		{"run", "^dropout: .*", "dropout: 0.25", "config.yaml is not what the run began with (--dropout is 0.25, and was 0.5): restore it, or start a new run with --config run/config.yaml"},
+		{"run", "^lr: .*", "lr: 0.5", "config.yaml is not what the run began with: restore it, or start"},
+		{"run", "^epochs: .*", "epochs: [", "read config run/config.yaml: "},
+		{"run", "^epochs: .*", "epochs: [", ": write each setting on a line of its own, as in epochs: 200"},
+		{"two", "balance=1.03", "balance=1.5", "config.yaml was changed in what decides the parts (--partitioner balance is 1.5, and was 1.03): restore it"},
+	} {
+		text, err := os.ReadFile(s.path(c[0] + "/config.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := regexp.MustCompile("(?m)"+c[1]).ReplaceAll(text, []byte(c[2]))
+		s.put(c[0]+"/config.yaml", edited)
+		s.fails(term.ExitUsage, []string{c[3]}, "train", "--quiet", "--resume", c[0], "--epochs", "4")
+		s.put(c[0]+"/config.yaml", text)
 	}
 }

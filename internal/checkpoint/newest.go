@@ -9,6 +9,13 @@ import (
 // Sizes are the bytes of a run's arrays: of another model or optimiser they differ.
 type Sizes struct{ Weights, M, V, VMax int64 }
 
+// Other says that a folder holds checkpoints of another run.
+type Other struct{ Dir, Identity string }
+
+func (e *Other) Error() string {
+	return fmt.Sprintf("resume: %s holds a run of other data or options: restore these, or start a new run", e.Dir)
+}
+
 // Newest returns the newest whole checkpoint in the folder dir for a run to go on from, and warns of those that it passes over; nil: there is none. The file is of
 // that run and of its sizes, or there is an error. It is open: the caller closes it.
 func Newest(dir, identity string, sizes Sizes, log *slog.Logger) (*File, error) {
@@ -25,7 +32,7 @@ func Newest(dir, identity string, sizes Sizes, log *slog.Logger) (*File, error) 
 	}
 	if c.Identity != identity {
 		c.Close()
-		return nil, fmt.Errorf("resume: %s holds a run of other data or options: restore these, or start a new run", dir)
+		return nil, &Other{dir, c.Identity}
 	}
 	if (Sizes{Size(c.Weights), Size(c.M), Size(c.V), Size(c.VMax)}) != sizes {
 		c.Close()

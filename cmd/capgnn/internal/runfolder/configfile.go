@@ -106,7 +106,7 @@ func parseConfig(data []byte, cfg *Config) (said map[string]bool, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), yaml.Strict())
 	for _, document := range []*map[string]any{&entries, &more} {
 		if err := d.Decode(document); err != nil && !errors.Is(err, io.EOF) {
-			return nil, errors.New(yaml.FormatError(err, false, false))
+			return nil, fmt.Errorf("%s: write each setting on a line of its own, as in epochs: 200", yaml.FormatError(err, false, false))
 		}
 	}
 	if len(more) > 0 {

@@ -18,6 +18,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/checkpoint"
 	"capgnn/internal/fit"
 	"capgnn/internal/number"
 	"capgnn/internal/room"
@@ -60,9 +61,8 @@ func (t *Run) Check() error {
 			return term.Usagef("%s %q: is not UTF-8, which the files of a run need: rename it", runfolder.Label(o.Name), text)
 		}
 	}
-	if t.Resume && t.Config.CutEdited() {
-		return term.Usagef("--resume %s: %s was changed in what decides the parts: restore it, or start a new run with --config %s",
-			t.Dir, filepath.Base(t.Dir.Config()), shell.Word(t.Dir.Config()))
+	if edited, what := t.Config.CutEdited(); t.Resume && edited {
+		return term.Usagef("--resume %s: %s was changed in what decides the parts%s: %s", t.Dir, filepath.Base(t.Dir.Config()), what, t.restore())
 	}
 	check := checkTogether(&t.Config)
 	if t.Ranks == nil { // else each looks at its own
@@ -72,6 +72,21 @@ func (t *Run) Check() error {
 		return term.Usagef("--trace %d with --epochs %d: epochs are 0 to %d: name one of them", *t.Trace, n, n-1)
 	}
 	return check
+}
+
+// restore is what to do where the settings of a run that is resumed are not those that it began with.
+func (t *Run) restore() string {
+	return "restore it, or start a new run with --config " + shell.Word(t.Dir.Config())
+}
+
+// edited explains that checkpoints are of a run with other settings.
+func (t *Run) edited(other *checkpoint.Other) error {
+	what := t.Config.Edited(func(c *runfolder.Config) bool {
+		began := t.Decisions
+		began.Config = *c
+		return began.identity(t.began(true)) == other.Identity
+	})
+	return term.Usagef("--resume %s: %s is not what the run began with%s: %s", t.Dir, filepath.Base(t.Dir.Config()), what, t.restore())
 }
 
 // Lengthen has a run that is resumed go on to so many epochs, more than it was to have, and notes why its weights are
@@ -330,6 +345,9 @@ func (t *Run) BeforeTraining(err error) error {
 
 // explain is Explain, which also says of a run that lost a device how it goes on.
 func (t *Run) explain(err error) error {
+	if other := (*checkpoint.Other)(nil); errors.As(err, &other) {
+		return t.edited(other)
+	}
 	if is := Explain(err); is != err || term.ExitCode(err) != term.ExitLost || t.Ranks != nil || !t.Dir.HoldsRun() {
 		return is
 	}
