@@ -350,3 +350,23 @@ func TestLeftoversOfAKilledRunGo(t *testing.T) {
 	}
 	s.must(tinyRun("--run-dir", "d")...)
 }
+
+// A second signal in the first epoch names no checkpoint: there is none.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	p := s.start("train", "--dataset", "generated", "--hidden", "64", "--devices", "cpu:0,threads=1,slow=300", "--epochs", "50", "--run-dir", "run")
+	for deadline := time.Now().Add(30 * time.Second); !term.Exists(s.path("run/config.yaml")) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	for range 2 {
+		time.Sleep(100 * time.Millisecond) // much less than an epoch takes
+		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "interrupted: in the middle of an epoch: continue from the beginning with `capgnn train --resume run`\n"
+	if code := p.code(); code != term.ExitInterrupted || !strings.HasSuffix(p.stderr.String(), want) {
+		t.Errorf("exit code %d, %q, want %q", code, p.stderr.String(), want)
+	}
+}

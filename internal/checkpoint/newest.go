@@ -16,6 +16,12 @@ func (e *Other) Error() string {
 	return fmt.Sprintf("resume: %s holds a run of other data or options: restore these, or start a new run", e.Dir)
 }
 
+// There reports whether the folder dir has a checkpoint.
+func There(dir string) bool {
+	epochs, err := epochsIn(dir)
+	return err == nil && len(epochs) > 0
+}
+
 // Newest returns the newest whole checkpoint in the folder dir for a run to go on from, and warns of those that it passes over; nil: there is none. The file is of
 // that run and of its sizes, or there is an error. It is open: the caller closes it.
 func Newest(dir, identity string, sizes Sizes, log *slog.Logger) (*File, error) {

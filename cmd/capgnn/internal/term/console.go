@@ -23,8 +23,8 @@ type Console struct {
 	approach *approach    // to the first epoch, while one is under way
 	context  *cli.Context // of the command; nil: none
 
-	interruption atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
-	stop         atomic.Pointer[string] // when what is under way stops; nil: as Interruptible was told
+	interruption atomic.Pointer[func() string] // what an interruption in the middle of something leaves; nil: nothing
+	stop         atomic.Pointer[string]        // when what is under way stops; nil: as Interruptible was told
 
 	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
@@ -61,7 +61,10 @@ func (k *Console) Note(format string, a ...any) {
 }
 
 // OnInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
-func (k *Console) OnInterrupt(text string) { k.interruption.Store(&text) }
+func (k *Console) OnInterrupt(text string) { k.OnInterruptSay(func() string { return text }) }
+
+// OnInterruptSay is OnInterrupt for a text that is known only then.
+func (k *Console) OnInterruptSay(text func() string) { k.interruption.Store(&text) }
 
 // OnStop sets when what is under way stops after an interruption from now on, such as "after this step".
 func (k *Console) OnStop(when string) { k.stop.Store(&when) }
@@ -75,7 +78,7 @@ func (k *Console) stopText(when string) string {
 
 func (k *Console) interruptText() string {
 	if text := k.interruption.Load(); text != nil {
-		return *text
+		return (*text)()
 	}
 	return "nothing was written"
 }

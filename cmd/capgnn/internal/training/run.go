@@ -210,8 +210,14 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	if t.settled != nil {
 		t.settled()
 	}
-	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with "+
-		"`capgnn train --resume %s`", t.resuming(t.resumed(), 0)))
+	folder, resume := t.Dir.Checkpoints(), t.resuming(t.resumed(), 0)
+	t.Console.OnInterruptSay(func() string {
+		from := "the last checkpoint"
+		if t.Ranks.Leads() && !checkpoint.There(folder) {
+			from = "the beginning"
+		}
+		return fmt.Sprintf("in the middle of an epoch: continue from %s with `capgnn train --resume %s`", from, resume)
+	})
 	room.Release() // what is left of placing the graph goes back before the activations take its place
 	if err := t.openMeters(whole, &t.Where, t.Console); err != nil {
 		return nil, err
