@@ -19,7 +19,7 @@ import (
 func TestProgramsBF16(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for seed := range uint64(250) {
+	for seed := range uint64(400) {
 		p, _, _ := smallTask(t, gnn.GCN, true, true)
 		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
 		if err != nil {

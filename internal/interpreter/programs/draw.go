@@ -91,6 +91,22 @@ func (w *writer) linear(x named, out int) named {
 	return named{w.node("linear", list(ins...), ""), out}
 }
 
+// across appends a product of rows of vertices, perhaps with a matrix that is transposed, which may be one of two.
+func (w *writer) across(x named, out int) named {
+	m := fmt.Sprintf("[%d, %d]", x.cols, out)
+	switch w.IntN(3) {
+	case 0:
+		return w.linear(x, out)
+	case 1:
+		m = w.tensor(m)
+	default:
+		k := w.IntN(2)
+		m = w.node("slice", w.tensor("[2, "+m[1:]), fmt.Sprintf(`"axis": 0, "lo": %d, "hi": %d`, k, k+1))
+		m = w.node("reshape", list(m), fmt.Sprintf(`"shape": [%d, %d]`, x.cols, out))
+	}
+	return named{w.node("product", list(x.name, m), `"spec": "ni,ij->nj"`), out}
+}
+
 // behind appends norm, function and dropout, each perhaps.
 func (w *writer) behind(x named) named {
 	switch k := w.IntN(4); {
@@ -175,7 +191,7 @@ func (w *writer) times(x named) named {
 		if w.often(1, 2) {
 			g = w.node("sigmoid", list(w.tensor("[1]")), "")
 		}
-		y := mul(w.node("add", list("one", g), `"coef": [1, -1]`), w.linear(x, x.cols).name)
+		y := mul(w.node("add", list("one", g), `"coef": [1, -1]`), w.across(x, x.cols).name)
 		return named{w.node("add", list(mul(g, x.name).name, y.name), ""), x.cols}
 	case 6: // columns of one product
 		both := w.linear(x, 2*x.cols)
@@ -345,7 +361,7 @@ func (w *writer) block(h, first named, out int) named {
 		first := gain(0, h)
 		y = named{w.node("add", list(first, gain(1, w.sum(h))), ""), h.cols}
 	case 0: // GCN
-		y = w.sum(w.linear(h, out))
+		y = w.sum(w.across(h, out))
 	case 1: // a product behind the sum
 		y = w.linear(w.sum(h), out)
 	case 2: // GraphSAGE
