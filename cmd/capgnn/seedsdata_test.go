@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -84,5 +85,51 @@ func TestSeedsKeepStrangersOut(t *testing.T) {
 		s.must(append(with("--seed", "2", "--run-dir", "all/seed-2"), flags...)...)
 		s.fails(term.ExitUsage, []string{"the run of seed 2 differs from the others in " + setting + ": move its folder"},
 			"train", "--quiet", "--resume", "all")
+	}
+}
+
+// Runs of unlike length are averaged with a note, and the command that it names makes them alike.
+func TestSeedsOfUnlikeLength(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "2", "--seeds", "1-3", "--run-dir", "all")
+	s.must("train", "--quiet", "--resume", "all/seed-2", "--epochs", "5")
+	const note = "note: the runs are of 2 to 5 epochs: `capgnn train --resume all --epochs 5` makes them alike"
+	for _, c := range []struct {
+		args []string
+		note bool
+	}{{nil, true}, {[]string{"--epochs", "5"}, false}} {
+		_, stderr, code := s.run(append([]string{"train", "--resume", "all"}, c.args...)...)
+		if code != 0 || strings.Contains(stderr, note) != c.note {
+			t.Errorf("%v: exit code %d, %q; a note is due: %t", c.args, code, stderr, c.note)
+		}
+	}
+}
+
+// Whoever may only read a folder of runs that have ended is shown their result.
+func TestSeedsReadOnly(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to every folder")
+	}
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "2", "--seeds", "1-2", "--run-dir", "all")
+	readOnly := func(mode os.FileMode) {
+		for _, name := range []string{"all/seed-1", "all/seed-2", "all"} {
+			if err := os.Chmod(s.path(name), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	readOnly(0o555)
+	defer readOnly(0o755)
+	if out := s.must("train", "--quiet", "--resume", "all"); !strings.Contains(out, "2 runs") {
+		t.Errorf("it prints %q", out)
+	}
+	for _, name := range []string{"all", "all/seed-1"} {
+		s.fails(term.ExitUsage, []string{"lock: permission denied: make it writable, or resume a copy of the folder"},
+			"train", "--quiet", "--resume", name, "--epochs", "4")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,12 +27,14 @@ import (
 
 // seedRuns are runs that differ in their seeds, one after another.
 type seedRuns struct {
-	dir    runfolder.SeedsDir
-	lock   *lockfile.Lock              // of dir
-	what   *runfolder.Seeds            // as seeds.json has it
-	undo   func()                      // removes what a new folder of runs has until one of them is in it
-	epochs int                         // of each run that is resumed
-	begin  func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
+	dir      runfolder.SeedsDir
+	lock     *lockfile.Lock              // of dir
+	readOnly bool                        // the runs have ended, and this user may only read dir
+	what     *runfolder.Seeds            // as seeds.json has it
+	undo     func()                      // removes what a new folder of runs has until one of them is in it
+	epochs   int                         // of each run that is resumed
+	lengths  []int                       // epochs that each run is to have
+	begin    func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
 }
 
 // seedsWanted reports whether train is to train several seeds: new ones, or those of a folder.
@@ -68,6 +71,13 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 		results = append(results, r)
 	}
 	sum := s.dir.Summarise(s.what.Seeds, results)
+	if least, most := slices.Min(s.lengths), slices.Max(s.lengths); least < most {
+		k.Note("note: the runs are of %d to %d epochs: `capgnn train --resume %s --epochs %d` makes them alike", least, most,
+			shell.Word(s.dir), most)
+	}
+	if s.readOnly {
+		return sum.Print(k, s.dir.Report())
+	}
 	if err := s.dir.WriteSummary(sum); err != nil {
 		return err
 	}
@@ -127,7 +137,7 @@ func newSeeds(c *cli.Context, k *term.Console) (*seedRuns, error) {
 		s.lock.Release()
 		runfolder.RemoveEmpty(made)
 	}
-	if s.lock, err = lockSeeds(s.dir); err != nil {
+	if s.lock, err = lockSeeds("--run-dir", s.dir); err != nil {
 		runfolder.RemoveEmpty(made)
 		return nil, err
 	}
@@ -144,12 +154,10 @@ func newSeeds(c *cli.Context, k *term.Console) (*seedRuns, error) {
 }
 
 // lockSeeds keeps other processes from training the runs of a folder.
-func lockSeeds(d runfolder.SeedsDir) (*lockfile.Lock, error) {
+func lockSeeds(flag string, d runfolder.SeedsDir) (*lockfile.Lock, error) {
 	lock, err := lockfile.Take(d.Lock())
-	if held := (*lockfile.Held)(nil); errors.As(err, &held) {
-		return nil, term.Usagef("%s: in use by %v: wait until it has ended, or end it", d, held.By)
-	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
-		return nil, term.Usagef("%s: %w", d, err)
+	if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
+		return nil, runfolder.Unlocked(flag, string(d), err)
 	}
 	return lock, nil
 }
@@ -176,9 +184,9 @@ func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 	if !d.HoldsSeeds() {
 		return nil, term.Usagef("--resume %s: there are no runs of several seeds: drop --seeds", d)
 	}
-	lock, err := lockSeeds(d)
-	if err != nil {
-		return nil, err
+	lock, locked := lockSeeds("--resume", d)
+	if locked != nil && !runfolder.Denied(locked) { // without a lock runs that have ended can be read
+		return nil, locked
 	}
 	defer func() {
 		if err != nil {
@@ -188,6 +196,9 @@ func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 	what, cfg, err := d.Read()
 	if err != nil {
 		return nil, term.Usagef("--resume: %w", err)
+	}
+	if locked != nil && !d.Ended(what.Seeds) {
+		return nil, locked
 	}
 	was := cfg.Epochs
 	if epochs, err := strconv.Atoi(c.String("epochs")); err == nil && epochs > was {
@@ -203,6 +214,9 @@ func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 		}
 	}
 	if cfg.Epochs > was {
+		if locked != nil {
+			return nil, locked
+		}
 		config, err := runfolder.FormatConfig(cfg)
 		if err := errors.Join(err, cfg.Validate()); err != nil {
 			return nil, term.Usagef("--resume %s: %w", d, err)
@@ -212,7 +226,7 @@ func resumedSeeds(c *cli.Context, k *term.Console) (s *seedRuns, err error) {
 			return nil, err
 		}
 	}
-	s = &seedRuns{dir: d, lock: lock, what: what, epochs: cfg.Epochs, begin: func(t *training.Run) error {
+	s = &seedRuns{dir: d, lock: lock, readOnly: locked != nil, what: what, epochs: cfg.Epochs, begin: func(t *training.Run) error {
 		t.Config = *cfg
 		return nil
 	}}
@@ -236,6 +250,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 		if err := s.isOwn(t, seed); err != nil {
 			return nil, err
 		}
+		s.lengths = append(s.lengths, max(t.Config.Epochs, s.epochs))
 		if t.Config.Epochs < s.epochs {
 			t.Lengthen(s.epochs)
 		} else if r, err := t.Finished(); r != nil || err != nil {
@@ -246,6 +261,7 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 			return nil, err
 		}
 		t.Config.Seed, t.RunPath = seed, string(d)
+		s.lengths = append(s.lengths, t.Config.Epochs)
 	}
 	t.OnData = func() error { return s.sameData(t) }
 	if err := t.Check(); err != nil {

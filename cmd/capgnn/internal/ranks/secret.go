@@ -71,7 +71,7 @@ func MakeSecret(path string) (secret []byte, made bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		made, err = writeSecret(path)
 		if err != nil {
-			return nil, false, named("make a secret", err)
+			return nil, false, fmt.Errorf("make a secret: %w: choose a place with --transport secret=FILE", err)
 		}
 	}
 	secret, err = readSecret(path)

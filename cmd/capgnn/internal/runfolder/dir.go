@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -231,4 +232,21 @@ func (d Dir) readResult(from io.Reader) (*runfile.Result, error) {
 		err = fmt.Errorf("%w: remove it, and `capgnn train --resume %s` trains the last epochs again", err, shell.Word(d))
 	}
 	return r, err
+}
+
+// Denied reports whether err is of a folder that this user may only read.
+func Denied(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
+
+// Unlocked is the error of a folder, named by a flag, whose lock could not be taken.
+func Unlocked(flag, dir string, err error) error {
+	held := (*lockfile.Held)(nil)
+	switch {
+	case errors.As(err, &held):
+		return term.Usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, dir, held.By)
+	case !Denied(err):
+		return term.Usagef("%s %s: %w", flag, dir, err)
+	case flag == "--resume":
+		return term.Usagef("%s %s: %w: make it writable, or resume a copy of the folder", flag, dir, err)
+	}
+	return term.Usagef("%s %s: %w: make it writable, or choose another folder", flag, dir, err)
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,4 +216,19 @@ func jsonKeys(of reflect.Type) []string {
 		}
 	}
 	return keys
+}
+
+// Whoever may not write to a folder is told what to do.
+func TestUnlocked(t *testing.T) {
+	denied := &os.PathError{Op: "open", Path: "run/lock", Err: syscall.EACCES}
+	for flag, want := range map[string]string{"--resume": "or resume a copy of the folder", "--run-dir": "or choose another folder"} {
+		for _, err := range []error{denied, &os.PathError{Op: "open", Path: "run/lock", Err: syscall.EROFS}} {
+			if got := Unlocked(flag, "run", err); term.ExitCode(got) != term.ExitUsage || !strings.HasSuffix(got.Error(), "make it writable, "+want) {
+				t.Errorf("%s: got %v", flag, got)
+			}
+		}
+		if got := Unlocked(flag, "run", syscall.ENOSPC); strings.Contains(got.Error(), "writable") {
+			t.Errorf("a full disk: got %v", got)
+		}
+	}
 }

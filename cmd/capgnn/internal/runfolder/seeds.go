@@ -184,6 +184,11 @@ type Summary struct {
 	Dir       string   `json:"dir"`
 }
 
+// Ended reports whether the runs of all seeds have a result.
+func (d SeedsDir) Ended(seeds []uint64) bool {
+	return !slices.ContainsFunc(seeds, func(seed uint64) bool { return !term.Exists(d.Run(seed).result()) })
+}
+
 // Summarise returns that of the results of runs, by seed.
 func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
 	first := results[0]

@@ -81,7 +81,7 @@ func (f *Folder) lockDir(k *term.Console, flag string) (err error) {
 		if f.made {
 			if err := os.MkdirAll(string(f.Dir), 0o755); err != nil {
 				f.made = false // what is there is not ours
-				return term.Usagef("%s %s: %w", flag, f.Dir, err)
+				return runfolder.Unlocked(flag, string(f.Dir), err)
 			}
 		}
 		f.lock, err = lockfile.Take(f.Dir.Lock())
@@ -89,16 +89,13 @@ func (f *Folder) lockDir(k *term.Console, flag string) (err error) {
 			break
 		}
 	}
-	var held *lockfile.Held
 	switch {
-	case errors.As(err, &held):
-		return term.Usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, f.Dir, held.By)
 	case errors.Is(err, lockfile.ErrUnsupported):
 		k.Note("note: %s: %v: make sure that no other process uses this folder", f.Dir, err)
 		f.root, err = os.OpenRoot(string(f.Dir))
 		return err
 	case err != nil:
-		return term.Usagef("%s %s: %w", flag, f.Dir, err)
+		return runfolder.Unlocked(flag, string(f.Dir), err)
 	}
 	if f.made { // removed when this process ends before it holds a run
 		_, f.settled, err = atomicfile.Unfinished(func() (string, error) { return string(f.Dir), nil })
