@@ -136,9 +136,15 @@ func fitParts(ctx context.Context, t Forecaster, opt rapa.Options) (*rapa.Plan, 
 	plan, err := balance.Fit(ctx, problem, &epochEstimator{&t, problem.Graph}, how)
 	if e := (*rapa.InfeasibleError)(nil); errors.As(err, &e) {
 		more := gpu.Bytes(e.MoreBytes())/gpu.Bytes(len(t.Specs)) + 1
-		return nil, &term.FitError{Remedy: (&Planner{Forecaster: t}).enoughDivided(ctx, more),
-			Err: fmt.Errorf("the parts need about %s, but the devices can give only %s besides what each must hold",
-				term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes)))}
+		need, said := 2*gpu.Bytes(e.NeedBytes), fmt.Errorf("the parts need about %s, but the devices can give only %s "+
+			"besides what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes)))
+		if len(e.Short) == 1 {
+			s := e.Short[0]
+			need = gpu.Bytes(s.NeedBytes) * gpu.Bytes(t.Parts)
+			said = fmt.Errorf("%s: part %d needs about %s there, but the device can give only %s",
+				t.Specs[t.deviceOf(s.Part)], s.Part, term.Size(gpu.Bytes(s.NeedBytes)), term.Size(gpu.Bytes(s.HaveBytes)))
+		}
+		return nil, &term.FitError{Err: said, Remedy: (&Planner{Forecaster: t}).enoughDivided(ctx, more, need)}
 	}
 	return plan, err
 }

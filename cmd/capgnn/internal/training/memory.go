@@ -297,7 +297,11 @@ func (t *Planner) FitMemory(ctx context.Context, m *MemoryPlan) error {
 	lacks := m.lacks()
 	d, more := m.Devices[slices.Index(lacks, slices.Max(lacks))], t.giveMore(lacks)
 	if t.uneven() && t.changed() {
-		more = t.enoughDivided(ctx, slices.Max(lacks))
+		all := gpu.Bytes(0)
+		for _, d := range m.Devices {
+			all += d.Peak
+		}
+		more = t.enoughDivided(ctx, slices.Max(lacks), all)
 	}
 	return &term.FitError{Remedy: more + t.fitting(ctx),
 		Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak),

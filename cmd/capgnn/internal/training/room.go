@@ -187,27 +187,47 @@ func (t *Planner) enough(ctx context.Context, lacks []gpu.Bytes) string {
 	return t.giveMore(more)
 }
 
-// enoughDivided says with how much more memory for each device a full-batch run fits them whose parts are made for
-// unequal devices: where there is more, parts are others. more is what is tried first.
-func (t *Planner) enoughDivided(ctx context.Context, more gpu.Bytes) string {
+// enoughDivided says with how much more memory a full-batch run fits devices whose parts are made for unequal ones:
+// where there is more, parts are others. more is what is tried first, for each device that has less than all parts
+// need together, or for each where none is known to have less.
+func (t *Planner) enoughDivided(ctx context.Context, more, need gpu.Bytes) string {
+	lacks := make([]gpu.Bytes, len(t.ownSpecs()))
+	give := func(more gpu.Bytes, all bool) (some bool) {
+		for i := range lacks {
+			lacks[i] = 0
+			if b := t.budgetOf(i); all || b > 0 && b < need {
+				lacks[i], some = more, true
+			}
+		}
+		return some
+	}
+	all := t.Ranks != nil || !give(more, false)
+	give(more, all)
 	tries := moreTries
 	if t.trying || t.Ranks != nil {
 		tries = 0
 	}
-	for ; tries > 0 && term.ExitCode(t.tryWith(ctx, more)) == term.ExitDoesNotFit; tries-- {
+	for ; tries > 0 && term.ExitCode(t.tryWith(ctx, lacks)) == term.ExitDoesNotFit; tries-- {
 		more *= 2
+		give(more, all)
 	}
-	return t.giveMore(slices.Repeat([]gpu.Bytes{more}, len(t.ownSpecs())))
+	return t.giveMore(lacks)
 }
 
-// tryWith divides a full-batch run anew where each device has so much more memory, and returns whether it fits.
-func (t *Planner) tryWith(ctx context.Context, more gpu.Bytes) error {
+// budgetOf is the memory of a device, 0 where that is not known.
+func (t *Planner) budgetOf(device int) gpu.Bytes {
+	if t.Devices == nil {
+		return t.Budget(device) // part i is on device i
+	}
+	return t.Devices[device].Info().Budget
+}
+
+// tryWith divides a full-batch run anew where devices have what giveMore says more memory, and returns whether it fits.
+func (t *Planner) tryWith(ctx context.Context, lacks []gpu.Bytes) error {
 	specs := slices.Clone(t.Specs)
-	for i := range specs {
-		if t.Devices == nil {
-			specs[i].Memory = t.Budget(i) + more // part i is on device i
-		} else {
-			specs[i].Memory = t.Devices[i].Info().Budget + more
+	for i, n := range lacks {
+		if n > 0 {
+			specs[i].Memory = t.budgetOf(i) + withSpare(n)
 		}
 	}
 	o := Run{Planner: Planner{Forecaster: t.on(specs, t.Profile)}}

@@ -112,6 +112,7 @@ func TestMoreIsEnough(t *testing.T) {
 		{"cpu:threads=1", []float64{500, 500}, nil, "give each device"}, {"cpu:threads=1", []float64{500, 500}, sampled, "give each device"},
 		{"cpu:threads=1", []float64{300, 500}, sampled, "give each device"}, {"cpu:threads=1", []float64{9000, 500, 500}, sampled, "give each cpu:threads=1,mem=500KiB"},
 		{"cpu:threads=1", []float64{9000, 500, 700}, nil, "give cpu:threads=1,mem=500KiB"}, {"sim:rtx3090", []float64{700, 500}, nil, "give each device"},
+		{"sim:rtx3090", []float64{90000, 60}, nil, "give sim:rtx3090,mem=60KiB"},
 	} {
 		settings := func() map[string]string {
 			var list []string

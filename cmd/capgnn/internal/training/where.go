@@ -137,7 +137,7 @@ func (w *Where) alike() bool {
 // one of them lacks at most, and a little is added, so that rounded numbers are enough.
 func (w *Where) giveMore(lacks []gpu.Bytes) string {
 	if len(lacks) == 1 {
-		return fmt.Sprintf("give it %s more (mem=)", term.Size(lacks[0]+lacks[0]/16))
+		return fmt.Sprintf("give it %s more (mem=)", term.Size(withSpare(lacks[0])))
 	}
 	var names []string
 	devices, most := map[string]int{}, map[string]gpu.Bytes{}
@@ -146,7 +146,7 @@ func (w *Where) giveMore(lacks []gpu.Bytes) string {
 		if devices[name]++; devices[name] == 1 {
 			names = append(names, name)
 		}
-		most[name] = max(most[name], lacks[i]+lacks[i]/16)
+		most[name] = max(most[name], withSpare(lacks[i]))
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return most[name] == 0 })
 	if len(names) == len(most) {
@@ -160,6 +160,9 @@ func (w *Where) giveMore(lacks []gpu.Bytes) string {
 	}
 	return fmt.Sprintf("give %s more (mem=)", strings.Join(names, " and "))
 }
+
+// withSpare adds a little to what a device lacks.
+func withSpare(lack gpu.Bytes) gpu.Bytes { return lack + lack/16 }
 
 // linkStep is the grid on which rates of links count: whole powers below the fastest (docs/determinism.md).
 const linkStep = 1.05
