@@ -43,7 +43,7 @@ func (f *fusion) cause(i int) string {
 		return "a tensor is added as a bias only, one to a sum, and where no coefficient but 1 is: " +
 			"drop the coefficients"
 	case n.Op == model.Fold, n.Op == model.Reshape:
-		return fmt.Sprintf("%s is known in attention, behind which a bias is added without coefficients: "+
+		return fmt.Sprintf("%s of rows is trained as a part of attention alone, behind which a bias is added: "+
 			"write it as `capgnn model show gat` or gatv2 does", n.Op)
 	case n.Space != model.Vertices || len(n.Shape) != 1:
 		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices with one axis are: read such rows",

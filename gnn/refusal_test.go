@@ -24,7 +24,7 @@ func TestCustomRefusesWithCause(t *testing.T) {
 		{sum + `["q", "product", ["s", "s"], {"spec": "ni,nj->ij"}], ["k", "product", ["s", "q"], {"spec": "na,ba->nb"}], ["o", "add", ["s", "k"]]`, `node "k": product is known as "na,ab->nb" of rows and a matrix`},
 		{sum + `["q", "add", ["b", "one"]], ["o", "mul", ["s", "q"]]`, `node "one": tensors of different sizes are added: give them one`},
 		{sum + `["n", "layer_norm", ["l"]], ["o", "gelu", ["n"]]`, `node "n": layer_norm has no γ and β: give it both`},
-		{sum + `["r", "reshape", ["s"], {"shape": [3, 1]}], ["t", "tanh", ["r"]], ["o", "reshape", ["t"], {"shape": [3]}]`, `node "o": reshape is known in attention, behind which a bias is added`},
+		{sum + `["r", "reshape", ["s"], {"shape": [3, 1]}], ["t", "tanh", ["r"]], ["o", "reshape", ["t"], {"shape": [3]}]`, `node "o": reshape of rows is trained as a part of attention alone, behind which a bias is added`},
 	} {
 		text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [3, 6], "V": [3, 3], "b": [3], "c": [3], "one": [1]}, "nodes": [
 			["x", "input"], ` + c.nodes + `], "logits": "o", "line": {"o": "net.py:31"}}`

@@ -459,8 +459,18 @@ def answers(m, h, data):
     return h.softmax(-1)
 
 
+def drops_always(m, h, data):
+    return F.dropout(h, 0.5)
+
+
+def bends(m, h, data):
+    return F.softplus(h, threshold=5)
+
+
 # What is refused, and the line that says so.
 REFUSED = {
+    drops_always: "dropout is on in eval mode, too: give it training=self.training",
+    bends: "softplus with the threshold 5",
     looks: "forward looks at values: an if or a loop depends on data",
     chooses: "rows are chosen inside the model: return all rows; the store's train_mask chooses",
     sizes: "a number is made of how many vertices there are: use mean() over them",

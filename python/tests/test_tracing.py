@@ -100,6 +100,31 @@ class TraceTest(unittest.TestCase):
             capgnn.trace(Mixed(), data(weights=True))
         self.assertFalse(capgnn.trace(modules.Weighted(), data()).weighted)
 
+    def test_edge_weights_without_a_norm_are_read(self):
+        import torch
+        import torch_geometric.nn as pyg
+
+        class Sums(torch.nn.Module):
+            def __init__(self, aggr):
+                super().__init__()
+                self.conv = pyg.GraphConv(6, 3, aggr=aggr)
+
+            def forward(self, x, edge_index, edge_weight=None):
+                return self.conv(x, edge_index, edge_weight)
+
+        class ByHand(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = torch.nn.Linear(6, 3)
+
+            def forward(self, x, edge_index, edge_weight):
+                h = self.lin(x)
+                return torch.zeros_like(h).index_add(0, edge_index[1], h[edge_index[0]] * edge_weight.view(-1, 1))
+
+        for module in (Sums("add"), Sums("mean"), ByHand()):
+            self.assertTrue(capgnn.trace(module, data(weights=True)).weighted)
+        self.assertFalse(capgnn.trace(Sums("add"), data()).weighted)
+
     def test_a_wrong_program_is_found(self):
         import torch
 

@@ -136,6 +136,8 @@ def prelu(t: Tracer, out: Tensor, x: Tensor, weight: Tensor) -> Node:
 
 @calls("softplus")
 def softplus(t: Tracer, out: Tensor, x: Tensor, beta: float = 1, threshold: float = 20) -> Node:
+    if threshold < 17:  # up to there log(1 + e^x) and x differ in float32
+        lacks(f"softplus with the threshold {threshold:g}", "leave it out")
     return t.scale(t.function("softplus", t.scale(t.node(x), beta)), 1 / beta)
 
 

@@ -50,10 +50,13 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
     program.weights = {name: given[name].detach() for name in program.tensors}
     program.frozen = [i for n in program.nodes if n.op == "stop" for i in n.inputs if i in program.tensors]
     prove(program, module, True)
+    evaluated = forward_of(module, features, weighted, False, *SIZES[0])
+    for n in evaluated.nodes:
+        if n.op == "dropout":
+            raise TraceError(f"model: dropout is on in eval mode, too: give it training=self.training  ({n.line})")
     try:
         prove(program, module, False)
     except TraceError as e:
-        evaluated = forward_of(module, features, weighted, False, *SIZES[0])
         pairs = itertools.zip_longest(undropped(program), undropped(evaluated), fillvalue=("", ""))
         line = next((a[1] or b[1] for a, b in pairs if a[0] != b[0]), "")
         raise TraceError(
@@ -137,10 +140,12 @@ def finished(t: Tracer, module: torch.nn.Module, out: Any, features: int) -> Pro
         below = t.named(logits.inputs[0])
         if below.op == "fold" and below.attributes["how"] == "softmax":
             logits, ends = t.named(below.inputs[0]), "log_softmax"
-    if t.weighted == {True, False}:
-        raise TraceError("model: some convolutions have edge_weight and others not: give it to all of them, or to none")
     order = [name for name, _ in [*module.named_parameters(), *module.named_buffers()]]
     tensors = {name: t.tensors[name].shape for name in [*module.state_dict(), *order] if name in t.tensors}
     program = Program(type(module).__name__, features, t.graphs, list(t.nodes.values()), tensors, logits.name)
+    if any(n.attributes.get("what") == "edge_weight" for n in program.nodes):
+        t.weighted.add(True)
+    if t.weighted == {True, False}:
+        raise TraceError("model: some convolutions have edge_weight and others not: give it to all of them, or to none")
     program.weighted, program.matrix, program.ends = True in t.weighted, t.matrix, ends
     return program
