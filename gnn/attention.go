@@ -28,10 +28,13 @@ type attention struct {
 func (f *fusion) attention(n *node, i int) bool {
 	m := &match{fusion: f, ok: true}
 	a := &attention{}
-	if f.op(i) != model.Add || len(f.Nodes[i].In) != 2 || !f.plain(i) {
+	bias, y := -1, i
+	if f.op(i) == model.Add {
+		bias, y = m.either(i, model.Add, func(x int) bool { return f.op(x) == model.Param })
+	}
+	if !m.ok {
 		return false
 	}
-	bias, y := m.either(i, model.Add, func(x int) bool { return f.op(x) == model.Param })
 	if f.op(y) == model.Fold {
 		m.ok, a.mean = m.ok && f.Nodes[y].How == model.FoldMean && f.Nodes[y].Axis == 0, true
 		y = m.in(y, model.Fold)
@@ -79,8 +82,10 @@ func (f *fusion) attention(n *node, i int) bool {
 	for _, name := range []string{a.att, a.aSrc, a.aDst} {
 		m.need(product, name == "" || f.Node(name).Columns() == a.width)
 	}
-	n.bias = m.tensor(bias)
-	m.need(bias, f.Nodes[bias].Columns() == n.cols)
+	if bias >= 0 {
+		n.bias = m.tensor(bias)
+		m.need(bias, f.Nodes[bias].Columns() == n.cols)
+	}
 	m.settle()
 	f.adjacency(y)
 	a.x = f.value(x)

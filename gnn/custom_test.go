@@ -156,7 +156,7 @@ func TestCustomAttention(t *testing.T) {
 		{"", "", ""},
 		{`["l", "linear", ["x", "W"]]`, `["l", "linear", ["x", "W", "wb"]]`, "l"},
 		{`["e", "add", ["e1", "e2"]]`, `["e", "add", ["e1", "e2"], {"coef": [1.5, 0.5]}]`, "e"},
-		{`["o", "add", ["y", "b"]]`, `["o", "add", ["y", "b"], {"coef": [1, 2]}]`, "y"},
+		{`["o", "add", ["y", "b"]]`, `["o", "add", ["y", "b"], {"coef": [1, 2]}]`, "o"},
 		{`"slope": 0.2`, `"slope": 1.2`, "z"},
 		{`"how": "mean", "axis": 0`, `"how": "max", "axis": 0`, "y"},
 		{`["m1", "mul", ["t", "as"]]`, `["wt", "tanh", ["as"]], ["m1", "mul", ["t", "wt"]]`, "wt"},

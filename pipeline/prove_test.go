@@ -52,6 +52,30 @@ func TestProve(t *testing.T) {
 		}
 	}
 
+	bare, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}},
+		"tensors": {"W": [6, 6], "as": [2, 3], "ad": [2, 3], "r": [3, 6], "b": [3]}, "nodes": [
+		["x", "input"], ["l", "linear", ["x", "W"]], ["t", "reshape", ["l"], {"shape": [2, 3]}],
+		["m1", "mul", ["t", "as"]], ["s1", "fold", ["m1"], {"how": "sum", "axis": 1}],
+		["m2", "mul", ["t", "ad"]], ["s2", "fold", ["m2"], {"how": "sum", "axis": 1}],
+		["e1", "src", ["s1"], {"graph": "g"}], ["e2", "dst", ["s2"], {"graph": "g"}], ["e", "add", ["e1", "e2"]],
+		["z", "leaky_relu", ["e"], {"slope": 0.2}], ["f", "src", ["t"], {"graph": "g"}],
+		["al", "softmax_in", ["z"], {"graph": "g"}], ["ar", "reshape", ["al"], {"shape": [2, 1]}],
+		["m", "mul", ["ar", "f"]], ["s", "sum_in", ["m"], {"graph": "g"}],
+		["y", "fold", ["s"], {"how": "mean", "axis": 0}], ["k", "linear", ["x", "r", "b"]],
+		["o", "add", ["y", "k"]]], "logits": "o"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbiased, err := gnn.NewCustom(bare) // attention without a bias, beside a linear
+	if err != nil {
+		t.Fatal(err)
+	}
+	for parts := 1; parts <= 3; parts++ {
+		if err := Prove(ctx, unbiased.Config(false, 3), false, cpus(t, parts)); err != nil {
+			t.Errorf("attention without a bias, %d parts: %v", parts, err)
+		}
+	}
+
 	read := func(slope string) *model.Program {
 		p, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}},
 			"tensors": {"a": [4, 6], "b": [3, 4]}, "nodes": [

@@ -112,6 +112,9 @@ func changed(g *graph.CSR, how model.Graph, loop float32) *graph.CSR {
 			c := *g
 			out, c.Weights = &c, slices.Clone(g.Weights)
 		}
+		if out.Weights == nil { // of a graph without edges
+			out.Weights = slices.Repeat([]float32{loop}, len(out.Indices))
+		}
 		for v := range out.Rows() {
 			k, _ := slices.BinarySearch(out.Row(v), graph.NodeID(v))
 			x := &out.Weights[out.Indptr[v]+int64(k)]

@@ -362,6 +362,7 @@ TRACED = {
     "GATConv dropout": two(pyg.GATConv, heads=2, concat=False, dropout=0.3),
     "GATv2Conv dropout": two(pyg.GATv2Conv, heads=1, concat=False, dropout=0.3),
     "GAT of its paper": lambda: Two(pyg.GATConv(IN, 4, heads=2, dropout=0.6), pyg.GATConv(8, OUT, heads=1, concat=False, dropout=0.6)),
+    "GATConv without bias": lambda: Two(pyg.GATConv(IN, 4, heads=2, bias=False), pyg.GATConv(8, OUT, heads=1, bias=False)),
     "WLConvContinuous": lambda: Behind(pyg.WLConvContinuous()),
     "SimpleConv": lambda: Behind(pyg.SimpleConv("mean", "self_loop")),
     "AGNNConv": lambda: Behind(pyg.AGNNConv()),
@@ -385,7 +386,8 @@ TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "G
            "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
            "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")
-TRAINED += ("GAT of its paper", "GATv2Conv dropout", *(("Polynormer",) if "Polynormer" in TRACED else ()))
+TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",
+            *(("GATConv residual", "Polynormer") if "Polynormer" in TRACED else ()))
 
 
 class Refused(nn.Module):
