@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -141,6 +142,7 @@ func work() {
 		if requests.Decode(&r) != nil {
 			os.Exit(0)
 		}
+		debug.SetGCPercent(400) // the heap of most commands is small, and the last command may have set another one
 		os.Clearenv()
 		for _, v := range r.Env {
 			name, value, _ := strings.Cut(v, "=")

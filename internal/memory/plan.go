@@ -36,7 +36,7 @@ const garbageShare = 10
 func Garbage(n gpu.Bytes) gpu.Bytes { return max(LeastGarbage, n/garbageShare) }
 
 // Collect has the runtime collect its heap whenever n bytes in use have grown by Garbage(n).
-func Collect(n gpu.Bytes) { debug.SetGCPercent(int(min(100, 100*Garbage(n)/max(1, n)))) }
+func Collect(n gpu.Bytes) { debug.SetGCPercent(int(min(400, 100*Garbage(n)/max(1, n)))) }
 
 // granule is what devices round blocks up to, at most.
 const granule = 512
