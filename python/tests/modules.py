@@ -390,6 +390,17 @@ TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",
             *(("GATConv residual", "Polynormer") if "Polynormer" in TRACED else ()))
 
 
+class Looped(nn.Module):
+    """A convolution on edges and loops that forward adds."""
+
+    def __init__(self, conv):
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x, edge_index):
+        return self.conv(x, add_self_loops(edge_index, num_nodes=len(x))[0])
+
+
 class Refused(nn.Module):
     """A convolution, and then what forward= does."""
 

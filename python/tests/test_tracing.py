@@ -125,6 +125,16 @@ class TraceTest(unittest.TestCase):
             self.assertTrue(capgnn.trace(module, data(weights=True)).weighted)
         self.assertFalse(capgnn.trace(Sums("add"), data()).weighted)
 
+    def test_of_loops_that_are_added_twice_one_is_left(self):
+        import torch_geometric.nn as pyg
+
+        from tests.modules import Looped
+
+        looped = {"g": {}, "g.no_loops": {"of": "g", "do": "no_loops"}, "g.no_loops.loops": {"of": "g.no_loops", "do": "loops"}}
+        for conv in (pyg.GCNConv, pyg.GATConv):
+            self.assertEqual(capgnn.trace(Looped(conv(6, 4)), data()).graphs, looped)
+        self.assertEqual(capgnn.trace(Looped(pyg.SAGEConv(6, 4)), data()).graphs, {"g": {}, "g.loops": {"of": "g", "do": "loops"}})
+
     def test_a_wrong_program_is_found(self):
         import torch
 

@@ -54,11 +54,18 @@ class Helpers:
             of = t.graphs[graph]
             if (do, of.get("do")) == ("loops", "no_loops"):  # as GATConv does
                 graph, do = of["of"], "full_loops"
-            return t.edge_index(graph, do), None
+            return self.looped(graph, do), None
         if not isinstance(fill_value, (int, float, type(None))):
             refuse("weights of loops that are no number are no operation of capgnn: use fill_value=1.0")
-        made = t.edge_index(graph, do, 1 if fill_value is None else fill_value)
+        made = self.looped(graph, do, 1 if fill_value is None else fill_value)
         return made, followed(self.t, edge_attr, self.graph(made))
+
+    def looped(self, graph: str, do: str, weight: float = 1) -> Tensor:
+        """Returns a graph with other loops. Where some were added to those that are there, one is left: the last."""
+        t, of = self.t, self.t.graphs[graph]
+        if (do, of.get("do")) == ("full_loops", "loops"):
+            graph, do, weight = self.graph(t.edge_index(of["of"], "no_loops")), "loops", of.get("weight", 1)
+        return t.edge_index(graph, do, weight)
 
     add_self_loops = partialmethod(with_loops, "loops")
     add_remaining_self_loops = partialmethod(with_loops, "full_loops")
