@@ -62,7 +62,7 @@ func TestActivation(t *testing.T) {
 	if r := train("init", "--init", s.path("tanh/last.safetensors"), "--activation", "elu", "--epochs", "0"); r.SHA256 != tanh.SHA256 {
 		t.Errorf("weights of 0 epochs %s, those that they start from %s", r.SHA256, tanh.SHA256)
 	}
-	s.fails(term.ExitUsage, []string{"--weights", "a model with tanh", "has one with elu"}, "predict", "--run", "init", "--weights", "tanh/last.safetensors")
+	s.fails(term.ExitUsage, []string{"--weights", "trained with train's --activation tanh", "one with train's --activation elu"}, "predict", "--run", "init", "--weights", "tanh/last.safetensors")
 }
 
 func readFile(t *testing.T, path string) string {

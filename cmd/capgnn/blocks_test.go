@@ -114,8 +114,8 @@ func TestResidual(t *testing.T) {
 		if i == 0 {
 			s.must("train", "--dataset", "ok.npz", "--layers", "4", "--hidden", "4", "--epochs", "1", "--residual", "--init", runfolder.Dir(without.RunDir).Best())
 			s.fails(term.ExitUsage, []string{"--residual"}, "train", "--resume", without.RunDir, "--residual")
-			s.fails(term.ExitUsage, []string{"--weights", "a model without residual connections"}, "predict", "--run", r.RunDir, "--weights", runfolder.Dir(without.RunDir).Best())
-			s.fails(term.ExitUsage, []string{"--weights", "a model with residual connections"}, "predict", "--run", without.RunDir, "--weights", runfolder.Dir(r.RunDir).Best())
+			s.fails(term.ExitUsage, []string{"--weights", "trained without train's --residual"}, "predict", "--run", r.RunDir, "--weights", runfolder.Dir(without.RunDir).Best())
+			s.fails(term.ExitUsage, []string{"--weights", "trained with train's --residual"}, "predict", "--run", without.RunDir, "--weights", runfolder.Dir(r.RunDir).Best())
 		}
 	}
 	args := strings.Fields("--dataset ok.npz --hidden 8 --epochs 4 --model sage --residual")

@@ -104,8 +104,8 @@ func TestTextsOfOthers(t *testing.T) {
 	for _, args := range show {
 		before = append(before, s.must(args...))
 	}
-	before[0] += "\n" // classes get names
-	before[2] += "\n" // models differ, and a long one has a line of its own
+	before[0] += "\n\n" // classes get names, in two lines
+	before[2] += "\n"   // models differ, and a long one has a line of its own
 	const evil = `\u001b]0;owned\u0007\u001b[2J\u007f\u009b31m\nval  0.99\ttest 0.99\r`
 	for _, name := range []string{"a", "all/seed-1", "all/seed-2"} {
 		for _, file := range []string{"result.json", "names.json"} {

@@ -169,7 +169,7 @@ func TestPlanMachinesRefuses(t *testing.T) {
 		{"--machines 2 --devices sim:a40,sim:a40 --batch-size 8 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
 		{"--machines 2,3 --devices sim:a40,sim:a40 --batch-size 8", "give those of all machines, 5, or those of each, 2", term.ExitUsage},
 		{"--machines 2,net=1Gbit/s --devices sim:a40,mem=4KiB --batch-size 8", "the run needs ", term.ExitDoesNotFit},
-		{"--machines 2,net=1Gbit/s --devices sim:a40,mem=4KiB", "the parts need about", term.ExitDoesNotFit},
+		{"--machines 2,net=1Gbit/s --devices sim:a40,mem=4KiB", "part 0 needs about", term.ExitDoesNotFit},
 	} {
 		stdout, stderr, code := s.run(append([]string{"plan", "--quiet"}, small(strings.Fields(tc.args)...)...)...)
 		if code != tc.code || !strings.Contains(stderr, tc.says) {

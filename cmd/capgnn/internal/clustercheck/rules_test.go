@@ -145,7 +145,7 @@ func TestAdvice(t *testing.T) {
 		says string
 	}{
 		{"nobody there", join(1, free.Addr().String(), secret("a")), "nobody listens there: is rank 0 running, and do all ranks have its --ranks master=?"},
-		{"port taken", join(0, taken.Addr().String(), secret("a")), "give all ranks another port, as --ranks master=HOST:PORT: `ss -ltnp sport = :29500` names it"},
+		{"port taken", join(0, taken.Addr().String(), secret("a")), "for all ranks with --ranks master=HOST:PORT: `ss -ltnp sport = :29500` names it"},
 		{"address of another machine", join(0, "192.0.2.77:29500", secret("a")), "start rank 0 on the machine that has the address alpha"},
 		{"no name", join(1, "nowhere.invalid:29500", secret("a")), "write the address of alpha into /etc/hosts"},
 		{"alone", errors.New("rank 1 of 2 did not join at alpha:29500 within 1m0s: start it, or raise --transport join-timeout"), "where ranks run, a firewall on alpha has to let TCP port 29500 in (for example `"},

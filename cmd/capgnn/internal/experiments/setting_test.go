@@ -200,7 +200,7 @@ func TestBegin(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	s := setting{Dataset: "flickr-like:0.01", Devices: "sim:rtx3090,mem=64KiB,sim:rtx3090,mem=64KiB", Seed: 1, Parts: partsFitted}
 	run, l, err := b.begin(t.Context(), s)
-	if err != nil || run != nil || !strings.Contains(l.Text["misfit"], "the devices can give") {
+	if err != nil || run != nil || !strings.Contains(l.Text["misfit"], "the device can give") {
 		t.Errorf("%v, %+v, %v", run, l, err)
 	}
 	s.Devices = "cpu:0"

@@ -29,7 +29,7 @@ const (
 
 // Help of options that some models take.
 var (
-	normUsage     = "`NORM` between layers: layer, batch (by columns, over all vertices) or none (default: layer; of " + takers(normOption) + ")"
+	normUsage     = "`NORM` of layers: layer, batch or none (default: layer; of " + takers(normOption) + ")"
 	residualUsage = "layers that read and make hidden rows add their input to their output: all but the first and the last; with --jk cat the last, too (" + takers(residualOption) + ")"
 	jkUsage       = "jumping knowledge, `WHAT` logits are made of: none (the last layer alone) or cat (all layers: each has --hidden " +
 		"columns, and a Linear reads these side by side; " + takers(jkOption) + ")"

@@ -183,6 +183,9 @@ func (c *Config) Validate() error {
 		p.add("%s is for --%s %s and %s: add one of them or drop it", Label(positiveOption), metricOption, learn.ROCAUC, learn.AveragePrecision)
 	}
 	c.checkParts(&p)
+	if c.Norm == normBatch && c.Sampled() && c.Sampling.Value.hops() {
+		p.add("--norm batch needs all rows of a step at once, and hopgnn computes those of parts one after the other: drop --sampling hopgnn")
+	}
 	if c.ElementType() != gpu.FP32 && wrong == nil && !network.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
