@@ -62,9 +62,7 @@ func (d *anyFlags) draw(path string) {
 	set("layers", layers)
 	set("residual", layers > 2 && parts%2 == 0)
 	set("hidden", 12)
-	if heads := drawn(d, 1, 2, 3); kind == "gat" {
-		set("heads", heads)
-	}
+	set("heads", drawn(d, 1, 2, 3))
 	set("epochs", d.IntN(4))
 	set("devices", drawn(d, "cpu:threads=1", "cpu:threads=1,cpu:threads=1"))
 	set("partitioner", drawn(d, "multilevel", "streaming", "random"))

@@ -28,12 +28,6 @@ func TestAddedModels(t *testing.T) {
 			if (i+k)%len(added) > 0 && !strings.Contains(line, "--teleport") && !long.Wanted() {
 				continue
 			}
-			switch model { // which others have no use for
-			case "sgc":
-				line, _, _ = strings.Cut(line, " --teleport")
-			case "appnp", "gprgnn":
-				line, _, _ = strings.Cut(line, " --theta")
-			}
 			args := strings.Fields("--dataset ok.npz --model " + model + " --epochs 3 " + line)
 			if i%4 == 1 {
 				s.must(append([]string{"plan"}, args...)...)

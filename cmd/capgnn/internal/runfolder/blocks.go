@@ -60,13 +60,15 @@ func (c *Config) checkBlocks(p *problems) {
 		p.add("--%s %g: is not in [0, 1)", attentionDropout, c.AttentionDropout)
 	}
 	refuse("dropout", c.DropFeatures, "drop-features", "drops nothing")
-	plain := Default()
-	set := func(option string, value, usual any) {
-		refuse(option, value != usual, fmt.Sprintf("%s %v", option, value), "has no "+option)
+	// What the model has no use for is taken, as scripts give all models the same flags; but no value that no model takes.
+	wrong := func(option string, is bool, value any, bounds string) {
+		if is && !b.Has(option) {
+			p.add("--%s %v is not in %s", option, value, bounds)
+		}
 	}
-	set("heads", c.Heads, plain.Heads)
-	set("teleport", c.Teleport, plain.Teleport)
-	set("theta", c.Theta, plain.Theta)
+	wrong("heads", c.Heads < 1, c.Heads, "[1, 1048576]")
+	wrong("teleport", !(c.Teleport >= 0 && c.Teleport <= 1), c.Teleport, "[0, 1]")
+	wrong("theta", !(c.Theta >= 0 && c.Theta <= 1e6), c.Theta, "[0, 1e6]")
 	least := 3 // layers, of which one adds
 	if c.JK == jkCat || !b.Has(jkOption) {
 		least = 2
