@@ -24,7 +24,8 @@ type batch struct {
 	columns *columns
 }
 
-// hops returns the reach of values. Sums over all vertices do not count: layers of a model that has one compute all rows.
+// hops returns the reach of values. Sums over all vertices do not count: layers of a model that has one compute all
+// rows.
 func hops(p *model.Program) []int {
 	q := *p
 	q.Nodes = slices.Clone(p.Nodes)
@@ -72,7 +73,8 @@ func (c Config) AllRows() bool { return c.Custom != nil && len(c.Custom.batches)
 // SumsAll reports whether the model sums over all vertices in evaluation, too.
 func (c Config) SumsAll() bool { return c.Custom != nil && len(c.Custom.sums) > 0 }
 
-// running reports whether a tensor is a running statistic or is read behind stops alone. Its gradient is 0, so that update
+// running reports whether a tensor is a running statistic or is read behind stops alone. Its gradient is 0, so that
+// update
 // rules leave it alone.
 func (c Config) running(name string) bool {
 	return c.Custom != nil && slices.Contains(c.Custom.running, name)
@@ -235,7 +237,8 @@ func (x *exec) alone(own []byte, f func(parts [][]byte)) {
 	})
 }
 
-// centred reports whether a norm over all vertices alone reads a node, in a sum: what is added to all rows changes nothing.
+// centred reports whether a norm over all vertices alone reads a node, in a sum: what is added to all rows changes
+// nothing.
 func (n *node) centred() bool {
 	if len(n.readers) != 1 || n.readers[0].then == nil || n.readers[0].then.batch == nil || n.readers[0].add == n {
 		return false

@@ -18,7 +18,8 @@ type columns struct {
 	shift    [][]float64 // by part: its centre less the mean of all
 }
 
-// What a part offers, of rows that it has centred about m: Σz, Σz², −m, γ, β and the running mean and variance; where statistics are running ones the
+// What a part offers, of rows that it has centred about m: Σz, Σz², −m, γ, β and the running mean and variance; where
+// statistics are running ones the
 // second is the variance. Backward Σdy and Σdy⊙z.
 const (
 	offerSum = iota
@@ -31,7 +32,8 @@ const (
 	offers
 )
 
-// What its device gets: forward a and c of y = a⊙z + c, and the running mean and variance that follow; backward a, b and c of
+// What its device gets: forward a and c of y = a⊙z + c, and the running mean and variance that follow; backward a, b
+// and c of
 // dx = a⊙dy + b⊙z + c, and its share of the gradient of γ. a and b are the diagonals of matrices, of which the device
 // gets the blocks that are not 0, one below the other; they come first.
 const (

@@ -71,7 +71,8 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 	return out, errors.Join(errs...)
 }
 
-// Sparing returns an update rule that takes nothing off what has no gradient: running statistics and tensors behind stops.
+// Sparing returns an update rule that takes nothing off what has no gradient: running statistics and tensors behind
+// stops.
 func (o Optimizer) Sparing(c Config) Optimizer {
 	if o.Decays == nil && c.Custom != nil && len(c.Custom.running) > 0 {
 		o.Decays, _ = c.DecayRanges(o.WeightDecay, nil) // no name can be wrong

@@ -16,7 +16,8 @@ func (k Kind) Precomputes() bool { return k == GCN || k == SAGE || k == GIN || k
 // alone.
 func (k Kind) KeepsOrigin() bool { return k == APPNP || k == GCNII }
 
-// Norms reports whether LayerNorm, an activation and dropout lie between layers. Config.NoNorm leaves LayerNorm out, and with
+// Norms reports whether LayerNorm, an activation and dropout lie between layers. Config.NoNorm leaves LayerNorm out,
+// and with
 // Config.BatchNorm it is another norm;
 // such models may have residuals and jumping knowledge (Config.Residual, Config.Jumping).
 func (k Kind) Norms() bool { return k == GCN || k == SAGE || k == GIN || k.Attends() }

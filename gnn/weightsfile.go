@@ -13,7 +13,8 @@ import (
 
 // ReadStateDict returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadStateDict. The
 // file is .safetensors, or .npz with float arrays under plain names or under "param/NAME"; where any name begins with
-// "param/" the others are not read. Integers are not read where torch counts batches by them. Every number must be finite.
+// "param/" the others are not read. Integers are not read where torch counts batches by them. Every number must be
+// finite.
 func ReadStateDict(path string) (StateDict, error) {
 	var ts StateDict
 	var err error

@@ -1,8 +1,10 @@
 package gpu
 
-// EdgeDropout says which weights of attention are dropped. With u and v the original ids of an edge's source and target,
+// EdgeDropout says which weights of attention are dropped. With u and v the original ids of an edge's source and
+// target,
 // that of head h is kept if word h mod 4 of Philox(counter (u, v, EdgeStream(Layer, h), Epoch), key Seed) is at least
-// ⌊P·2³²⌋, and is then multiplied by 1/(1-P). m_uv is this factor, or 0. Edges that are listed several times have one m_uv.
+// ⌊P·2³²⌋, and is then multiplied by 1/(1-P). m_uv is this factor, or 0. Edges that are listed several times have one
+// m_uv.
 // P = 0: every m_uv is 1, and nothing is drawn.
 type EdgeDropout struct {
 	P           float64

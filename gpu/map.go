@@ -23,7 +23,8 @@ const (
 	Functions     = iota          // their number
 )
 
-// MapArgs: Dst[i][j] = f(Src[i][j])·By[i][j] + Beta·Dst[i][j]; with Beta = 0, Dst is not read, and without By its factor is 1.
+// MapArgs: Dst[i][j] = f(Src[i][j])·By[i][j] + Beta·Dst[i][j]; with Beta = 0, Dst is not read, and without By its
+// factor is 1.
 // Src and By have the rows of Dst or one, and the columns of Dst or one: a single one is that of all. f is F or, with
 // Slope, its derivative. Dst may be Src or By of its own shape.
 type MapArgs struct {

@@ -254,7 +254,8 @@ type GATArgs struct {
 //	de_uv    = α_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
 //	DD[v][h] = Σ_u de_uv
 //
-// leaky'(x) = x > 0 ? 1 : Slope. O, LSE, Bias and Drop are those of the GATAggregate of T, S and D, so that the α_uv·(…) of a row add up to 0.
+// leaky'(x) = x > 0 ? 1 : Slope. O, LSE, Bias and Drop are those of the GATAggregate of T, S and D, so that the
+// α_uv·(…) of a row add up to 0.
 type GATGradDst struct {
 	DD, G       Matrix // rows × heads, written
 	DO, O       Matrix
@@ -322,7 +323,8 @@ type GATv2Args struct {
 //	DR[v][hC+c] = Att[hC+c]·Σ_u de_uv·leaky'(T[u][hC+c] + R[v][hC+c])
 //	DA[v][hC+c] = Σ_u de_uv·leaky(T[u][hC+c] + R[v][hC+c])
 //
-// The sum of DA over all rows is the gradient of Att. DA may be O. O, LSE and Drop are those of the GATv2Aggregate of T and R, so that the de_uv of a row add
+// The sum of DA over all rows is the gradient of Att. DA may be O. O, LSE and Drop are those of the GATv2Aggregate of T
+// and R, so that the de_uv of a row add
 // up to 0: of DR no more is left than (1 - Slope)·Att times their sum over positive T + R, and exactly 0 where these have one sign in all entries.
 type GATv2GradDst struct {
 	DR, DA, G   Matrix // rows × heads·C twice, rows × heads; written

@@ -172,7 +172,8 @@ func (p proof) definition(m gnn.Config, program *model.Program, w *gnn.Weights) 
 	return grad, loss
 }
 
-// keeps returns what the dropout of an epoch keeps (docs/mathematics.md, "Random numbers"), as the interpreter asks for it.
+// keeps returns what the dropout of an epoch keeps (docs/mathematics.md, "Random numbers"), as the interpreter asks for
+// it.
 func keeps(run *interpreter.Run, m gnn.Config, sparse bool, epoch uint32) func(n *model.Node, row, col int) bool {
 	return func(n *model.Node, row, col int) bool {
 		counter := [4]uint32{uint32(col / 4), uint32(row), uint32(n.Counter), epoch}

@@ -47,7 +47,8 @@ func TestNoNorm(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"--norm", "group", "layer, batch, none"}, "train", "--dataset", "ok.npz", "--norm", "group")
 }
 
-// With --norm batch models train and predict whole, in parts, stale, sampled and isolated, and files of weights have the names of
+// With --norm batch models train and predict whole, in parts, stale, sampled and isolated, and files of weights have
+// the names of
 // torch_geometric's models with norm="batch_norm".
 func TestBatchNorm(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,8 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 )
 
-// Weights whose tensors fit a run are refused where they were trained with other settings of the model, its graph or its
+// Weights whose tensors fit a run are refused where they were trained with other settings of the model, its graph or
+// its
 // features, also where these were changed in config.yaml.
 func TestPredictOfAnotherModel(t *testing.T) {
 	t.Parallel()

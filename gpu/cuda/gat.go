@@ -88,8 +88,10 @@ func (t gatTiles) words(m gpu.Matrix) int {
 // edgeDropBytes is the room that capgnn_edge_drop writes, and what lies behind it begins at.
 const edgeDropBytes = 64
 
-// scoring is what the kernels of an operation are told of scores: the slope, or with dropout the address of that and of which
-// weights are dropped. kernel follows their names; scratch is the address of n elements of size bytes. Rows of entries are their
+// scoring is what the kernels of an operation are told of scores: the slope, or with dropout the address of that and of
+// which
+// weights are dropped. kernel follows their names; scratch is the address of n elements of size bytes. Rows of entries
+// are their
 // targets, or their sources.
 func (q *queue) scoring(d gpu.EdgeDropout, slope float32, bySource bool, n, size int) (kernel string, scores, scratch word) {
 	if d.P == 0 {

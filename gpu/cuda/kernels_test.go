@@ -56,7 +56,8 @@ var assemblers = map[string][]string{
 // would take a quarter longer (docs/adr/0061).
 const pascalSpills = "gatv2,gatv2_src_64,1056,80 spills,80 spills,80,80,80,80,80,80"
 
-// fewSpills matches lines of kernels with dropout of attention: some spill, at most 96 bytes of a thread (ptxas 13, sm_90). With room for fewer blocks
+// fewSpills matches lines of kernels with dropout of attention: some spill, at most 96 bytes of a thread (ptxas 13,
+// sm_90). With room for fewer blocks
 // nothing would; which is faster has not been measured.
 var fewSpills = regexp.MustCompile(`^\w+_drop,`)
 

@@ -62,7 +62,8 @@ func (b *bench) toSources(d edgeDrop, split int) gpu.EdgeDropout {
 	return s
 }
 
-// dropHeads are numbers of heads and columns of each: one word of four, whole blocks of four, and those that are computed apart.
+// dropHeads are numbers of heads and columns of each: one word of four, whole blocks of four, and those that are
+// computed apart.
 var dropHeads = [][2]int{{1, 1}, {3, 5}, {4, 16}, {8, 8}, {2, 32}, {11, 3}, {2, 68}, {1, 300}}
 
 // dropping has cases drop weights.
@@ -92,7 +93,8 @@ func testGATv2Dropout(b *bench) {
 	b.gatv2Cases(gatGraphs, dropHeads, droppingV2((*bench).gatv2Backward))
 }
 
-// testDroppedAlike demands that a weight is dropped of one row of entries as of many, in any order: with all scores alike and rows of
+// testDroppedAlike demands that a weight is dropped of one row of entries as of many, in any order: with all scores
+// alike and rows of
 // ones, a sum is the number of weights that stay.
 func testDroppedAlike(b *bench) {
 	a := b.random(9, 30, 12)

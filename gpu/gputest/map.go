@@ -48,7 +48,8 @@ var maps = []mapped{
 	{gpu.MapReciprocal, 0, 0, true, func(x float64) float64 { return 1 / x }, func(x float64) float64 { return -1 / (x * x) }},
 }
 
-// testMap tries every function and its derivative on rows, some of them on many, and all shapes of the factors. The error
+// testMap tries every function and its derivative on rows, some of them on many, and all shapes of the factors. The
+// error
 // is that of four units in the last place of f, and of four roundings of x.
 func testMap(b *bench) {
 	n := 0

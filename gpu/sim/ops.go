@@ -154,7 +154,8 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	q.compute("GATScores", gpu.PhaseOther, streams(s, d, t), func() { q.inner.GATScores(s, d, t, aSrc, aDst) })
 }
 
-// draws is the work of dropout of attention: a number for every head of every entry, which takes as long as an element of an epilogue.
+// draws is the work of dropout of attention: a number for every head of every entry, which takes as long as an element
+// of an epilogue.
 func draws(d gpu.EdgeDropout, entries int64, heads int) []part {
 	if d.P == 0 {
 		return nil

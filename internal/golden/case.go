@@ -63,7 +63,8 @@ func (c *Case) Jumping() bool { return c.Kind != "sgc" && c.Param("lin.weight") 
 // NoNorm reports whether there is no norm between layers.
 func (c *Case) NoNorm() bool { return c.Param("norms.0.weight") == nil && !c.BatchNorm() }
 
-// BatchNorm reports whether norms between layers are by columns of all vertices. Logits are in evaluation then, with the
+// BatchNorm reports whether norms between layers are by columns of all vertices. Logits are in evaluation then, with
+// the
 // running statistics of Params; those in Adam5 are behind five steps, and their Grads are 0.
 func (c *Case) BatchNorm() bool { return c.Param("norms.0.module.running_var") != nil }
 

@@ -183,7 +183,8 @@ func (c *Config) area(t *traffic, owner int, later bool) uint32 {
 	return n
 }
 
-// Areas lists the areas of all ranks, alike at each of them: for each part and other rank that reads it one for rows that are used at once, as large as the
+// Areas lists the areas of all ranks, alike at each of them: for each part and other rank that reads it one for rows
+// that are used at once, as large as the
 // largest message, and one for each exchange whose rows are used in the next epoch.
 func (p *Plan) Areas() []cluster.Area {
 	type way struct {

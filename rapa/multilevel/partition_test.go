@@ -87,7 +87,8 @@ func check(part []int32, n, parts int, constraints []Constraint) error {
 	return nil
 }
 
-// TestProperties checks bounds, and that threads decide nothing. Without CAPGNN_LONG=1 every shape has one objective for
+// TestProperties checks bounds, and that threads decide nothing. Without CAPGNN_LONG=1 every shape has one objective
+// for
 // a third of the targets and two counts of threads; with it both, for half of the targets, by turns.
 func TestProperties(t *testing.T) {
 	all := shapes(t)

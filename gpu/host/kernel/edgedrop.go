@@ -86,7 +86,8 @@ func (w *attention) draw(list []gatSegment, idx, ids []int32, d *EdgeDrop, lo in
 	}
 }
 
-// edgeBitsGo sets bits 4e to 4e + 3 of dst to whether word 0 to 3 of Philox(u[e], v[e], stream, epoch) is at least threshold, for the
+// edgeBitsGo sets bits 4e to 4e + 3 of dst to whether word 0 to 3 of Philox(u[e], v[e], stream, epoch) is at least
+// threshold, for the
 // first n entries. It writes, and reads of u and v, whole vectors of them.
 func edgeBitsGo(dst []uint32, n int, u, v []uint32, stream, epoch uint32, key [2]uint32, threshold uint32) {
 	clear(dst[:(n+7)/8])

@@ -50,7 +50,8 @@ func GATBackwardSrc(p *workers.Pool, sc *Scratch, g *GATGradSrc) {
 //
 //	DS[u][h] = Σ_v β_uv·(m_uv·Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c T[u][hC+c]·(Σ_v m_uv·β_uv·DO[v][hC+c]) - Σ_v β_uv·G[v][h]
 //
-// so one pass over the rows DO makes two sums, with the weights m·α and m·β, and one dot product per row is left instead of
+// so one pass over the rows DO makes two sums, with the weights m·α and m·β, and one dot product per row is left
+// instead of
 // one per edge.
 func gatBackwardSrcHeads(p *workers.Pool, sc *Scratch, g *GATGradSrc) {
 	heads := g.DS.Cols

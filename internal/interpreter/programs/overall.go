@@ -2,7 +2,8 @@ package programs
 
 import "fmt"
 
-// overAll appends what mixes sums over all vertices into rows: less a share of their mean, what a product and a function
+// overAll appends what mixes sums over all vertices into rows: less a share of their mean, what a product and a
+// function
 // make of that, attention whose weights are products, or the mean as a factor.
 func (w *writer) overAll(x named) named {
 	cols := fmt.Sprintf("[%d]", x.cols)

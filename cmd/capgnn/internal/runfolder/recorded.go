@@ -49,10 +49,12 @@ func (c *Config) checkRecordedParts() {
 	}
 }
 
-// CutEdited reports whether somebody has changed, in a file that names parts, what they were made by, and what that is as Edited says it.
+// CutEdited reports whether somebody has changed, in a file that names parts, what they were made by, and what that is
+// as Edited says it.
 func (c *Config) CutEdited() (edited bool, what string) { return c.cutEdited, c.cutChange }
 
-// Edited says in parentheses which setting has another value than the usual one, with which the settings were what was says; "" where
+// Edited says in parentheses which setting has another value than the usual one, with which the settings were what was
+// says; "" where
 // no single one is that.
 func (c *Config) Edited(was func(*Config) bool) string {
 	standard := Default()
