@@ -1,6 +1,7 @@
 package chunks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -22,10 +23,7 @@ type Isolated struct {
 
 // Check reports what is wrong with i for this many workers on a graph of this many vertices.
 func (i *Isolated) Check(workers, vertices int) (errs []error) {
-	n := i.Chunks
-	if n == 0 {
-		n = workers
-	}
+	n := i.Count(workers)
 	if err := Check(n, vertices); err != nil {
 		errs = append(errs, err)
 	} else if err := CheckPhases(workers, n); err != nil {
@@ -37,15 +35,8 @@ func (i *Isolated) Check(workers, vertices int) (errs []error) {
 	return errs
 }
 
-// Complete replaces what is left out by the defaults.
-func (i *Isolated) Complete() {
-	if i.Targets == "" {
-		i.Targets = Base
-	}
-	if i.Correction == "" {
-		i.Correction = None
-	}
-}
+// Count returns the number of chunks.
+func (i *Isolated) Count(workers int) int { return cmp.Or(i.Chunks, workers) }
 
 // Corrects reports whether losses of targets weigh differently, by row or by part.
 func (i *Isolated) Corrects() bool {

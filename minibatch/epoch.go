@@ -131,8 +131,7 @@ func (t engine) Diverged(epoch, step int, loss float64) error {
 // Describe implements trainer.Engine.
 func (t engine) Describe(epoch int, e *EpochStats) {
 	if i := t.roots.isolation; i != nil {
-		c := &i.course
-		e.Isolated = &SuperEpoch{Shift: c.Shift(epoch), Phases: c.Count(), Switches: c.Switches(epoch)}
+		trainer.Describe(&i.Course, epoch, e)
 	}
 	e.TimeSteps = t.roots.units - t.state.Merging.of(epoch)
 }

@@ -138,7 +138,7 @@ func (t *Trainer) fetch(from int, first bool) error {
 			return nil
 		}
 		if first {
-			refilled[t.at(w)], err = f.begin(t, from*f.turns, t.state.cache(w.Index))
+			refilled[w.At], err = f.begin(t, from*f.turns, t.state.cache(w.Index))
 		} else {
 			f.see(t, from*f.turns)
 		}

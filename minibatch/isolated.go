@@ -10,7 +10,6 @@ import (
 	"capgnn/chunks"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/sample"
@@ -37,7 +36,7 @@ func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	if len(i.Of) != p.Vertices() {
 		bad("%d chunk entries for %d vertices", len(i.Of), p.Vertices())
 	} else if errs == nil {
-		if _, err := chunks.New(i.Of, o.chunks()); err != nil {
+		if _, err := chunks.New(i.Of, i.Count(len(o.Devices))); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -47,28 +46,14 @@ func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	return append(errs, trainer.CheckIsolated(&i.Isolated, o.Model, o.Storage)...)
 }
 
-// chunks returns how many there are.
-func (o *Options) chunks() int {
-	if o.Isolated.Chunks > 0 {
-		return o.Isolated.Chunks
-	}
-	return len(o.Devices)
-}
-
 // isolation is what isolated parts share: what they hold when. It is read-only, but for what Trainer.hold prepares.
 type isolation struct {
-	chunks.Isolated
-	p      *learn.Problem
-	cut    *chunks.Cut
-	edges  [][]int64 // among the members of two chunks, in one direction
-	course chunks.Course
-	train  []bool         // by vertex
-	steps  []int          // by phase: its first step in an epoch; and behind the last one
-	fanout int            // of roots
-	hops   int            // that are drawn within pairs
-	held   chunks.Moment  // whose pairs workers hold
-	table  layered.Memory // of ÂX, where each rank has all of it
-	ahead  chunks.Ahead[*pair]
+	*chunks.Turns[*pair] // the table is of ÂX, where each rank has all of it
+	p                    *learn.Problem
+	edges                [][]int64 // among the members of two chunks, in one direction
+	steps                []int     // by phase: its first step in an epoch; and behind the last one
+	fanout               int       // of roots
+	hops                 int       // that are drawn within pairs
 }
 
 // unheld is before the first pairs.
@@ -79,25 +64,23 @@ func newIsolation(p *learn.Problem, o *Options) *isolation {
 	if o.Isolated == nil {
 		return nil
 	}
-	s := &isolation{Isolated: o.Isolated.Isolated, p: p,
-		fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout), held: unheld}
-	s.Complete()
-	if !s.AllLayers {
-		s.hops--
-	}
-	var err error
-	if s.cut, err = chunks.New(o.Isolated.Of, o.chunks()); err != nil {
+	s := &isolation{p: p, fanout: o.Sampling.Fanout[0], hops: len(o.Sampling.Fanout)}
+	i, workers, err := o.Isolated, len(o.Devices), error(nil)
+	s.Turns, err = chunks.NewTurns(i.Isolated, i.Of, o.own(), workers, o.Epochs, p.Trains, s.pairOf)
+	if err != nil {
 		panic(err)
 	}
-	s.edges = s.cut.Between(p.Graph)
-	s.course, s.train = chunks.NewCourse(s.Isolated, s.cut, len(o.Devices), o.Epochs, p.Trains)
+	if s.Held = unheld; !s.AllLayers {
+		s.hops--
+	}
+	s.edges = s.Pieces.Between(p.Graph)
 	s.steps = []int{0}
-	for phase := range s.course.Count() {
+	for phase := range s.Course.Count() {
 		most := 0
-		for shift := 1; shift <= s.course.Shifts(); shift++ {
+		for shift := 1; shift <= s.Course.Shifts(); shift++ {
 			n := 0
-			for worker := range s.course.Workers {
-				n += s.targets(s.course.Part(phase, worker), shift)
+			for worker := range s.Course.Workers {
+				n += s.targets(s.Course.Part(phase, worker), shift)
 			}
 			most = max(most, n)
 		}
@@ -111,31 +94,31 @@ func (s *isolation) targets(part, shift int) int {
 	if part < 0 {
 		return 0
 	}
-	at := s.course.Pair(part, shift)
+	at := s.Course.Pair(part, shift)
 	if s.Targets == chunks.Both {
-		return s.course.Training[at.Base] + s.course.Training[at.Added]
+		return s.Course.Training[at.Base] + s.Course.Training[at.Added]
 	}
-	return s.course.Training[at.Base]
+	return s.Course.Training[at.Base]
 }
 
 // phase returns that of a step of an epoch.
 func (s *isolation) phase(batch int) int {
-	last := s.course.Count() - 1
+	last := s.Course.Count() - 1
 	return sort.Search(last, func(phase int) bool { return batch < s.steps[phase+1] })
 }
 
 // at returns what parts hold in a step of an epoch.
 func (s *isolation) at(epoch, batch int) chunks.Moment {
-	return chunks.Moment{Shift: s.course.Shift(epoch), Phase: s.phase(batch)}
+	return chunks.Moment{Shift: s.Course.Shift(epoch), Phase: s.phase(batch)}
 }
 
 // span returns which targets of a worker's part are its roots in a step, and which part that is; −1: none.
 func (s *isolation) span(epoch, batch, worker int) (part, lo, hi int) {
 	at := s.at(epoch, batch)
 	first, steps, before := s.steps[at.Phase], s.steps[at.Phase+1]-s.steps[at.Phase], 0
-	part = s.course.Part(at.Phase, worker)
+	part = s.Course.Part(at.Phase, worker)
 	for w := range worker {
-		before += s.targets(s.course.Part(at.Phase, w), at.Shift)
+		before += s.targets(s.Course.Part(at.Phase, w), at.Shift)
 	}
 	n, from, k := s.targets(part, at.Shift), before%max(1, steps), batch-first
 	if n == 0 || steps == 0 {
@@ -146,10 +129,10 @@ func (s *isolation) span(epoch, batch, worker int) (part, lo, hi int) {
 
 // most returns how many roots a worker has in a step, at most.
 func (s *isolation) most(worker int) (most int) {
-	for phase := range s.course.Count() {
+	for phase := range s.Course.Count() {
 		steps := max(1, s.steps[phase+1]-s.steps[phase])
-		for shift := 1; shift <= s.course.Shifts(); shift++ {
-			most = max(most, (s.targets(s.course.Part(phase, worker), shift)+steps-1)/steps)
+		for shift := 1; shift <= s.Course.Shifts(); shift++ {
+			most = max(most, (s.targets(s.Course.Part(phase, worker), shift)+steps-1)/steps)
 		}
 	}
 	return most
@@ -157,15 +140,15 @@ func (s *isolation) most(worker int) (most int) {
 
 // order puts the targets of a part in the order of an epoch.
 func (s *isolation) order(part, epoch int, seed uint64, into []graph.NodeID) []graph.NodeID {
-	at := s.course.Pair(part, s.course.Shift(epoch))
+	at := s.Course.Pair(part, s.Course.Shift(epoch))
 	held := []int{at.Base}
 	if s.Targets == chunks.Both {
 		held = append(held, at.Added)
 	}
-	list := make([]graph.NodeID, 0, s.targets(part, s.course.Shift(epoch)))
+	list := make([]graph.NodeID, 0, s.targets(part, s.Course.Shift(epoch)))
 	for _, k := range held {
-		for _, v := range s.cut.Members[k] {
-			if s.train[v] {
+		for _, v := range s.Pieces.Members[k] {
+			if s.Train[v] {
 				list = append(list, v)
 			}
 		}
@@ -188,10 +171,10 @@ func (s *isolation) pairOf(part, shift int) *pair {
 	if part < 0 {
 		return &pair{s: s, part: part, shift: shift, graph: s.p.Graph, covered: chunks.Coverage{Ratio: 1}}
 	}
-	v := s.cut.View(s.p.Graph, s.course.Pair(part, shift))
-	x := &pair{View: v, s: s, part: part, shift: shift, graph: v.Graph(), covered: v.Coverage(s.Targets, s.train)}
+	v := s.Pieces.View(s.p.Graph, s.Course.Pair(part, shift))
+	x := &pair{View: v, s: s, part: part, shift: shift, graph: v.Graph(), covered: v.Coverage(s.Targets, s.Train)}
 	if s.Correction.EdgeWeights() {
-		x.weights = v.Weights(s.Correction, s.Targets, s.train)
+		x.weights = v.Weights(s.Correction, s.Targets, s.Train)
 	}
 	return x
 }
@@ -238,14 +221,6 @@ func (x *pair) weighEdges(val []float32, b *sample.Block, ids []graph.NodeID, tu
 	}
 }
 
-// pairs makes those of some workers.
-func (s *isolation) pairs(at chunks.Moment, own graph.Range) (all []*pair) {
-	for w := own.Lo; w < own.Hi; w++ {
-		all = append(all, s.pairOf(s.course.Part(at.Phase, w), at.Shift))
-	}
-	return all
-}
-
 // hold brings the pairs of a step's moment to the workers of this process, whose samplers are idle, and begins to make
 // those behind them.
 func (t *Trainer) hold(step int) {
@@ -253,41 +228,34 @@ func (t *Trainer) hold(step int) {
 	if s == nil {
 		return
 	}
-	epoch, batch := step/t.roots.steps, step%t.roots.steps
-	at, own := s.at(epoch, batch), t.own()
-	s.ahead.Make = func(at chunks.Moment) []*pair { return s.pairs(at, own) }
-	if at != s.held {
+	s.Hold(step/t.roots.steps, s.phase(step%t.roots.steps), func(take func() []*pair) error {
 		began := time.Now()
-		all := s.ahead.Take(at)
-		for i, w := range t.workers {
-			w.stage.pair = all[i]
+		for i, x := range take() {
+			t.workers[i].stage.pair = x
 		}
-		if s.held != unheld { // the first pairs are no switch
+		if s.Held != unheld { // the first pairs are no switch
 			t.switching += time.Since(began)
 		}
-		s.held = at
-	}
+		return nil
+	})
 	for _, w := range t.workers {
 		for _, x := range w.samplers {
 			w.stage.pair.within(x)
 		}
 	}
-	if next, ok := s.course.Behind(min(epoch, s.course.Schedule.Epochs-1), at.Phase); ok {
-		s.ahead.Prepare(next)
-	}
 }
 
 // bytes is what pairs of some workers take at most, those that are held and those behind them, and what all share.
 func (s *isolation) bytes(own graph.Range) gpu.Bytes {
-	n := int64(len(s.train))
+	n := int64(len(s.Train))
 	all := 13 * n // place, train, members of chunks, and workers of vertices
 	for worker := own.Lo; worker < own.Hi; worker++ {
 		most := int64(0)
-		for _, part := range s.course.PartsOf(worker) {
-			for shift := 1; shift <= s.course.Shifts(); shift++ {
-				at := s.course.Pair(part, shift)
-				size := 20 * int64(len(s.cut.Members[at.Base])+len(s.cut.Members[at.Added])) // of the view, and weights
-				if s.course.Chunks > 2 {
+		for _, part := range s.Course.PartsOf(worker) {
+			for shift := 1; shift <= s.Course.Shifts(); shift++ {
+				at := s.Course.Pair(part, shift)
+				size := 20 * int64(len(s.Pieces.Members[at.Base])+len(s.Pieces.Members[at.Added])) // of the view, and weights
+				if s.Course.Chunks > 2 {
 					size += 8*(n+1) + 4*s.within(at)
 				}
 				most = max(most, size)
@@ -298,21 +266,10 @@ func (s *isolation) bytes(own graph.Range) gpu.Bytes {
 	return gpu.Bytes(all)
 }
 
-// close waits for what is prepared, and gives tables back.
-func (s *isolation) close() error {
-	if s == nil {
-		return nil
-	}
-	if s.ahead.Wait(); s.table == nil {
-		return nil
-	}
-	return s.table.Close()
-}
-
 // stretch returns the first step of an epoch from one on whose phase has targets, and the one behind the last of that
 // phase.
 func (s *isolation) stretch(epoch, from int) (first, end int) {
-	for from < s.steps[len(s.steps)-1] && s.course.Share(s.at(epoch, from)) == 0 {
+	for from < s.steps[len(s.steps)-1] && s.Course.Share(s.at(epoch, from)) == 0 {
 		from = s.steps[s.phase(from)+1]
 	}
 	return from, s.steps[s.phase(from)+1]
@@ -321,10 +278,10 @@ func (s *isolation) stretch(epoch, from int) (first, end int) {
 // horizon returns the step of a run behind the last one that samples what parts hold in a step.
 func (s *isolation) horizon(step, steps int) int {
 	epoch := step / steps
-	if s.course.Count() > 1 {
+	if s.Course.Count() > 1 {
 		return epoch*steps + s.steps[s.phase(step%steps)+1]
 	}
-	for epoch++; epoch < s.course.Schedule.Epochs && s.course.Shift(epoch) == s.course.Shift(epoch-1); epoch++ {
+	for epoch++; epoch < s.Course.Schedule.Epochs && s.Course.Shift(epoch) == s.Course.Shift(epoch-1); epoch++ {
 	}
 	return epoch * steps
 }
@@ -342,12 +299,12 @@ const mostProbed = 4
 // largest returns the first steps of a run in which a worker holds the pairs that have the most edges.
 func (s *isolation) largest(worker, steps int) (list []int) {
 	size := map[int]int64{} // by step
-	for phase := range s.course.Count() {
-		part := s.course.Part(phase, worker)
-		for epoch := range s.course.Schedule.Epochs {
-			if shift := s.course.Shift(epoch); part >= 0 && (epoch == 0 || shift != s.course.Shift(epoch-1)) {
+	for phase := range s.Course.Count() {
+		part := s.Course.Part(phase, worker)
+		for epoch := range s.Course.Schedule.Epochs {
+			if shift := s.Course.Shift(epoch); part >= 0 && (epoch == 0 || shift != s.Course.Shift(epoch-1)) {
 				step := epoch*steps + s.steps[phase]
-				size[step] = s.within(s.course.Pair(part, shift))
+				size[step] = s.within(s.Course.Pair(part, shift))
 				list = append(list, step)
 			}
 		}
@@ -361,15 +318,15 @@ func (s *isolation) spread(batch, k, all, steps int) int {
 	if batch >= steps {
 		return batch
 	}
-	epochs := s.course.Schedule.Epochs
-	some := min(mostProbed, s.course.Shifts(), epochs)
+	epochs := s.Course.Schedule.Epochs
+	some := min(mostProbed, s.Course.Shifts(), epochs)
 	return batch + epochs*(k*some/all)/some*steps
 }
 
 // look has a sampler and a stage look at a step of a run, and returns how many edges the pair has if it was made anew.
 func (s *isolation) look(x *sample.Sampler, g *stage, batch, steps int) (edges int64) {
 	at := s.at(batch/steps, batch%steps)
-	if part := s.course.Part(at.Phase, g.part); g.pair == nil || g.pair.part != part || g.pair.shift != at.Shift {
+	if part := s.Course.Part(at.Phase, g.part); g.pair == nil || g.pair.part != part || g.pair.shift != at.Shift {
 		g.pair = s.pairOf(part, at.Shift)
 		edges = g.pair.graph.Edges()
 	}

@@ -64,7 +64,7 @@ func checkIsolatedRun(t *testing.T, kind gnn.Kind, how chunks.Isolated, workers 
 		at := iso.at(step/steps, step%steps)
 		var all []*share
 		for w := range workers {
-			if part := iso.course.Part(at.Phase, w); part >= 0 {
+			if part := iso.Course.Part(at.Phase, w); part >= 0 {
 				roots := tr.roots.of(step, w, 0, nil)
 				all = append(all, ref.draw(ref.holds(part, (part+at.Shift)%4), step, roots))
 			}

@@ -44,7 +44,7 @@ func (t placer) newMigrator(w *worker) *migrator {
 	}
 	n := len(t.Weights.Flat)
 	c := &migrator{hub: t.Hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.Queue("carry"), taken: make(chan gpu.Event, 1)}
-	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
+	c.in, c.out = gpu.Vec{Buf: w.Alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.Alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
 	c.taken <- nil
 	for range t.roots.units {
 		c.ready = append(c.ready, make(chan gpu.Event, 1)) // a step has one for each, and no part is a step ahead of the others

@@ -7,10 +7,10 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/hostmem"
 	"capgnn/internal/layered"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
-	"capgnn/reduce"
 )
 
 // placer puts the parts of a designed run on their devices.
@@ -28,19 +28,17 @@ func (t placer) place(ctx context.Context) error {
 		} else {
 			w.prefetch = w.Queue("prefetch")
 		}
-		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.reach = t.reach(w)
-		t.workers, t.Crew.Workers = append(t.workers, w), append(t.Crew.Workers, &w.Worker)
+		t.Employ(&w.Worker)
+		t.workers = append(t.workers, w)
 	}
-	division := t.Options.Division(t.Weights.Layers())
 	for _, w := range t.workers {
-		if err := t.build(w, division); err != nil {
+		if err := t.build(w); err != nil {
 			return err
 		}
 	}
 	own := t.own()
-	t.Reduce = t.Reduces(division, func(i int) []bool { return t.workers[i].reach[own.Lo:own.Hi] })
-	t.LockHost()
+	t.Reduces(func(i int) []bool { return t.workers[i].reach[own.Lo:own.Hi] })
 	t.Meet(func(part int) []*gnn.Pass { return []*gnn.Pass{t.workers[part-own.Lo].Pass} })
 	for _, w := range t.workers {
 		if w.migrator != nil {
@@ -66,7 +64,7 @@ func (t placer) reach(w *worker) []bool {
 }
 
 // build puts one part on its device.
-func (t placer) build(w *worker, division *reduce.Division) error {
+func (t placer) build(w *worker) error {
 	d, o := &t.design, &t.o
 	w.stage = d.stageOf(t.p, o, w.Index)
 	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
@@ -75,18 +73,15 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.stage.lay(&l, &e, nil)
 	inputs, slots := d.ring(o, w.Index)
 	w.inputs = slices.Repeat([]input{{size: l.size}}, inputs)
-	n := len(t.Weights.Flat)
-	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
-	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
+	weights := w.Alloc(4*gpu.Bytes(len(t.Weights.Flat)), "weights")
+	t.Equip(&w.Worker, weights)
 	w.migrator = t.newMigrator(w)
-	w.Owner = division.NewOwner(w.alloc, w.Compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
-	w.NewLoss(t.Task, w.alloc, o.lossRows(t.roots.total), stretch)
-	if w.failed != nil {
-		return w.failed
+	w.NewLoss(t.Task, w.Alloc, o.lossRows(t.roots.total), stretch)
+	if w.Failed != nil {
+		return w.Failed
 	}
-	w.upload(params, t.Weights.Flat)
-	w.Params, w.Grads = gnn.Bind(t.Weights, params), gnn.Bind(t.Weights, grads)
+	w.Compute.Upload(weights, 0, hostmem.Bytes(t.Weights.Flat))
 	w.Workspace = gnn.NewWorkspace(gpu.Info{})
 	w.Pass = gnn.NewPass(o.Model, d.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 	if w.Device.Info().Kind != gpu.CPU { // rows that are kept have what is left
@@ -181,7 +176,7 @@ func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.roots.isolation.table = table
+	t.roots.isolation.Table = table
 	return of[float32](table.Bytes()), places, nil
 }
 
@@ -191,12 +186,11 @@ func (t placer) keep(w *worker) error {
 	if r == nil {
 		return nil
 	}
-	bufs, err := r.alloc(w.Device, w.stage.tables)
+	err := r.alloc(w)
 	if oom := new(gpu.OutOfMemory); errors.As(err, &oom) {
 		t.o.Log.Warn("the device has less memory than it should have: rows stay in host memory", "part", w.Index, "wanted", int64(oom.Need), "left", int64(oom.Have))
 		w.stage.resident, t.design.residents[w.Index] = nil, nil
 		return nil
 	}
-	w.bufs = append(w.bufs, bufs...)
 	return err
 }

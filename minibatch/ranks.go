@@ -52,9 +52,6 @@ func (o *Options) checkRanks() (errs []error) {
 // own are the parts of this process.
 func (t *Trainer) own() graph.Range { return t.o.own() }
 
-// at returns the place of a worker among those of this process.
-func (t *Trainer) at(w *worker) int { return w.Index - t.own().Lo }
-
 // facts are what all ranks know of a part.
 type facts struct {
 	Rank  int

@@ -169,21 +169,20 @@ func (r *resident) bytes(tables []table) (n gpu.Bytes) {
 }
 
 // alloc gives the rows their memory.
-func (r *resident) alloc(dev gpu.Device, tables []table) ([]gpu.Buffer, error) {
-	var bufs []gpu.Buffer
-	for i := range tables {
-		cols := tables[i].cols
-		b, err := dev.Alloc(4*gpu.Bytes(r.rows+r.area)*gpu.Bytes(cols), "resident rows")
-		if err != nil {
-			for _, b := range bufs {
-				b.Free()
+func (r *resident) alloc(w *worker) (err error) {
+	for i := range w.stage.tables {
+		cols := w.stage.tables[i].cols
+		b := w.Alloc(4*gpu.Bytes(r.rows+r.area)*gpu.Bytes(cols), "resident rows")
+		if b == nil {
+			for _, m := range r.tables {
+				w.Free(m.Buf)
 			}
-			return nil, err
+			err, w.Failed = w.Failed, nil
+			return err
 		}
-		bufs = append(bufs, b)
 		r.tables = append(r.tables, gpu.Matrix{Buf: b, Rows: r.rows + r.area, Cols: cols, LD: cols})
 	}
-	return bufs, nil
+	return nil
 }
 
 // load copies the rows that the worker's device keeps to it.

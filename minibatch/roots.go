@@ -59,8 +59,8 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 		r.train = make([][]graph.NodeID, r.parts)
 	}
 	if r.isolation = newIsolation(p, o); r.isolation != nil {
-		r.local, r.train = true, make([][]graph.NodeID, r.isolation.cut.Chunks())
-		for _, n := range r.isolation.course.Training {
+		r.local, r.train = true, make([][]graph.NodeID, r.isolation.Pieces.Chunks())
+		for _, n := range r.isolation.Course.Training {
 			r.total += n
 		}
 		if r.isolation.Targets == chunks.Both {

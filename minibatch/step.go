@@ -107,7 +107,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 
 // progress says that a part has done the steps before one.
 func (t *Trainer) progress(w *worker, s *stretch, done int) {
-	if t.at(w) == 0 && t.o.OnStep != nil {
+	if w.At == 0 && t.o.OnStep != nil {
 		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: t.progressed.edges + w.counts.Edges, Elapsed: time.Since(t.progressed.began), Since: t.progressed.since})
 	}
 }
@@ -185,10 +185,10 @@ func (w *worker) fetch(d *sampledUnit) (n *input, awaited bool) {
 
 // compute enqueues a unit, and behind the last one of a step the update.
 func (t *Trainer) compute(w *worker, n *input, u trainer.Unit, last bool) {
-	done := func(layer int) { t.Reduce.Done(t.at(w), layer) }
+	done := func(layer int) { t.Reduce.Done(w.At, layer) }
 	if w.migrator == nil {
 		t.gradient(w, n, u, done)
-		t.Reduce.Finish(t.at(w))
+		t.Reduce.Finish(w.At)
 		return
 	}
 	w.migrator.bring()
@@ -196,7 +196,7 @@ func (t *Trainer) compute(w *worker, n *input, u trainer.Unit, last bool) {
 	w.migrator.give()
 	if last {
 		trainer.Idle(t.o.Model.Layers, done)
-		t.Reduce.Finish(t.at(w))
+		t.Reduce.Finish(w.At)
 	}
 }
 

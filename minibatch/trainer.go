@@ -198,13 +198,16 @@ func (t *Trainer) Close() error {
 	if t.rows != nil {
 		t.rows.close()
 	}
-	for _, w := range t.workers {
-		if !t.Crew.Stuck && !w.close(!t.Joined || t.Over && t.State.Stopped != fit.Interrupted) {
-			t.Crew.Stuck = true
+	if t.Settles() {
+		for _, w := range t.workers {
+			w.close(!t.Joined || t.Over && t.State.Stopped != fit.Interrupted)
 		}
 	}
 	t.workers = nil
-	err := t.roots.isolation.close()
+	var err error
+	if s := t.roots.isolation; s != nil {
+		err = s.Close()
+	}
 	if t.exact != nil && !t.Crew.Stuck {
 		err = errors.Join(err, t.exact.Close())
 	}

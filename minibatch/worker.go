@@ -1,11 +1,7 @@
 package minibatch
 
 import (
-	"errors"
-
 	"capgnn/gpu"
-	"capgnn/hostmem"
-	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/sample"
 )
@@ -27,24 +23,8 @@ type worker struct {
 
 	inputs []input // one is filled while another is computed from, where there are two
 
-	bufs   []gpu.Buffer
-	failed error // of alloc
 	counts Counts
 	linked gpu.Bytes // what the units' rows and ids have taken of links that the host emulates
-}
-
-// alloc returns memory of the worker's device, nil after an error.
-func (w *worker) alloc(size gpu.Bytes, name string) gpu.Buffer {
-	if w.failed != nil {
-		return nil
-	}
-	b, err := w.Device.Alloc(size, name)
-	if err != nil {
-		w.failed = err
-		return nil
-	}
-	w.bufs = append(w.bufs, b)
-	return b
 }
 
 // take allocates the room of steps, inputs and activations, if the worker has not got it.
@@ -76,17 +56,8 @@ func (w *worker) give() {
 	}
 }
 
-// upload enqueues the way of numbers to the device.
-func (w *worker) upload(to gpu.Vec, from []float32) {
-	w.Compute.Upload(to.Buf, 4*gpu.Bytes(to.Off), hostmem.Bytes(from))
-}
-
-// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not
-// answer may still write to is not given up, and what is page-locked for gradients and weights only with all.
-func (w *worker) close(all bool) bool {
-	if echo := new(meet.Echo); errors.As(w.Sync(), &echo) {
-		return false
-	}
+// close gives memory up; what is page-locked for gradients and weights only with all.
+func (w *worker) close(all bool) {
 	if w.feed != nil {
 		for _, s := range w.feed.slots {
 			for u := range s.units {
@@ -98,13 +69,5 @@ func (w *worker) close(all bool) bool {
 		w.fetcher.close()
 	}
 	w.give()
-	for _, b := range w.bufs {
-		b.Free()
-	}
-	for _, p := range w.Pinned {
-		if all {
-			p.Close()
-		}
-	}
-	return true
+	w.Release(all)
 }

@@ -29,7 +29,7 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 				indices[e] = max(0, at.Row[from.Halo.Indices[e]]) // entries that nobody reads have no row
 			}
 		})
-		op.Halo.Indices, op.Halo.Cols = upload(b.ld, "slots of halo entries", indices), at.Halo.Rows
+		op.Halo.Indices, op.Halo.Cols = upload(b.loader, "slots of halo entries", indices), at.Halo.Rows
 		if op.HaloIDs.Len > 0 {
 			ids := make([]graph.NodeID, at.Halo.Rows)
 			for k, row := range at.Row {
@@ -37,7 +37,7 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 					ids[row] = from.IDs[k]
 				}
 			}
-			op.HaloIDs = upload(b.ld, "halo ids of slots", ids)
+			op.HaloIDs = upload(b.loader, "halo ids of slots", ids)
 		}
 		if op.HaloScale.Len > 0 {
 			picked := pick(scale, from.IDs)
@@ -47,7 +47,7 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 					scales[row] = picked[k]
 				}
 			}
-			op.HaloScale = upload(b.ld, "halo scale of slots", scales)
+			op.HaloScale = upload(b.loader, "halo scale of slots", scales)
 		}
 	}
 }
@@ -89,9 +89,9 @@ func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
 	}
 	if at.Dir == gnn.Forward {
 		c.Cols = g.Rows
-		g.HaloBack = b.ld.csr(name, c, len(lists), c.Cols, nil, room{})
+		g.HaloBack = b.csr(name, c, len(lists), c.Cols, nil, room{})
 		return
 	}
 	c.Cols = at.Halo.Rows
-	g.Backward.Halo = b.ld.csr(name, c, len(lists), c.Cols, nil, room{})
+	g.Backward.Halo = b.csr(name, c, len(lists), c.Cols, nil, room{})
 }

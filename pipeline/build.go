@@ -44,14 +44,14 @@ func (b *builder) operand(name string, block *graph.Block, turned bool, rows, co
 		row, col = col, row
 	}
 	op := gnn.Operand{
-		RowScale:  upload(b.ld, name+" row scale", b.pick(row, ids)),
-		ColScale:  upload(b.ld, name+" column scale", b.pick(col, ids)),
-		HaloScale: upload(b.ld, name+" halo scale", b.pick(col, block.IDs)),
-		Inner:     b.ld.csr(name, block.Inner, rows, cols, w.inner, room{}),
-		Halo:      b.ld.haloCSR(name+" halo", block, rows, level, w.halo),
+		RowScale:  upload(b.loader, name+" row scale", b.pick(row, ids)),
+		ColScale:  upload(b.loader, name+" column scale", b.pick(col, ids)),
+		HaloScale: upload(b.loader, name+" halo scale", b.pick(col, block.IDs)),
+		Inner:     b.csr(name, block.Inner, rows, cols, w.inner, room{}),
+		Halo:      b.haloCSR(name+" halo", block, rows, level, w.halo),
 	}
 	if b.model.DropsEdges() {
-		op.HaloIDs = upload(b.ld, name+" halo ids", block.IDs)
+		op.HaloIDs = upload(b.loader, name+" halo ids", block.IDs)
 	}
 	return op
 }
@@ -106,7 +106,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 		rows, src := b.part.Rows[l+1], b.part.Rows[l]
 		g := b.layer(part, rows, src)
 		if b.plan.Layers[l].Returns {
-			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", part.Out.Inner, src, rows, nil, room{})}
+			g.Backward = gnn.Operand{Inner: b.csr("backward", part.Out.Inner, src, rows, nil, room{})}
 		} else if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
 			g.Backward = b.operand("backward", &part.Out, true, src, rows, l+1)
 		}
@@ -141,12 +141,12 @@ func (b *builder) haloBack(rows int) gpu.CSR {
 		row := func(r int) graph.NodeID { return b.part.In.IDs[r] }
 		val = b.p.Weigh(nil, t.Indptr, t.Indices, row, b.part.Inner, true)
 	}
-	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val, room{})
+	return b.csr("replicated halo", t, t.Rows(), t.Cols, val, room{})
 }
 
 // input uploads features, aggregates them if the plan wants it, and returns what layer 0 reads.
 func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
-	in := gnn.Input{IDs: upload(b.ld, "vertex ids", b.part.Inner)}
+	in := gnn.Input{IDs: upload(b.loader, "vertex ids", b.part.Inner)}
 	if b.sparse {
 		in.X, in.RootT = b.sparseRows("features", b.part.Inner, src, rows, room{})
 		if b.plan.Input == gnn.Replicated {
@@ -168,13 +168,13 @@ func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
 // precomputed makes or fetches the aggregated features, and uploads the features where the model reads them too.
 func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 	readsX := b.model.ReadsOwn()
-	in.AX = b.ld.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
-	if b.ld.err != nil {
+	in.AX = b.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
+	if b.Failed != nil {
 		return
 	}
 	streamed(in.AX.Buf)
 	kept := b.fetchAggregate(in.AX)
-	if b.ld.err != nil || kept && !readsX {
+	if b.Failed != nil || kept && !readsX {
 		return
 	}
 	in.X.Dense = b.denseRows("features", b.part.Inner)
@@ -182,16 +182,16 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 		return
 	}
 	halo := b.denseRows("halo features", b.part.In.IDs)
-	if b.ld.err != nil {
+	if b.Failed != nil {
 		return
 	}
 	gnn.AggregateInput(b.Compute, eval0.Forward, in.X.Dense, halo, in.AX)
-	if b.ld.err = b.Compute.Sync(); b.ld.err != nil {
+	if b.Failed = b.Compute.Sync(); b.Failed != nil {
 		return
 	}
-	b.ld.free(halo.Buf)
+	b.Free(halo.Buf)
 	if !readsX {
-		b.ld.free(in.X.Dense.Buf)
+		b.Free(in.X.Dense.Buf)
 		in.X.Dense.Buf = nil
 	}
 	b.keepAggregate(in.AX)
@@ -199,15 +199,15 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 
 // denseRows uploads feature rows: straight from where they lie, or gathered.
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
-	m := b.ld.matrix(name, len(ids), b.p.Features.Cols)
-	if b.ld.drops {
+	m := b.matrix(name, len(ids), b.p.Features.Cols)
+	if b.drops {
 		return m
 	}
-	if rows := b.p.LyingFeatures(ids); rows != nil && b.ld.err == nil {
-		b.ld.send(m.Buf, 0, hostmem.Bytes(rows))
+	if rows := b.p.LyingFeatures(ids); rows != nil && b.Failed == nil {
+		b.send(m.Buf, 0, hostmem.Bytes(rows))
 		return m
 	}
-	b.ld.gather(m, 0, ids, b.p.FillFeatures)
+	b.gather(m, 0, ids, b.p.FillFeatures)
 	return m
 }
 
@@ -221,17 +221,17 @@ func (c *contents) sparseRows(name string, ids []graph.NodeID, src, root int, mo
 	head := &graph.CSR{Indptr: rows.Indptr[:src+1], Indices: rows.Indices[:n], Cols: rows.Cols,
 		Weights: rows.Weights[:n]}
 	t := head.Transpose()
-	f = gnn.Features{Sparse: c.ld.csr(name, rows, len(ids), rows.Cols, rows.Weights, most), Before: rows.Indptr}
+	f = gnn.Features{Sparse: c.csr(name, rows, len(ids), rows.Cols, rows.Weights, most), Before: rows.Indptr}
 	most.rows = t.Rows()
-	f.SparseT = c.ld.csr(name+" transposed", t, t.Rows(), t.Cols, t.Weights, most)
+	f.SparseT = c.csr(name+" transposed", t, t.Rows(), t.Cols, t.Weights, most)
 	if c.model.DropsFeatures() {
 		n, nt := entryNumbers(ids, rows, t)
-		f.Numbers = put(c.ld, name+" numbers", n, most.entries)
-		f.NumbersT = put(c.ld, name+" transposed numbers", nt, most.entries)
+		f.Numbers = put(c.loader, name+" numbers", n, most.entries)
+		f.NumbersT = put(c.loader, name+" transposed numbers", nt, most.entries)
 	}
 	if rootT = f.SparseT; root < src {
 		ends, entries := rowEnds(t, t.Rows(), root)
-		rootT.Cols, rootT.Entries, rootT.End = root, entries, put(c.ld, "root features row ends", ends, len(ends))
+		rootT.Cols, rootT.Entries, rootT.End = root, entries, put(c.loader, "root features row ends", ends, len(ends))
 	}
 	return f, rootT
 }
@@ -257,7 +257,7 @@ func entryNumbers(ids []graph.NodeID, rows, t *graph.CSR) (of, ofT []int32) {
 func (b *builder) targets() {
 	ids := b.part.Inner[:b.part.Rows[b.model.Layers]]
 	b.answers(ids, len(ids), func(row int) bool { return b.p.Trains(ids[row]) })
-	b.NewLoss(b.task, b.ld.alloc, len(ids), 1)
+	b.NewLoss(b.task, b.Alloc, len(ids), 1)
 }
 
 // answers puts what the loss reads of rows, of which there are at most so many, on the device. It counts those that
@@ -265,6 +265,6 @@ func (b *builder) targets() {
 func (c *contents) answers(ids []graph.NodeID, most int, counts func(row int) bool) {
 	c.compared = c.compared[:0]
 	for _, t := range c.task.Targets(false) {
-		c.compared = append(c.compared, put(c.ld, t.Name, t.Made(ids, counts), t.Size(most)))
+		c.compared = append(c.compared, put(c.loader, t.Name, t.Made(ids, counts), t.Size(most)))
 	}
 }

@@ -38,7 +38,7 @@ func (t *Trainer) logits(count func(at int, ids []graph.NodeID, rows []float32))
 			return err
 		}
 		return w.emit(t.Hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
-			count(t.at(w), ids, rows)
+			count(w.At, ids, rows)
 			return nil
 		})
 	})

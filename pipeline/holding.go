@@ -47,8 +47,9 @@ func (h *holding) put(p *pair) error {
 		return nil
 	}
 	h.coverage = p.coverage
-	h.ld.slots, h.ld.seen = h.slots, map[any]gpu.Buffer{}
-	defer func() { h.ld.slots, h.ld.seen = nil, map[any]gpu.Buffer{} }() // host arrays may go
+	ld := h.loader
+	ld.slots, ld.seen = h.slots, map[any]gpu.Buffer{}
+	defer func() { ld.slots, ld.seen = nil, map[any]gpu.Buffer{} }() // host arrays may go
 	layers := h.layers(p)
 	in := h.input(p)
 	layers[0].Stored = int(in.X.SparseT.Entries)
@@ -56,9 +57,9 @@ func (h *holding) put(p *pair) error {
 	h.answers(p.IDs[:p.loss], h.most.loss, func(row int) bool {
 		return h.p.Trains(p.IDs[row]) && (both || row < p.Base)
 	})
-	h.weight = put(h.ld, "weights of losses", p.weight, len(p.weight)*h.most.loss)
-	if h.ld.err != nil {
-		return h.ld.err
+	h.weight = put(h.loader, "weights of losses", p.weight, len(p.weight)*h.most.loss)
+	if h.Failed != nil {
+		return h.Failed
 	}
 	if err := h.Compute.Sync(); err != nil {
 		return err
@@ -88,11 +89,11 @@ func (h *holding) layers(p *pair) []gnn.LayerGraph {
 // edges puts the edges among the rows of a pair on the device, with scales of these rows and values of entries.
 func (h *holding) edges(name string, g *gnn.LayerGraph, p *pair, rows, cols, in, out []float32) {
 	n, most := h.most.rows, room{rows: h.most.rows, entries: h.most.entries}
-	row := put(h.ld, name+" row scale", rows, n*min(1, len(rows)))
-	col := put(h.ld, name+" column scale", cols, n*min(1, len(cols)))
-	forward := h.ld.csr(name+" forward", p.In, g.Rows, p.In.Cols, in, most)
+	row := put(h.loader, name+" row scale", rows, n*min(1, len(rows)))
+	col := put(h.loader, name+" column scale", cols, n*min(1, len(cols)))
+	forward := h.csr(name+" forward", p.In, g.Rows, p.In.Cols, in, most)
 	most.ends = n
-	backward := h.ld.csr(name+" backward", p.Out, p.Out.Rows(), g.Rows, out, most)
+	backward := h.csr(name+" backward", p.Out, p.Out.Rows(), g.Rows, out, most)
 	g.Forward = gnn.Operand{Inner: forward, RowScale: row, ColScale: col}
 	g.Backward = gnn.Operand{Inner: backward, RowScale: col, ColScale: row}
 }
@@ -107,14 +108,14 @@ func (h *holding) replicated(g *gnn.LayerGraph, p *pair) {
 	h.edges("layer 0", g, p, pick(h.s.scale.Row, p.IDs), pick(col, p.IDs), w.in, w.out)
 	g.HaloRows = len(p.halo)
 	most := room{rows: m.rows, entries: m.haloEdges}
-	out := h.ld.csr("layer 0 halo", p.elsewhere, g.Rows, p.elsewhere.Cols, w.elsewhere, most)
+	out := h.csr("layer 0 halo", p.elsewhere, g.Rows, p.elsewhere.Cols, w.elsewhere, most)
 	most = room{rows: m.halo, entries: m.haloEdges, ends: m.halo}
-	back := h.ld.csr("layer 0 halo transposed", p.turned, p.turned.Rows(), g.Rows, w.turned, most)
+	back := h.csr("layer 0 halo transposed", p.turned, p.turned.Rows(), g.Rows, w.turned, most)
 	if halo := pick(col, p.halo); halo != nil {
-		g.Forward.HaloScale = put(h.ld, "layer 0 halo scale", halo, m.halo)
+		g.Forward.HaloScale = put(h.loader, "layer 0 halo scale", halo, m.halo)
 	}
 	if h.model.DropsEdges() {
-		g.Forward.HaloIDs = put(h.ld, "layer 0 halo ids", p.halo, m.halo)
+		g.Forward.HaloIDs = put(h.loader, "layer 0 halo ids", p.halo, m.halo)
 	}
 	g.Forward.Halo, g.HaloBack = out, back
 	if out.Entries == 0 {
@@ -125,7 +126,7 @@ func (h *holding) replicated(g *gnn.LayerGraph, p *pair) {
 // input puts what layer 0 reads on the device.
 func (h *holding) input(p *pair) gnn.Input {
 	m := h.most
-	in := gnn.Input{IDs: put(h.ld, "pair vertex ids", p.IDs, m.rows)}
+	in := gnn.Input{IDs: put(h.loader, "pair vertex ids", p.IDs, m.rows)}
 	if h.s.stored != nil && h.plan.Input != gnn.Precomputed {
 		root, most := p.rowsOfFirst(h.model.Layers), room{rows: m.rows, entries: m.stored}
 		in.X, in.RootT = h.sparseRows("pair features", p.IDs, len(p.IDs), root, most)
@@ -146,9 +147,9 @@ func (h *holding) input(p *pair) gnn.Input {
 	}
 	if h.plan.Input == gnn.Replicated {
 		cols := h.model.In
-		buf := put[float32](h.ld, "pair halo features", nil, m.halo*cols).Buf
+		buf := put[float32](h.loader, "pair halo features", nil, m.halo*cols).Buf
 		all := gpu.Matrix{Buf: buf, Rows: m.halo, Cols: cols, LD: cols}
-		h.ld.gather(all, 0, p.halo, f.Fill)
+		h.gather(all, 0, p.halo, f.Fill)
 		in.Halo.Dense = all.RowRange(0, len(p.halo))
 	}
 	return in
@@ -168,5 +169,5 @@ func (h *holding) fill(m gpu.Matrix, p *pair, row func(dst []float32, v graph.No
 	if h.base == p.chunks.Base {
 		from = p.Base
 	}
-	h.ld.gather(m, from, p.IDs[from:], row)
+	h.gather(m, from, p.IDs[from:], row)
 }

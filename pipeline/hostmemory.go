@@ -23,12 +23,12 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 			m.Add("pairs of two phases", t.hostPairs(), 0)
 		}
 		if s != nil && t.o.Model.CanPrecompute() {
-			m.Add("aggregated features", 4*gpu.Bytes(len(s.train))*gpu.Bytes(t.o.Model.In), 0)
+			m.Add("aggregated features", 4*gpu.Bytes(len(s.Train))*gpu.Bytes(t.o.Model.In), 0)
 		}
 		return nil
 	}
-	n := gpu.Bytes(len(s.train))
-	numbers := 4 * gpu.Bytes(len(s.train)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))
+	n := gpu.Bytes(len(s.Train))
+	numbers := 4 * gpu.Bytes(len(s.Train)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf))
 	m.Add("numbers by vertex", numbers+4*n+n+8*gpu.Bytes(len(s.between)*len(s.between)), 0)
 	m.Add("pairs of two phases", t.hostPairs(), 0)
 	m.Add("rows on their way to devices", 2*uploadBytes*gpu.Bytes(len(t.workers)), 0)
@@ -51,14 +51,14 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 // hostPairs returns what pairs take on the host.
 func (t *Trainer) hostPairs() (n gpu.Bytes) {
 	for _, w := range t.workers { // one is put on the device while the next is made
-		n += 2 * w.hold.most.hostBytes(t.isolation, t.plan.Input == gnn.Replicated)
+		n += 2 * w.hold.most.hostBytes(t.isolation)
 	}
 	return n
 }
 
 // hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of
 // their neighbourhoods rows see, and what layer 0 reads of vertices elsewhere.
-func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
+func (c *capacity) hostBytes(s *isolation) gpu.Bytes {
 	ways, values := gpu.Bytes(2), gpu.Bytes(0)
 	if s.cut.Symmetric {
 		ways = 1
@@ -69,8 +69,8 @@ func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
 	rows, entries := gpu.Bytes(c.rows+1), gpu.Bytes(c.entries)
 	const perRow = 4*8 + 8 // ids, places, scales, loops, degrees in the pair and in the graph; ends of rows
 	n := ways*(8*rows+4*entries) + values + perRow*rows + 8*gpu.Bytes(c.loss)
-	if replicates {
-		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.train))
+	if s.replicates {
+		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.Train))
 		if s.p.Weighted() {
 			n += 2 * 4 * gpu.Bytes(c.entries+c.haloEdges)
 		}

@@ -8,7 +8,6 @@ import (
 	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/trainer"
 )
@@ -18,8 +17,8 @@ type Isolated = chunks.Isolated
 
 // chunks returns how many pieces the graph is cut into: as many as there are parts, but for isolated ones that take turns.
 func (o *Options) chunks() int {
-	if o.Isolated != nil && o.Isolated.Chunks > 0 {
-		return o.Isolated.Chunks
+	if o.Isolated != nil {
+		return o.Isolated.Count(o.Parts)
 	}
 	return o.Parts
 }
@@ -46,22 +45,18 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 
 // isolation is what the isolated parts of a run share: the graph, and what they hold when.
 type isolation struct {
-	Isolated
+	*chunks.Turns[*pair]
 	p       *learn.Problem // with graph and features, which later pairs are made of
 	cut     *graph.Cut
-	chunks  *chunks.Cut
-	turn    chunks.Course
 	model   gnn.Config
 	layers  int
-	scale   gnn.Scaling    // of the whole graph
-	looped  bool           // some vertex has a loop
-	train   []bool         // targets, by id
-	between [][]int64      // edges into each part from each
-	stored  []int64        // sparse feature values of each part; nil: features are dense
-	table   layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
-	ax      []float32      // ÂX by vertex, in the table
-	held    chunks.Moment  // whose pairs parts hold
-	ahead   chunks.Ahead[*pair]
+	scale   gnn.Scaling // of the whole graph
+	looped  bool        // some vertex has a loop
+	between [][]int64   // edges into each part from each
+	stored  []int64     // sparse feature values of each part; nil: features are dense
+	ax      []float32   // ÂX by vertex, in the table; nil: layer 0 does not read it, or nothing is computed
+	// replicates says that layer 0 reads features of vertices elsewhere.
+	replicates bool
 }
 
 // newIsolation prepares isolated parts; nil where parts are not isolated.
@@ -69,14 +64,13 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 	if o.Isolated == nil {
 		return nil, nil
 	}
-	s := &isolation{Isolated: *o.Isolated, held: chunks.First, p: p, cut: cut, model: o.Model, layers: o.Model.Layers,
+	s := &isolation{p: p, cut: cut, model: o.Model, layers: o.Model.Layers,
 		scale: p.Scaling(o.Model, cut.InDegree, cut.OutDegree), between: cut.EdgesBetween(p.Graph, p.Loops)}
-	s.Complete()
 	var err error
-	if s.chunks, err = chunks.New(o.Part, o.chunks()); err != nil {
+	s.Turns, err = chunks.NewTurns(*o.Isolated, o.Part, o.own(), o.Parts, o.Epochs, p.Trains, s.pairOf)
+	if err != nil {
 		return nil, err
 	}
-	s.turn, s.train = chunks.NewCourse(s.Isolated, s.chunks, o.Parts, o.Epochs, p.Trains)
 	for v := range p.Vertices() {
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}
@@ -122,7 +116,7 @@ func (s *isolation) shape(f *learn.Features) gnn.Shape {
 	g := gnn.Shape{Rows: make([]int64, s.layers+1), Edges: make([]int64, s.layers), Halo: make([]int64, s.layers), BackHalo: make([]int64, s.layers),
 		Sparse: s.stored != nil, FeatureEntries: 2 * int64(len(f.Dense)+len(f.Data))}
 	for part := range s.cut.Parts {
-		p := s.turn.Pair(part, 1)
+		p := s.Course.Pair(part, 1)
 		inside, outside := s.entries(p.Base, p.Added)
 		for k := range s.layers {
 			g.Rows[k] += int64(len(s.cut.Parts[p.Base].Inner) + len(s.cut.Parts[p.Added].Inner))
@@ -147,7 +141,7 @@ type capacity struct {
 
 // capacityOf returns that of a worker: over its parts and all shifts.
 func (s *isolation) capacityOf(worker int) (c capacity) {
-	for _, part := range s.turn.PartsOf(worker) {
+	for _, part := range s.Course.PartsOf(worker) {
 		c.cover(s, part)
 	}
 	return c
@@ -159,30 +153,16 @@ func (c *capacity) cover(s *isolation, part int) {
 	for _, n := range s.stored {
 		all += n
 	}
-	for shift := 1; shift <= s.turn.Shifts(); shift++ {
-		p := s.turn.Pair(part, shift)
+	for shift := 1; shift <= s.Course.Shifts(); shift++ {
+		p := s.Course.Pair(part, shift)
 		rows := len(s.cut.Parts[p.Base].Inner) + len(s.cut.Parts[p.Added].Inner)
 		inside, outside := s.entries(p.Base, p.Added)
 		c.rows, c.loss, c.entries = max(c.rows, rows), max(c.loss, s.lossRows(p.Base, p.Added)), max(c.entries, int(inside))
-		c.halo, c.haloEdges = max(c.halo, min(len(s.train)-rows, int(min(outside, math.MaxInt32)))), max(c.haloEdges, int(outside))
+		c.halo = max(c.halo, min(len(s.Train)-rows, int(min(outside, math.MaxInt32))))
+		c.haloEdges = max(c.haloEdges, int(outside))
 		if s.stored != nil {
 			own := s.stored[p.Base] + s.stored[p.Added]
 			c.stored, c.haloStored = max(c.stored, int(own)), max(c.haloStored, int(all-own))
 		}
 	}
-}
-
-// close waits for what is prepared, and gives back what is on the host.
-func (s *isolation) close() error {
-	if s == nil {
-		return nil
-	}
-	s.ahead.Wait()
-	s.ax = nil
-	if s.table == nil {
-		return nil
-	}
-	err := s.table.Close()
-	s.table = nil
-	return err
 }

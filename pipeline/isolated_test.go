@@ -98,9 +98,9 @@ func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, 
 		t.Fatal(err)
 	}
 	want := make([]float64, len(w.Flat))
-	r := tr.isolation.turn
+	r := tr.isolation.Course
 	for i := range r.Chunks {
-		for k, x := range cutOff(p, m, part, r.Pair(i, tr.isolation.held.Shift), w, epoch) {
+		for k, x := range cutOff(p, m, part, r.Pair(i, tr.isolation.Held.Shift), w, epoch) {
 			want[k] += x
 		}
 	}

@@ -20,7 +20,7 @@ func (t placer) layers(ctx context.Context) error {
 		return nil
 	}
 	evaluates := t.o.phased() && t.Options.Leads()
-	sums := t.plan.Input == gnn.Precomputed && !t.workers[0].ld.drops
+	sums := t.plan.Input == gnn.Precomputed && !t.workers[0].drops
 	if !evaluates && !sums {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (t placer) layers(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("aggregate features: %w", err)
 		}
-		s.table, s.ax = table, hostmem.Of[float32](table.Bytes())
+		s.Table, s.ax = table, hostmem.Of[float32](table.Bytes())
 		return nil
 	}
 	var err error
@@ -54,7 +54,7 @@ func (t placer) layered(sums bool) layered.Options {
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
 		Storage: t.o.Storage}
 	o.Dense = s.p.Features.Sparse() && (s.stored == nil || o.Precomputed)
-	chunk := 4 * gpu.Bytes(len(s.train)/s.turn.Chunks)
+	chunk := 4 * gpu.Bytes(len(s.Train)/s.Course.Chunks)
 	if sums {
 		o.Devices, o.Part, o.ChunkBytes = devices, t.o.Part, chunk*gpu.Bytes(t.o.Model.In)
 		return o
@@ -67,7 +67,7 @@ func (t placer) layered(sums bool) layered.Options {
 	o.AggregateFirst = true
 	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+t.o.Model.Hidden))
 	if n := len(o.Devices); n > 1 {
-		o.Part = make([]int32, len(s.train))
+		o.Part = make([]int32, len(s.Train))
 		for v := range o.Part {
 			o.Part[v] = int32(v * n / len(o.Part))
 		}

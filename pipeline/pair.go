@@ -25,13 +25,16 @@ type pair struct {
 	plain struct{ in, out, elsewhere, turned []float32 }
 }
 
-// pairOf makes what a part holds in the super-epochs of a shift. replicates says that layer 0 reads features of vertices elsewhere.
-func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
-	h := s.turn.Pair(part, shift)
+// pairOf makes what a part holds in the super-epochs of a shift; nil: there is no part.
+func (s *isolation) pairOf(part, shift int) *pair {
+	if part < 0 {
+		return nil
+	}
+	h := s.Course.Pair(part, shift)
 	p := &pair{Pair: s.cut.Pair(s.p.Graph, s.p.Loops, h.Base, h.Added), chunks: h, loss: s.lossRows(h.Base, h.Added)}
-	v := s.chunks.View(s.p.Graph, h)
-	p.coverage = v.Coverage(s.Targets, s.train)
-	w := v.Weights(s.Correction, s.Targets, s.train)
+	v := s.Pieces.View(s.p.Graph, h)
+	p.coverage = v.Coverage(s.Targets, s.Train)
+	w := v.Weights(s.Correction, s.Targets, s.Train)
 	p.row, p.col = pick(s.scale.Row, p.IDs), pick(s.scale.Col, p.IDs)
 	loop := s.rescale(p, v)
 	if s.valued() {
@@ -40,7 +43,7 @@ func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
 	if s.Corrects() {
 		p.weight = s.lossWeights(p, v, &w)
 	}
-	if replicates {
+	if s.replicates {
 		p.elsewhere, p.halo = s.cut.Outside(s.p.Graph, p.IDs, h.Base, h.Added)
 		p.turned = p.elsewhere.Transpose()
 		w := &p.plain
@@ -122,15 +125,4 @@ func (s *isolation) shareOfTarget() float64 {
 		return 0.5
 	}
 	return 1
-}
-
-// pairs makes the pairs of all workers of this process; nil: a worker has no part in the phase.
-func (s *isolation) pairs(at chunks.Moment, own graph.Range, replicates bool) []*pair {
-	all := make([]*pair, own.Hi-own.Lo)
-	for i := range all {
-		if part := s.turn.Part(at.Phase, own.Lo+i); part >= 0 {
-			all[i] = s.pairOf(part, at.Shift, replicates)
-		}
-	}
-	return all
 }

@@ -56,7 +56,7 @@ func TestPhaseGradients(t *testing.T) {
 func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, epoch int) {
 	t.Helper()
 	s := tr.isolation
-	shift := s.turn.Schedule.At(epoch).Shift
+	shift := s.Course.Schedule.At(epoch).Shift
 	loss := 0.0
 	for phase := range tr.phases() {
 		before, err := tr.Crew.Weights(tr.Weights)
@@ -64,8 +64,8 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 			t.Fatal(err)
 		}
 		want, targets := make([]float64, len(before.Flat)), 0.0
-		for k := phase * len(tr.workers); k < min(s.turn.Chunks, (phase+1)*len(tr.workers)); k++ {
-			pair := s.turn.Pair(k, shift)
+		for k := phase * len(tr.workers); k < min(s.Course.Chunks, (phase+1)*len(tr.workers)); k++ {
+			pair := s.Course.Pair(k, shift)
 			ways, weight := []chunks.Pair{pair}, 1.0
 			if s.Targets == chunks.Both {
 				ways, weight = append(ways, chunks.Pair{Base: pair.Added, Added: pair.Base}), 0.5
@@ -110,7 +110,7 @@ func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, ep
 		for i, w := range tr.workers {
 			setWeights(t, w, 0, before.Flat) // steps are too long to go on from
 			loss += share * w.lossValue()
-			if w.hold.idle != (s.turn.Part(phase, i) < 0) {
+			if w.hold.idle != (s.Course.Part(phase, i) < 0) {
 				t.Errorf("epoch %d, phase %d: worker %d is idle: %t", epoch, phase, i, w.hold.idle)
 			}
 		}

@@ -1,15 +1,12 @@
 package pipeline
 
 import (
-	"slices"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
-	"capgnn/reduce"
 )
 
 // placer puts the parts of a planned run on their devices.
@@ -20,16 +17,17 @@ func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		part := t.o.First + i
-		w := &worker{Worker: trainer.NewWorker(t.Hub, part, dev)}
+		w := &worker{loader: &loader{Worker: trainer.NewWorker(t.Hub, part, dev), accounts: keepsAccounts(dev),
+			drops: dropsContent(dev), seen: map[any]gpu.Buffer{}}}
 		if !t.o.phased() {
 			w.part = t.cut.Parts[part]
 		}
 		w.ep = halo.Endpoint{Part: part, Device: dev, Waits: &w.Waits, Compute: w.Compute,
 			Local: w.Queue("local"), Prefetch: w.Queue("prefetch"), Out: w.Queue("out")}
-		w.Reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
-		w.ld = newLoader(dev, w.Compute, w.ep.Local)
-		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
-		t.workers, t.Crew.Workers, ends = append(t.workers, w), append(t.Crew.Workers, &w.Worker), append(ends, &w.ep)
+		w.side = w.ep.Local
+		t.Employ(&w.Worker)
+		w.ep.Memory, w.ep.Accounts = partMemory{w.loader, t.o.Cache.Lock()}, w.accounts
+		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
 	}
 	t.Crew.Follows = readOthers
 	halo.Connect(ends, t.o.Parts, t.o.Cache.NoPeer)
@@ -37,30 +35,21 @@ func (t placer) newWorkers() {
 
 // partMemory is a worker's memory as its exchanges ask for it.
 type partMemory struct {
-	w    *worker
+	*loader
 	host hostmem.LockOptions
 }
 
 var _ halo.Memory = partMemory{}
 
-// Alloc implements halo.Memory.
-func (m partMemory) Alloc(size gpu.Bytes, name string) gpu.Buffer { return m.w.ld.alloc(size, name) }
-
 // Upload implements halo.Memory.
-func (m partMemory) Upload(name string, list []int32) gpu.Ints { return upload(m.w.ld, name, list) }
+func (m partMemory) Upload(name string, list []int32) gpu.Ints { return upload(m.loader, name, list) }
 
 // Pin implements halo.Memory: devices that keep accounts only need none.
 func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
-	w := m.w
-	if size == 0 || w.ld.err != nil || w.ld.accounts {
+	if m.accounts {
 		return nil
 	}
-	var p *hostmem.Pinned
-	if p, w.ld.err = hostmem.NewPinned(w.Device.Info().Name, name, int64(size), m.host); w.ld.err != nil {
-		return nil
-	}
-	w.Pinned = append(w.Pinned, p)
-	return p.Bytes()
+	return m.Worker.Pin(name, size, m.host)
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
@@ -139,14 +128,14 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if w.evalHalo = eval; w.hold == nil {
 		w.trainHalo = train
 	}
-	if w.ld.err == nil && w.hold == nil {
+	if w.Failed == nil && w.hold == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}
-	if w.ld.err != nil {
-		return w.ld.err
+	if w.Failed != nil {
+		return w.Failed
 	}
 	err := w.Compute.Sync()
-	w.ld.seen = nil // host arrays may go
+	w.seen = nil // host arrays may go
 	return err
 }
 
@@ -165,8 +154,8 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 		return t.buildIsolated(b)
 	}
 	train, eval := b.graphs()
-	if w.ld.err != nil {
-		return w.ld.err
+	if w.Failed != nil {
+		return w.Failed
 	}
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	train[0].Stored = int(in.X.SparseT.Entries)
@@ -178,15 +167,11 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 // buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given;
 // nil layers: parts evaluate nothing.
 func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
-	o, model := &t.o, t.o.Model
-	n := len(t.Weights.Flat)
-	params := upload(w.ld, "weights", t.Weights.Flat)
-	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	w.Owner = t.Options.Division(t.Weights.Layers()).NewOwner(w.ld.alloc, w.Compute, o.Optimizer, t.at(w))
-	if w.ld.err != nil {
-		return w.ld.err
+	model := t.o.Model
+	t.Equip(&w.Worker, upload(w.loader, "weights", t.Weights.Flat).Buf)
+	if w.Failed != nil {
+		return w.Failed
 	}
-	w.Params, w.Grads = gnn.Bind(t.Weights, params), gnn.Bind(t.Weights, grads)
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())
 	w.Pass = gnn.NewPass(model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
 	if eval != nil {

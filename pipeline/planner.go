@@ -42,6 +42,9 @@ func (t planner) planRun() error {
 func (t planner) chooseOrder() {
 	o := &t.o
 	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Isolated != nil && o.Isolated.AllLayers, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
+	if t.isolation != nil {
+		t.isolation.replicates = t.plan.Input == gnn.Replicated
+	}
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
 

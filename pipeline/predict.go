@@ -104,7 +104,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 	defer t.Close()
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
-		if err := meet.Guard(func() { out[t.at(w)] = o.rows(w) }); err != nil {
+		if err := meet.Guard(func() { out[w.At] = o.rows(w) }); err != nil {
 			return err
 		}
 		return w.Sync()
@@ -222,13 +222,13 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
 	b := t.builder(w, scale)
 	all := b.layer(w.part, len(w.part.Inner), len(w.part.Inner))
-	if w.ld.err != nil {
-		return w.ld.err
+	if w.Failed != nil {
+		return w.Failed
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
-	params := upload(w.ld, "weights", t.Weights.Flat)
-	if w.ld.err != nil {
-		return w.ld.err
+	params := upload(w.loader, "weights", t.Weights.Flat)
+	if w.Failed != nil {
+		return w.Failed
 	}
 	w.Params = gnn.Bind(t.Weights, params)
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())

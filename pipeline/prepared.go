@@ -72,8 +72,8 @@ func (b *builder) fetchAggregate(m gpu.Matrix) bool {
 	if gpu.Bytes(len(rows)) != 4*gpu.Bytes(m.Rows)*gpu.Bytes(m.Cols) {
 		return false
 	}
-	b.ld.send(m.Buf, 0, rows)
-	b.ld.err = b.Compute.Sync()
+	b.send(m.Buf, 0, rows)
+	b.Failed = b.Compute.Sync()
 	return true
 }
 

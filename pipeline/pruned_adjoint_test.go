@@ -53,7 +53,7 @@ func operandsOf(tr *Trainer) [][]gnn.LayerGraph {
 	w := tr.layout.scaling(tr.o.Model)
 	var out [][]gnn.LayerGraph
 	for _, worker := range tr.workers {
-		worker.ld.seen = map[any]gpu.Buffer{}
+		worker.seen = map[any]gpu.Buffer{}
 		train, _ := placer{tr}.builder(worker, w).graphs()
 		out = append(out, train)
 	}
@@ -143,7 +143,7 @@ func (b *operandBench) run(t *testing.T, l int, dir gnn.Direction, x ref.Matrix)
 		if dir == gnn.Backward {
 			op, read, written = g.Backward, g.Rows, g.Src
 		}
-		xs, ys := w.ld.matrix("read", read, x.Cols), w.ld.matrix("written", written, x.Cols)
+		xs, ys := w.matrix("read", read, x.Cols), w.matrix("written", written, x.Cols)
 		host := make([]float32, read*x.Cols)
 		for i, v := range w.part.Inner[:read] {
 			for j, f := range x.Row(int(v)) {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -138,8 +139,8 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 		t.Fatal(err)
 	}
 	tr := newTrainerOf(p, o)
-	tr.Task, tr.Weights = task, gnn.NewWeights(o.Model)
-	if err := (planner{tr}).planRun(); err != nil {
+	tr.Task = task
+	if err := errors.Join(tr.NewWeights(false), (planner{tr}).planRun()); err != nil {
 		t.Fatal(err)
 	}
 	tr.Hub = meet.NewHub(t.Context(), time.Minute)

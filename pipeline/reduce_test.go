@@ -28,7 +28,7 @@ func reduceWhole(tr *Trainer) {
 		}
 	}
 	for _, w := range tr.workers[1:] {
-		g, stage := row(w.Grads.Flat), w0.ld.matrix("gradients of another part", 1, most)
+		g, stage := row(w.Grads.Flat), w0.matrix("gradients of another part", 1, most)
 		for lo := 0; lo < g.Cols; lo += most {
 			hi := min(g.Cols, lo+most)
 			piece := stage.ColRange(0, hi-lo)
@@ -42,7 +42,7 @@ func reduceWhole(tr *Trainer) {
 func wholeSteps(tr *Trainer) *reduce.Reduction {
 	w0, d := tr.workers[0], reduce.DivideRank(tr.Weights.Layers(), []int{0}, reduce.Rank{})
 	return reduce.New(tr.Hub, []reduce.Part{{Compute: w0.Compute, Weights: w0.Params.Flat, Gradients: w0.Grads.Flat, Reach: []bool{true},
-		Owner: d.NewOwner(w0.ld.alloc, w0.Compute, tr.o.Optimizer, 0)}}, d)
+		Owner: d.NewOwner(w0.Alloc, w0.Compute, tr.o.Optimizer, 0)}}, d)
 }
 
 // updateWhole is reduceWhole, the step, and the weights' way to all parts.
@@ -165,13 +165,16 @@ func TestReductionBits(t *testing.T) {
 func redivide(t *testing.T, tr *Trainer, layers [][]gnn.Range) {
 	t.Helper()
 	d := tr.Options.Division(layers)
+	var parts []reduce.Part
 	for _, w := range tr.workers {
-		w.Owner = d.NewOwner(w.ld.alloc, w.Compute, tr.o.Optimizer, w.Index)
-		if err := w.Compute.Sync(); err != nil || w.ld.err != nil {
-			t.Fatal(err, w.ld.err)
+		w.Owner = d.NewOwner(w.Alloc, w.Compute, tr.o.Optimizer, w.Index)
+		if err := w.Compute.Sync(); err != nil || w.Failed != nil {
+			t.Fatal(err, w.Failed)
 		}
+		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat,
+			Gradients: w.Grads.Flat, Reach: w.ep.Reach[tr.o.First:], Owner: w.Owner})
 	}
-	tr.Reduce = tr.Reduces(d, func(i int) []bool { return tr.workers[i].ep.Reach[tr.o.First:] })
+	tr.Reduce = reduce.New(tr.Hub, parts, d)
 }
 
 // halved cuts every range in two.

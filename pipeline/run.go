@@ -58,7 +58,7 @@ func (t engine) Share(epoch, phase int) float64 { return t.shareOf(epoch, phase)
 // Describe implements trainer.Engine.
 func (t engine) Describe(epoch int, e *EpochStats) {
 	if s := t.isolation; s != nil {
-		e.Isolated = &SuperEpoch{Shift: s.turn.Shift(epoch), Phases: s.turn.Count(), Switches: s.turn.Switches(epoch)}
+		trainer.Describe(&s.Course, epoch, e)
 	}
 	t.halo.EndEpoch(epoch)
 }
@@ -126,7 +126,7 @@ func (t *Trainer) runParts(epoch, phase int) error {
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
-		done := func(layer int) { t.Reduce.Done(t.at(w), layer) }
+		done := func(layer int) { t.Reduce.Done(w.At, layer) }
 		if w.hold != nil && w.hold.idle {
 			w.Clear()
 			clear(w.LossHost)
@@ -142,7 +142,7 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 				return nil
 			})
 		}
-		t.Reduce.Finish(t.at(w))
+		t.Reduce.Finish(w.At)
 	})
 	if err != nil {
 		return err

@@ -85,8 +85,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		}
 		return nil, err
 	}
-	t.Reduce = t.Reduces(t.Options.Division(t.Weights.Layers()), func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
-	t.LockHost()
+	t.Reduces(func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
 	t.Meet(t.passes)
 	err = put.join()
 	if err == nil {
@@ -149,9 +148,6 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 // worker returns that of a part of this process.
 func (t *Trainer) worker(part int) *worker { return t.workers[part-t.o.First] }
 
-// at returns the place of a worker among those of this process.
-func (t *Trainer) at(w *worker) int { return w.Index - t.o.First }
-
 // each runs f for every worker, side by side.
 func (t *Trainer) each(f func(w *worker) error) error {
 	return t.Crew.Each(func(i int) error { return f(t.workers[i]) })
@@ -167,26 +163,15 @@ func readOthers(err error) bool {
 // is not released, nor, where a run of several ranks is not over, host memory that the others may write to.
 func (t *Trainer) Close() error {
 	t.Hub.Fail(errors.New("closed"))
-	for _, w := range t.workers {
-		var echo *meet.Echo
-		if t.Crew.Stuck = t.Crew.Stuck || errors.As(w.Sync(), &echo); t.Crew.Stuck { // another fault has been reported already
-			if t.isolation != nil {
-				t.isolation.ahead.Wait()
-			}
-			t.workers, t.halo = nil, new(halo.Plan)
-			return nil
+	if !t.Settles() {
+		if t.isolation != nil {
+			t.isolation.Wait()
 		}
+		t.workers, t.halo = nil, new(halo.Plan)
+		return nil
 	}
 	for _, w := range t.workers {
-		if w.Workspace != nil {
-			w.Workspace.Free()
-		}
-		w.ld.close()
-		for _, p := range w.Pinned {
-			if !t.Joined || t.Over {
-				p.Close()
-			}
-		}
+		w.Release(!t.Joined || t.Over)
 	}
 	t.workers = nil
 	t.halo.Close()
@@ -195,7 +180,10 @@ func (t *Trainer) Close() error {
 	if t.exact != nil {
 		err = t.exact.Close()
 	}
-	return errors.Join(err, t.isolation.close())
+	if t.isolation != nil {
+		err = errors.Join(err, t.isolation.Close())
+	}
+	return err
 }
 
 // releaseLayout gives up the edges on the host, unless somebody else owns them. Every queue that uploads them is idle.

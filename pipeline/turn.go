@@ -14,7 +14,7 @@ func (t *Trainer) phases() int {
 	if t.isolation == nil {
 		return 1
 	}
-	return t.isolation.turn.Count()
+	return t.isolation.Course.Count()
 }
 
 // shareOf returns which share of an epoch's loss a phase has; 0: nothing is trained in it.
@@ -23,7 +23,7 @@ func (t *Trainer) shareOf(epoch, phase int) float64 {
 	if s == nil {
 		return 1
 	}
-	return s.turn.Share(chunks.Moment{Shift: s.turn.Shift(epoch), Phase: phase})
+	return s.Course.Share(chunks.Moment{Shift: s.Course.Shift(epoch), Phase: phase})
 }
 
 // hold brings the pairs of a phase to the workers of this process, and begins to make those that come behind them. Where parts are not isolated, and
@@ -33,26 +33,16 @@ func (t *Trainer) hold(epoch, phase int) error {
 	if s == nil || epoch >= t.o.Epochs {
 		return nil
 	}
-	at := chunks.Moment{Shift: s.turn.Shift(epoch), Phase: phase}
-	s.ahead.Make = func(at chunks.Moment) []*pair {
-		return s.pairs(at, t.o.own(), t.plan.Input == gnn.Replicated)
-	}
-	if at != s.held {
+	return s.Hold(epoch, phase, func(take func() []*pair) error {
 		start, before := trainer.Now(t.o.Devices), trainer.Usages(t.Crew.Workers, (*trainer.Worker).Usage)
-		pairs := s.ahead.Take(at)
-		if err := t.each(func(w *worker) error { return w.hold.put(pairs[t.at(w)]) }); err != nil {
-			return err
-		}
-		s.held = at
+		pairs := take()
+		err := t.each(func(w *worker) error { return w.hold.put(pairs[w.At]) })
 		t.switching += trainer.Now(t.o.Devices) - start
 		for i, w := range t.workers {
 			w.hold.copied += w.Usage().Sub(before[i]).H2D
 		}
-	}
-	if next, ok := s.turn.Behind(epoch, phase); ok {
-		s.ahead.Prepare(next)
-	}
-	return nil
+		return err
+	})
 }
 
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
@@ -62,16 +52,16 @@ func (t placer) buildIsolated(b *builder) error {
 	w.hold = h
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {
-		h.ax = w.ld.matrix("aggregated features", h.most.rows, h.model.In)
+		h.ax = w.matrix("aggregated features", h.most.rows, h.model.In)
 	}
 	if readsX && (s.stored == nil || t.plan.Input == gnn.Precomputed) {
-		h.x = w.ld.matrix("features", h.most.rows, h.model.In)
+		h.x = w.matrix("features", h.most.rows, h.model.In)
 	}
-	if w.ld.err != nil {
-		return w.ld.err
+	if w.Failed != nil {
+		return w.Failed
 	}
 	eval, evalIn := t.wholePart(b)
-	w.NewLoss(t.Task, w.ld.alloc, h.most.loss, 1)
+	w.NewLoss(t.Task, w.Alloc, h.most.loss, 1)
 	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}}
 	if eval != nil {
 		in.X = evalIn.X
@@ -81,7 +71,7 @@ func (t placer) buildIsolated(b *builder) error {
 	if err := t.buildPasses(w, h.planned(), eval, in, evalIn); err != nil {
 		return err
 	}
-	return h.put(s.pairOf(w.Index, chunks.First.Shift, t.plan.Input == gnn.Replicated))
+	return h.put(s.pairOf(w.Index, chunks.First.Shift))
 }
 
 // wholePart puts on a device what a part's evaluation reads of the whole graph; nil: evaluation goes layer by layer.

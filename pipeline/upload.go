@@ -8,20 +8,19 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/trainer"
 )
 
-// loader puts the arrays of one worker into its device's memory, each distinct host array once.
+// loader puts the arrays of one worker into its device's memory, each distinct host array once. Behind a failed
+// allocation it does nothing.
 type loader struct {
-	dev  gpu.Device
-	q    gpu.Queue
+	trainer.Worker
 	side gpu.Queue // carries half of what is large
 	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says
 	// that it does not even ask how many entries a product has.
 	drops, accounts bool
-	bufs            []gpu.Buffer
 	seen            map[any]gpu.Buffer
 	slots           map[string]gpu.Buffer // nil: distinct arrays have buffers of their own, whatever their names
-	err             error                 // first failed allocation; later calls do nothing
 }
 
 // keepsAccounts reports whether a device counts memory and does nothing else.
@@ -34,11 +33,6 @@ func keepsAccounts(dev gpu.Device) bool {
 func dropsContent(dev gpu.Device) bool {
 	d, drops := dev.(interface{ DropsContent() bool })
 	return keepsAccounts(dev) || drops && d.DropsContent()
-}
-
-func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
-	return &loader{dev: dev, q: q, side: side, accounts: keepsAccounts(dev), drops: dropsContent(dev),
-		seen: map[any]gpu.Buffer{}}
 }
 
 // send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until
@@ -54,9 +48,9 @@ func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
 	if half > 0 {
 		ld.side.Upload(b, off, raw[:half])
 	}
-	ld.q.Upload(b, off+gpu.Bytes(half), raw[half:])
+	ld.Compute.Upload(b, off+gpu.Bytes(half), raw[half:])
 	if half > 0 {
-		ld.q.Wait(ld.side.Record())
+		ld.Compute.Wait(ld.side.Record())
 	}
 }
 
@@ -70,7 +64,7 @@ const gatherRows = 1 << 9
 // gather uploads rows of vertices to m, from one row of it on: each gathered into one of two chunks while the other
 // one is under way. row writes that of a vertex.
 func (ld *loader) gather(m gpu.Matrix, at int, ids []graph.NodeID, row func(dst []float32, v graph.NodeID)) {
-	if ld.err != nil || ld.drops {
+	if ld.Failed != nil || ld.drops {
 		return
 	}
 	step := max(1, uploadBytes/4/m.Cols)
@@ -92,46 +86,14 @@ func (ld *loader) gather(m gpu.Matrix, at int, ids []graph.NodeID, row func(dst 
 				row(rows[i*m.Cols:][:m.Cols], ids[lo+i])
 			}
 		})
-		ld.q.Upload(m.Buf, 4*gpu.Bytes(at+lo)*gpu.Bytes(m.Cols), hostmem.Bytes(rows))
-		c.sent = ld.q.Record()
+		ld.Compute.Upload(m.Buf, 4*gpu.Bytes(at+lo)*gpu.Bytes(m.Cols), hostmem.Bytes(rows))
+		c.sent = ld.Compute.Record()
 	}
-}
-
-// alloc returns a buffer owned by the loader, nil after an error.
-func (ld *loader) alloc(size gpu.Bytes, name string) gpu.Buffer {
-	if ld.err != nil {
-		return nil
-	}
-	b, err := ld.dev.Alloc(size, name)
-	if err != nil {
-		ld.err = err
-		return nil
-	}
-	ld.bufs = append(ld.bufs, b)
-	return b
 }
 
 // matrix returns an uninitialised rows × cols float32 matrix.
 func (ld *loader) matrix(name string, rows, cols int) gpu.Matrix {
-	return gpu.Matrix{Buf: ld.alloc(4*gpu.Bytes(rows)*gpu.Bytes(cols), name), Rows: rows, Cols: cols, LD: cols}
-}
-
-// free returns one buffer before the others.
-func (ld *loader) free(b gpu.Buffer) {
-	for i := range ld.bufs {
-		if ld.bufs[i] == b {
-			ld.bufs = append(ld.bufs[:i], ld.bufs[i+1:]...)
-			b.Free()
-			return
-		}
-	}
-}
-
-func (ld *loader) close() {
-	for _, b := range ld.bufs {
-		b.Free()
-	}
-	ld.bufs = nil
+	return gpu.Matrix{Buf: ld.Alloc(4*gpu.Bytes(rows)*gpu.Bytes(cols), name), Rows: rows, Cols: cols, LD: cols}
 }
 
 // streamed says of a new buffer that it is read in order, as indices are, and the rows of products; rows that
@@ -161,7 +123,7 @@ func put[T gpu.Element](ld *loader, name string, s []T, most int) gpu.Array[T] {
 	if ld.slots != nil && len(s) > most {
 		panic(fmt.Sprintf("pipeline: %s: %d elements, planned %d", name, len(s), most))
 	}
-	if most = max(most, len(s)); most == 0 || ld.err != nil {
+	if most = max(most, len(s)); most == 0 || ld.Failed != nil {
 		return gpu.Array[T]{}
 	}
 	var key any = name
@@ -174,7 +136,7 @@ func put[T gpu.Element](ld *loader, name string, s []T, most int) gpu.Array[T] {
 	b := ld.slots[name]
 	if b == nil {
 		var one [1]T
-		if b = ld.alloc(gpu.Bytes(most)*gpu.Bytes(len(hostmem.Bytes(one[:]))), name); b == nil {
+		if b = ld.Alloc(gpu.Bytes(most)*gpu.Bytes(len(hostmem.Bytes(one[:]))), name); b == nil {
 			return gpu.Array[T]{}
 		}
 		if streamed(b); ld.slots != nil {
@@ -194,7 +156,7 @@ func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32, 
 		out.Val = put(ld, name+" values", val, most.entries)
 	}
 	ptr := put(ld, name+" rows", c.Indptr, most.rows+1)
-	if ld.err != nil {
+	if ld.Failed != nil {
 		return out
 	}
 	out.Begin = ptr.Slice(0, rows)
@@ -258,7 +220,7 @@ func (ld *loader) haloCSR(name string, b *graph.Block, rows int, level int, val 
 	list := upload(ld, name+" list", h.List)
 	ptr := upload(ld, name+" rows", h.Indptr)
 	ends := upload(ld, name+" row ends", end)
-	if ld.err != nil {
+	if ld.Failed != nil {
 		return out
 	}
 	out.Begin, out.RowList, out.End = ptr.Slice(0, stored), list.Slice(0, stored), ends

@@ -20,12 +20,11 @@ type epochHalo interface {
 
 // worker is one part of the graph on one device.
 type worker struct {
-	trainer.Worker
+	*loader
 	network
 	supervision
 	backwardPass
 	part *graph.Part
-	ld   *loader
 	ep   halo.Endpoint // what exchanges see of it
 
 	trainHalo epochHalo // nil with one part

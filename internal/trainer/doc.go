@@ -1,7 +1,7 @@
 // Package trainer is what all trainers have in common, whatever their parts compute.
 //
 // Its nouns: a Trainer is a run, an Engine what its parts compute; a Worker is one part on its device, with queues,
-// weights and gradients; a Crew are the workers of a process; a Record is what a part has done in a stretch of steps; a
+// memory, weights and gradients; a Crew are the workers of a process; a Record is what a part has done in a stretch of steps; a
 // Saver writes weights and moments to checkpoints, and goes on from these.
 //
 // # Contract
@@ -17,6 +17,7 @@
 // # Usage
 //
 //	w.Worker = trainer.NewWorker(hub, part, dev)
+//	t.Employ(&w.Worker)
 //	w.prefetch = w.Queue("prefetch")
 //	...
 //	err := crew.Each(func(i int) error { return workers[i].train() })

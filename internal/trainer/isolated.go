@@ -8,6 +8,11 @@ import (
 	"capgnn/gpu"
 )
 
+// Describe fills in what isolated parts hold in an epoch.
+func Describe(c *chunks.Course, epoch int, e *EpochStats) {
+	e.Isolated = &SuperEpoch{Shift: c.Shift(epoch), Phases: c.Count(), Switches: c.Switches(epoch)}
+}
+
 // CheckIsolated says why a model, or what its rows are stored as, does not suit isolated parts.
 func CheckIsolated(i *chunks.Isolated, m gnn.Config, storage gpu.DType) (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("isolated parts: "+format, a...)) }

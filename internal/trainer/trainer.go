@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -73,6 +74,7 @@ type Trainer struct {
 	Watch  *meet.Watch                                // for what devices wait
 	Sent   func(came []together.Pair) []together.Pair // corrects what has come in an epoch; nil: as it came
 
+	division  *reduce.Division
 	counter   *together.Counter
 	meetings  meetings
 	gathering atomic.Pointer[string] // what is waited for beside rows, gradients and weights; nil: nothing
@@ -88,6 +90,7 @@ func (t *Trainer) Is(o Options, e Engine) {
 func (t *Trainer) NewWeights(draws bool) error {
 	o := &t.Options
 	t.Weights = gnn.NewWeights(o.Model)
+	t.division = o.Division(t.Weights.Layers())
 	if draws {
 		t.Weights.Init(o.Model.Seed)
 	}
@@ -117,23 +120,44 @@ func HomesOf(devices []gpu.Device) []int {
 	return homes
 }
 
-// Reduces returns the reduction of workers that have their gradients. reach says from which of them a part can copy.
-func (t *Trainer) Reduces(d *reduce.Division, reach func(i int) []bool) *reduce.Reduction {
+// Employ makes a worker one of the crew: the first one on its device owns elements.
+func (t *Trainer) Employ(w *Worker) {
+	w.At = len(t.Crew.Workers)
+	w.Reduce = reduce.NewQueues(w.Device, slices.Index(t.Options.Devices, w.Device) == w.At)
+	t.Crew.Workers = append(t.Crew.Workers, w)
+}
+
+// Equip gives a worker its weights, which lie in a buffer, gradients, and the optimiser of what it owns.
+func (t *Trainer) Equip(w *Worker, weights gpu.Buffer) {
+	n := len(t.Weights.Flat)
+	w.Params = gnn.Bind(t.Weights, gpu.Vec{Buf: weights, Len: n})
+	w.Grads = gnn.Bind(t.Weights, gpu.Vec{Buf: w.Alloc(4*gpu.Bytes(n), "gradients"), Len: n})
+	w.Owner = t.division.NewOwner(w.Alloc, w.Compute, t.Options.Optimizer, w.At)
+}
+
+// Reduces begins the reduction of workers that have their gradients, and has the driver page-lock what steps copy
+// through. reach says from which of them a part can copy.
+func (t *Trainer) Reduces(reach func(i int) []bool) {
 	var parts []reduce.Part
 	for i, w := range t.Crew.Workers {
 		parts = append(parts, reduce.Part{Compute: w.Compute, Queues: w.Reduce, Waits: &w.Waits, Weights: w.Params.Flat,
 			Gradients: w.Grads.Flat, Reach: reach(i), Owner: w.Owner})
 	}
-	return reduce.New(t.Hub, parts, d)
-}
-
-// LockHost has the driver page-lock the memory that every step copies the loss, gradients and weights through.
-func (t *Trainer) LockHost() {
+	t.Reduce = reduce.New(t.Hub, parts, t.division)
 	for i, w := range t.Crew.Workers {
 		lock := w.Locking(t.Options.Lock)
 		w.LossHost = lock(w.LossHost)
 		t.Reduce.Lock(i, lock)
 	}
+}
+
+// Settles waits for what workers have enqueued, and reports whether their devices answer.
+func (t *Trainer) Settles() bool {
+	for _, w := range t.Crew.Workers {
+		echo := new(meet.Echo) // another fault has been reported already
+		t.Crew.Stuck = t.Crew.Stuck || errors.As(w.Sync(), &echo)
+	}
+	return !t.Crew.Stuck
 }
 
 // Start begins the run, or continues from a checkpoint if that is asked for: as rank 0 says, which has them.

@@ -22,9 +22,12 @@ type Worker struct {
 	Params, Grads *gnn.Params
 	Workspace     *gnn.Workspace
 	Supervision
-	Pinned []*hostmem.Pinned
+	At     int   // its place among those of this process
+	Failed error // of the first Alloc or Pin that did: later ones do nothing
 
 	others []gpu.Queue // that it has besides
+	bufs   []gpu.Buffer
+	pinned []*hostmem.Pinned
 }
 
 // NewWorker returns a part's worker, with a queue to compute on.
@@ -93,11 +96,61 @@ func (w *Worker) Locking(o hostmem.LockOptions) func(mem []byte) []byte {
 		if len(mem) == 0 || o.Pinner == nil {
 			return mem
 		}
-		p, err := hostmem.NewPinned(w.Waits.Device, "loss, gradients and weights", int64(len(mem)), o)
+		p, err := w.pin("loss, gradients and weights", int64(len(mem)), o)
 		if err != nil {
 			return mem
 		}
-		w.Pinned = append(w.Pinned, p)
-		return p.Bytes()
+		return p
+	}
+}
+
+// Alloc returns memory of the device until Release.
+func (w *Worker) Alloc(size gpu.Bytes, name string) gpu.Buffer {
+	if w.Failed != nil {
+		return nil
+	}
+	b, err := w.Device.Alloc(size, name)
+	if w.Failed = err; err != nil {
+		return nil
+	}
+	w.bufs = append(w.bufs, b)
+	return b
+}
+
+// Free gives memory up before Release.
+func (w *Worker) Free(b gpu.Buffer) {
+	w.bufs = slices.DeleteFunc(w.bufs, func(x gpu.Buffer) bool { return x == b })
+	b.Free()
+}
+
+// Pin returns host memory that the device copies from and to until Release.
+func (w *Worker) Pin(name string, size gpu.Bytes, o hostmem.LockOptions) (mem []byte) {
+	if size > 0 && w.Failed == nil {
+		mem, w.Failed = w.pin(name, int64(size), o)
+	}
+	return mem
+}
+
+func (w *Worker) pin(name string, size int64, o hostmem.LockOptions) ([]byte, error) {
+	p, err := hostmem.NewPinned(w.Waits.Device, name, size, o)
+	if err != nil {
+		return nil, err
+	}
+	w.pinned = append(w.pinned, p)
+	return p.Bytes(), nil
+}
+
+// Release gives memory up; what the host has pinned only with all.
+func (w *Worker) Release(all bool) {
+	if w.Workspace != nil {
+		w.Workspace.Free()
+	}
+	for _, b := range w.bufs {
+		b.Free()
+	}
+	for _, p := range w.pinned {
+		if all {
+			p.Close()
+		}
 	}
 }
