@@ -92,16 +92,24 @@ func TestEditedCut(t *testing.T) {
 	}
 }
 
-// Settings that somebody has changed in config.yaml are named where they had their usual values.
+// Settings that somebody has changed in config.yaml are named, all of them, with what they were.
 func TestEditedSettings(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--lr", "0.02", "--epochs", "2", "--run-dir", "run")
 	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--devices", "cpu:threads=1,cpu:threads=1", "--epochs", "2", "--run-dir", "two")
+	s.must("train", "--quiet", "--dataset", "ok.npz", "--hidden", "4", "--batch-size", "8", "--epochs", "2", "--run-dir", "sampled")
 	for _, c := range [][4]string{
 		{"run", "^dropout: .*", "dropout: 0.25", "config.yaml is not what the run began with (--dropout is 0.25, and was 0.5): restore it, or start a new run with --config run/config.yaml"},
-		{"run", "^lr: .*", "lr: 0.5", "config.yaml is not what the run began with: restore it, or start"},
+		{"run", "^lr: .*", "lr: 0.5", "config.yaml is not what the run began with (--lr is 0.5, and was 0.02): restore it, or start"},
+		{"run", "(?s)^dropout: 0.5(.*)^lr: 0.02(.*),amsgrad=off", "dropout: 0.1${1}lr: 0.5$2,amsgrad=on", "(--dropout is 0.1, and was 0.5, --lr is 0.5, and was 0.02, --optimizer amsgrad is on, and was off)"},
+		{"run", "^hidden: 4", "hidden: 8", "(--hidden is 8, and was 4)"},
+		{"run", "^model: gcn", "model: sage", "(--model is sage, and was gcn)"},
+		{"run", "^(split: ).*", `${1}"0.5,0.3,0.2"`, "--split"},
+		{"two", "(?s)^hidden: 4(.*)^lr: 0.01$", "hidden: 8${1}lr: 0.5", "what decides the parts (--hidden is 8, and was 4, --lr is 0.5, and was 0.01): restore it"},
+		{"two", "^lr: 0.01$", "lr: 0.5", "began with (--lr is 0.5, and was 0.01): restore it"},
+		{"sampled", "^batch-size: 8$", "batch-size: 9", "(--batch-size is 9, and was 8)"},
 		{"run", "^epochs: .*", "epochs: [", "read config run/config.yaml: "},
 		{"run", "^epochs: .*", "epochs: [", ": write each setting on a line of its own, as in epochs: 200"},
 		{"two", "balance=1.03", "balance=1.5", "config.yaml was changed in what decides the parts (--partitioner balance is 1.5, and was 1.03): restore it"},

@@ -1,7 +1,8 @@
 // Package lockfile keeps a second process away from what one process is writing.
 //
 // A lock is a file that its holder has locked with flock(2), and that says who holds it. The system takes the lock from a process
-// that ends, however it ends, so what a dead holder has left in the file keeps nobody away. Release removes the file.
+// that ends, however it ends, so what a dead holder has left in the file keeps nobody away. Release removes the file, and so does
+// atomicfile.Abandon.
 //
 // Contract: of several processes that take a lock at once, one gets it; the others wait a second for it, no longer. Locks
 // hold between the processes of a machine; between machines where the file system passes them on: NFS does since Linux 2.6.12

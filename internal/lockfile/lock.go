@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
 )
 
@@ -21,7 +22,10 @@ type Held struct {
 func (e *Held) Error() string { return fmt.Sprintf("lock %s: held by %v", e.Path, e.By) }
 
 // Lock is a lock that this process holds.
-type Lock struct{ f *os.File }
+type Lock struct {
+	f    *os.File
+	gone func() // its file needs no removal any more at a sudden end of the process
+}
 
 // patience is how long Take waits: a holder has the lock a moment before it has written its name, and the system needs a while to
 // take the lock from a process that was killed.
@@ -37,7 +41,9 @@ func Take(path string) (*Lock, error) {
 		free, err := tryLock(f)
 		if free && regular.LeadsTo(path, f) { // else its holder has removed it since
 			if err = write(f); err == nil {
-				return &Lock{f}, nil
+				l := &Lock{f: f}
+				l.gone = atomicfile.Kept(path, func() { removeOwn(f) })
+				return l, nil
 			}
 			_ = os.Remove(path) // on a full disk, say: nobody holds it
 		}
@@ -75,9 +81,15 @@ func (l *Lock) Release() {
 	if l == nil || l.f == nil {
 		return
 	}
-	if !l.Lost() {
-		_ = os.Remove(l.f.Name()) // what stays is no obstacle
-	}
+	removeOwn(l.f)
 	l.f.Close()
+	l.gone()
 	l.f = nil
+}
+
+// removeOwn removes the file of a lock, but not one that has taken its place. What stays is no obstacle.
+func removeOwn(f *os.File) {
+	if regular.LeadsTo(f.Name(), f) {
+		_ = os.Remove(f.Name())
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/long"
 )
 
@@ -36,7 +37,10 @@ func TestMain(m *testing.M) {
 	default:
 		fmt.Println(err)
 	}
-	_, _ = io.Copy(io.Discard, in)
+	if end, _ := io.ReadAll(in); string(end) == "at once" {
+		atomicfile.Abandon()
+		os.Exit(0)
+	}
 	lock.Release()
 }
 
@@ -121,6 +125,36 @@ func TestOneOfMany(t *testing.T) {
 		}
 		if _, err := os.Stat(path); (err == nil) != (round%2 == 0) {
 			t.Errorf("round %d: the lock's file: %v", round, err)
+		}
+	}
+}
+
+// A process that ends at once leaves no lock of its own, and that of another one that has taken its place.
+func TestEndsAtOnce(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "lock")
+		o := newOther(t, path)
+		o.start()
+		if said := o.says(t); said != "took" {
+			t.Fatal(said)
+		}
+		if replaced {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			lock, err := Take(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Release()
+		}
+		fmt.Fprint(o.in, "at once")
+		o.in.Close()
+		if err := o.Wait(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != replaced {
+			t.Errorf("replaced: %t: %v", replaced, err)
 		}
 	}
 }

@@ -110,7 +110,6 @@ type Config struct {
 	Merged      Text[*int]          // time steps of HopGNN that the run that wrote the file dropped for good; nil: its epochs decide; config file only
 	PlanKey     string              // of the plan of the run that wrote the file; config file only
 	cutEdited   bool                // the file named a plan that was made by other settings
-	cutChange   string              // which, as Edited says it
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence

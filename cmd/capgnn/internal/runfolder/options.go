@@ -264,22 +264,24 @@ func (o Option) Says(c *Config) bool {
 	return (!o.Sampled || c.Sampled()) && o.Name != ModelSum
 }
 
-// Identity returns what of the option's value decides the bits of a run, and whether anything does.
-func (o Option) Identity(c *Config) (value any, decides bool) {
-	value = o.Value(c)
+// Identity returns what of the option's value decides the bits of a run, as it is written, and whether anything does.
+func (o Option) Identity(c *Config) (text string, decides bool) {
 	switch {
 	case !o.Says(c):
-		return nil, false
+		return "", false
 	case o.Name == merged, o.Name == NetOption: // is in checkpoints; is in the plan's key
-		return nil, false
+		return "", false
 	case o.Name == gpuCache && c.Sampled(): // changes no bit there
-		return nil, false
+		return "", false
 	case o.Name == "model" && c.custom != nil:
 		return c.custom.Program.SHA256(), true
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true
 	}
-	return value, true
+	if _, key := o.flag(); key != "" {
+		return plain(o.Value(c)), true
+	}
+	return fmt.Sprint(o.Value(c)), true
 }
 
 // KeyOf returns the values of some options for the key of a plan.

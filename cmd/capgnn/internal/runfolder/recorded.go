@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -42,33 +41,14 @@ func (c *Config) checkRecordedParts() {
 	if c.PlanKey = key; key == "" || sum == c.partSum() {
 		return
 	}
-	c.cutChange = c.Edited(func(c *Config) bool { return c.partSum() == sum })
 	c.cutEdited, c.PlanKey, c.Targets, c.CacheLayers = true, "", "", layersOpen
 	for _, name := range []string{"cache-slots", "cache-links", merged} {
 		c.Set(name, "")
 	}
 }
 
-// CutEdited reports whether somebody has changed, in a file that names parts, what they were made by, and what that is
-// as Edited says it.
-func (c *Config) CutEdited() (edited bool, what string) { return c.cutEdited, c.cutChange }
-
-// Edited says in parentheses which setting has another value than the usual one, with which the settings were what was
-// says; "" where
-// no single one is that.
-func (c *Config) Edited(was func(*Config) bool) string {
-	standard := Default()
-	for _, o := range Options {
-		if !o.Setting() || o.Value(c) == o.Value(&standard) {
-			continue
-		}
-		before, usual := *c, plain(o.Value(&standard))
-		if o.Set(&before, usual) == nil && was(&before) {
-			return fmt.Sprintf(" (%s is %s, and was %s)", Label(o.Name), cmp.Or(plain(o.Value(c)), "empty"), cmp.Or(usual, "empty"))
-		}
-	}
-	return ""
-}
+// CutEdited reports whether somebody has changed, in a file that names parts, what they were made by.
+func (c *Config) CutEdited() bool { return c.cutEdited }
 
 // Link is how much longer a byte takes to a device and from it than on the fastest link of all.
 type Link struct{ To, From float64 }

@@ -2,10 +2,10 @@ package training
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/graph"
@@ -70,23 +70,53 @@ func (d *Decisions) settleSampled(sparse bool) {
 	}
 }
 
-// identity is the hash of everything that decides the bits of a run: data, settings and plan. devices are those that it
-// began with, which others may continue; "": they are the same.
+// identity is everything that decides the bits of a run, as JSON: settings by their names, among them the sum of the data,
+// and the plan. devices are those that it began with, which others may continue; "": they are the same.
 func (d *Decisions) identity(devices string) string {
 	cfg := d.Config
 	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", runfolder.Cadence{}, "", ""
 	cfg.Epochs, cfg.BegunEpochs = cmp.Or(cfg.BegunEpochs, cfg.Epochs), 0
 	cfg.Devices = cmp.Or(devices, cfg.Devices)
-	h := sha256.New()
+	if d.Plan != nil {
+		cfg.PlanKey = d.Plan.Key
+	}
+	decides := map[string]string{}
 	for _, o := range runfolder.Options {
-		if value, decides := o.Identity(&cfg); decides {
-			fmt.Fprintf(h, "%s=%v\n", o.Name, value)
+		if text, does := o.Identity(&cfg); does {
+			decides[o.Name] = text
 		}
 	}
-	if d.Plan != nil {
-		fmt.Fprintf(h, "plan=%s\n", d.Plan.Key)
+	text, err := json.Marshal(decides)
+	if err != nil {
+		panic(err) // strings are always written
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return string(text)
+}
+
+// changes says in parentheses which settings of a run are not those of the identity was, with both values; "" where none
+// is. Those that only files have, which follow from others, are named where they alone differ.
+func (d *Decisions) changes(was, devices string) string {
+	var before, now map[string]string
+	if json.Unmarshal([]byte(was), &before) != nil || json.Unmarshal([]byte(d.identity(devices)), &now) != nil {
+		return ""
+	}
+	var set, recorded []string
+	for _, o := range runfolder.Options {
+		switch said := fmt.Sprintf(" is %s, and was %s", cmp.Or(now[o.Name], "empty"), cmp.Or(before[o.Name], "empty")); {
+		case now[o.Name] == before[o.Name]:
+		case o.FileOnly:
+			recorded = append(recorded, o.Name+said)
+		default:
+			set = append(set, runfolder.Label(o.Name)+said)
+		}
+	}
+	if set == nil {
+		set = recorded
+	}
+	if set == nil {
+		return ""
+	}
+	return " (" + strings.Join(set, ", ") + ")"
 }
 
 // metadata is what a file of weights says about itself.

@@ -179,8 +179,8 @@ func planOf(t *Forecaster) (*rapa.Plan, error) {
 
 // recorded returns the plan that a config file names, from the run's folder or from the cache; nil: it is not there.
 func recorded(t *Forecaster) *rapa.Plan {
-	if edited, what := t.Config.CutEdited(); edited {
-		t.Console.Note("note: the config file was changed in what decides its parts%s: the graph is cut anew", what)
+	if t.Config.CutEdited() {
+		t.Console.Note("note: the config file was changed in what decides its parts: the graph is cut anew")
 	}
 	if t.Config.PlanKey == "" {
 		return nil

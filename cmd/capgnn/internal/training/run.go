@@ -61,8 +61,9 @@ func (t *Run) Check() error {
 			return term.Usagef("%s %q: is not UTF-8, which the files of a run need: rename it", runfolder.Label(o.Name), text)
 		}
 	}
-	if edited, what := t.Config.CutEdited(); t.Resume && edited {
-		return term.Usagef("--resume %s: %s was changed in what decides the parts%s: %s", t.Dir, filepath.Base(t.Dir.Config()), what, t.restore())
+	if t.Resume && t.Config.CutEdited() {
+		return term.Usagef("--resume %s: %s was changed in what decides the parts%s: %s",
+			t.Dir, filepath.Base(t.Dir.Config()), t.changed(), t.restore())
 	}
 	check := checkTogether(&t.Config)
 	if t.Ranks == nil { // else each looks at its own
@@ -79,13 +80,18 @@ func (t *Run) restore() string {
 	return "restore it, or start a new run with --config " + shell.Word(t.Dir.Config())
 }
 
-// edited explains that checkpoints are of a run with other settings.
-func (t *Run) edited(other *checkpoint.Other) error {
-	what := t.Config.Edited(func(c *runfolder.Config) bool {
-		began := t.Decisions
-		began.Config = *c
-		return began.identity(t.began(true)) == other.Identity
-	})
+// changed is what changes says of the settings that are there and those of the last checkpoint; "" without one.
+func (t *Run) changed() string {
+	c, _, err := checkpoint.LoadLatest(t.Dir.Checkpoints())
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	return t.changes(c.Identity, t.began(true))
+}
+
+// edited explains that a run goes on with other settings than what says are changed.
+func (t *Run) edited(what string) error {
 	return term.Usagef("--resume %s: %s is not what the run began with%s: %s", t.Dir, filepath.Base(t.Dir.Config()), what, t.restore())
 }
 
@@ -352,7 +358,7 @@ func (t *Run) BeforeTraining(err error) error {
 // explain is Explain, which also says of a run that lost a device how it goes on.
 func (t *Run) explain(err error) error {
 	if other := (*checkpoint.Other)(nil); errors.As(err, &other) {
-		return t.edited(other)
+		return t.edited(t.changes(other.Identity, t.began(true)))
 	}
 	if is := Explain(err); is != err || term.ExitCode(err) != term.ExitLost || t.Ranks != nil || !t.Dir.HoldsRun() {
 		return is

@@ -173,6 +173,9 @@ func (t *Run) Load(ctx context.Context) error {
 	switch was := t.Config.DataSHA256; {
 	case was == "" || was == identity:
 	case t.Resume:
+		if what := t.changed(); what != "" {
+			return t.edited(what)
+		}
 		return term.Usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run",
 			t.Dir, t.Data.Name)
 	default:
