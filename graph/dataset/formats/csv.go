@@ -58,7 +58,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 	}
 	byRow := false // edges go by numbers of rows
 	err = textfile.Open(f.edges, opt.Watch, func(t *textfile.Reader) error {
-		l := &edgeText{t: t, named: true, n: n, numbers: f.numbers[f.edges], told: f.told, given: f.vertexNames}
+		l := &edgeText{t: t, named: true, n: n, told: f.told, given: f.vertexNames}
 		if l.says = filepath.Base(f.features); f.features == "" || suffix(listEnds...)(f.features) {
 			l.says = filepath.Base(f.labels)
 		}

@@ -22,7 +22,6 @@ type csvFiles struct {
 
 	// numbers says of which text files the first line is 0,1,2,… and a header, as pandas writes it for columns without names.
 	numbers map[string]bool
-	header  bool // a file of rows has one
 	told    bool // the rows of other files say that a first line 0,1 of the edges is no header
 }
 
@@ -125,6 +124,7 @@ func (f *csvFiles) vertexNames() ([]string, error) {
 //
 // Method: a file of rows has a header if it has one line more than there are vertices, which arrays, names and files with another first line tell. If all files of
 // rows begin so, the edges tell: a line more than vertices, while the other files have headers too, or fractions below whole numbers.
+// The header of another file says nothing of edges and masks: their first line is data.
 func (f *csvFiles) tellHeaders(d *dataset.Dataset) (err error) {
 	if f.classes, err = fields.Names(&dataset.Dataset{}, f.dir, fields.ClassesFile, int(check.MaxClasses(0))); err != nil {
 		return err
@@ -139,13 +139,11 @@ func (f *csvFiles) tellHeaders(d *dataset.Dataset) (err error) {
 			return err
 		}
 	}
-	f.header, err = f.rowsHaveHeaders(d, rows, edges)
-	f.numbers[f.edges] = edges.numbers && edges.cols > 1 && edges.cols < 4 && f.header
-	return err
+	return f.rowsHaveHeaders(d, rows, edges)
 }
 
-// rowsHaveHeaders finds out which files of rows have a header of numbers; header says that one has.
-func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begin) (header bool, err error) {
+// rowsHaveHeaders finds out which files of rows have a header of numbers.
+func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begin) error {
 	paths := [2]string{f.features, f.labels}
 	suspects, doubtful := []int{}, false
 	for i, b := range rows {
@@ -153,30 +151,29 @@ func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begi
 		if b.numbers && !b.sure {
 			suspects = append(suspects, i)
 		}
-		header = header || b.sure
 		doubtful = doubtful || b.numbers || b.sure || b.ascending
 		f.told = f.told || text && !b.numbers && !b.named && (!b.ascending || f.labels != "")
 	}
 	if !doubtful {
-		return false, nil
+		return nil
 	}
 	n, err := f.countVertices(paths, &rows)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if len(suspects) == 0 {
-		return header, f.noteAscending(d, rows[0], n)
+		return f.noteAscending(d, rows[0], n)
 	}
 	unsure := false
 	if n < 0 {
 		if n, unsure, err = f.byEdges(rows, suspects, edges); err != nil {
-			return false, err
+			return err
 		}
 	}
 	for _, i := range suspects {
 		switch path := paths[i]; rows[i].lines - n {
 		case 1:
-			f.numbers[path], header = true, true
+			f.numbers[path] = true
 			d.Note("%s: the first line, %.40s, is a header as pandas writes it, and no row: it is skipped", filepath.Base(path), rows[i].text)
 		case 0:
 			f.told = true
@@ -185,7 +182,7 @@ func (f *csvFiles) rowsHaveHeaders(d *dataset.Dataset, rows [2]begin, edges begi
 			}
 		}
 	}
-	return header, nil
+	return nil
 }
 
 // countVertices counts the lines of the texts among the files of rows, and returns how many vertices those say whose first line is no riddle; -1: none does.
@@ -310,7 +307,7 @@ func (f *csvFiles) masksHaveHeaders(d *dataset.Dataset, n int) error {
 			return err
 		}
 		isMask = isMask && b.lines >= int64(n)
-		header := others == 0 && (f.header || zeros > 1 || again && !f.told)
+		header := others == 0 && (zeros > 1 || again && !f.told)
 		if isMask {
 			header = b.lines == int64(n)+1 && !f.told
 		}

@@ -102,7 +102,6 @@ func runCSV(t *testing.T, all []csvCase) {
 const (
 	skippedX = "features.csv: the first line, 0,1, is a header"
 	skippedY = "labels.csv: the first line, 0, is a header"
-	skippedE = "edges: the first line, 0,1, is a header"
 	maybeE   = "edges: the first line, 0,1, is read as an edge; if it is a header"
 	maybeY   = "labels.csv: the first line, 0, is read as the row of vertex 0; if it is a header"
 )
@@ -112,15 +111,15 @@ func TestNumberHeaders(t *testing.T) {
 	y3 := map[string][]byte{"labels.npy": array(t, nil, []int64{0, 1, 1})}
 	runCSV(t, []csvCase{
 		{"all files", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": "0,1\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n0\n1\n"}, nil,
-			"n3 2>0 1>2 x2[5 6 7 8 9 9] y2[1 0 1]", []string{skippedX, skippedY, skippedE}, false},
+			"n3 2>0 0>1 1>2 x2[5 6 7 8 9 9] y2[1 0 1]", []string{skippedX, skippedY, maybeE}, false},
 		{"all files are rows: the last vertex has an edge", map[string]string{"edges.csv": "0,1\n1,3\n", "features.csv": "0,1\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n0\n1\n"}, nil,
 			"n4 0>1 1>3 x2[0 1 5 6 7 8 9 9] y2[0 1 0 1]", nil, true},
 		{"too few vertices have edges", map[string]string{"edges.csv": "0,1\n1,0\n", "features.csv": "0,1\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n0\n1\n"}, nil,
 			"features.csv: byte 0: line 1: 0,1 is a header as pandas writes it, or the row of vertex 0, which the largest id in the edges, 1, and 4 lines do not tell: name the columns, or delete the header", nil, false},
 		{"fractions below whole numbers", map[string]string{"edges.csv": "0,1\n1,0\n", "features.csv": "0,1\n5.5,6.0\n7.1,8e3\n9.0,9.0\n"}, nil,
-			"n3 1>0 x2[5.5 6 7.1 8000 9 9]", []string{skippedX, skippedE}, false},
+			"n3 1>0 0>1 x2[5.5 6 7.1 8000 9 9]", []string{skippedX, maybeE}, false},
 		{"labels as an array", map[string]string{"edges.csv": "0,1\n1,0\n", "features.csv": "0,1\n5,6\n7,8\n9,9\n"}, y3,
-			"n3 1>0 x2[5 6 7 8 9 9] y2[0 1 1]", []string{skippedX, skippedE}, false},
+			"n3 1>0 0>1 x2[5 6 7 8 9 9] y2[0 1 1]", []string{skippedX, maybeE}, false},
 		{"labels as an array, no header", map[string]string{"edges.csv": "0,1\n1,0\n", "features.csv": "0,1\n5,6\n7,8\n"}, y3,
 			"n3 1>0 0>1 x2[0 1 5 6 7 8] y2[0 1 1]", nil, true},
 		{"only arrays beside", map[string]string{"edges.csv": "0,1\n1,0\n"}, y3, "n3 1>0 0>1 y2[0 1 1]", []string{maybeE}, false},
@@ -130,7 +129,7 @@ func TestNumberHeaders(t *testing.T) {
 		{"edges alone, another first line", map[string]string{"edges.csv": "0,2\n1,2\n"}, nil, "n3 0>2 1>2", nil, true},
 		{"a comment before", map[string]string{"edges.csv": "# x\n0,1\n1,2\n"}, nil, "n3 0>1 1>2", nil, true},
 		{"named features", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "a,b\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n0\n1\n"}, nil,
-			"n3 1>2 x2[5 6 7 8 9 9] columns[a b] y2[1 0 1]", []string{skippedY, skippedE}, false},
+			"n3 0>1 1>2 x2[5 6 7 8 9 9] columns[a b] y2[1 0 1]", []string{skippedY, maybeE}, false},
 		{"named features, labels without header", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "a,b\n5,6\n7,8\n9,9\n", "labels.csv": "0\n1\n1\n"}, nil,
 			"n3 0>1 1>2 x2[5 6 7 8 9 9] columns[a b] y2[0 1 1]", nil, true},
 		{"labels alone", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "labels.csv: byte 0: line 1: 0 is a header as pandas writes it, or", nil, false},
@@ -141,11 +140,15 @@ func TestNumberHeaders(t *testing.T) {
 		{"years as names, labels beside", map[string]string{"edges.csv": "0,1\n1,2\n", "features.csv": "2019,2020\n5,6\n7,8\n9,9\n", "labels.csv": "y\n0\n1\n0\n"}, nil, "labels.csv: has 3 lines of labels, want 4 (vertices)", nil, false},
 		{"labels alone, named edges", map[string]string{"edges.csv": "u,v\n1,2\n2,0\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "labels.csv: byte 0: line 1: 0 is a header as pandas writes it, or", nil, false},
 		{"labels alone, edges that begin otherwise", map[string]string{"edges.csv": "1,2\n2,0\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "n4 2>0 1>2 y2[0 1 0 1]", []string{maybeY}, false},
-		{"one column of features", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": "0\n4\n5\n6\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "n3 2>0 1>2 x1[4 5 6] y2[1 0 1]", []string{"features.csv: the first line, 0, is a header", skippedY, skippedE}, false},
+		{"one column of features", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": "0\n4\n5\n6\n", "labels.csv": "0\n1\n0\n1\n"}, nil, "n3 2>0 0>1 1>2 x1[4 5 6] y2[1 0 1]", []string{"features.csv: the first line, 0, is a header", skippedY, maybeE}, false},
 		{"names of vertices", map[string]string{"edges.csv": "0,1\n1,0\n", "features.csv": "0,1\n5,6\n7,8\n", "ids.csv": "id\na\nb\n"}, nil,
-			"n2 1>0 x2[5 6 7 8] ids[\"a\" \"b\"]", []string{skippedX, skippedE}, false},
+			"n2 1>0 0>1 x2[5 6 7 8] ids[\"a\" \"b\"]", []string{skippedX, maybeE}, false},
 		{"index of pandas", map[string]string{"edges.csv": ",0,1\n0,1,2\n1,2,0\n", "features.csv": ",0,1\n0,5,6\n1,7,8\n2,9,9\n", "labels.csv": ",0\n0,1\n1,0\n2,1\n"}, nil,
 			"n3 2>0 1>2 x2[5 6 7 8 9 9] y2[1 0 1]", []string{"features: the column without a name numbers the rows and is left out", "labels: the column without a name"}, false},
+		{"index of pandas beside edges without", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": ",0,1\n0,5,6\n1,7,8\n2,9,9\n", "labels.csv": "0\n1\n0\n"}, nil,
+			"n3 2>0 0>1 1>2 x2[5 6 7 8 9 9] y2[0 1 0]", nil, true},
+		{"index of pandas beside edges and a list", map[string]string{"edges.csv": "0,1\n1,2\n2,0\n", "features.csv": ",0,1\n0,5,6\n1,7,8\n2,9,9\n", "train.csv": "0\n1\n"}, nil,
+			"n3 2>0 0>1 1>2 x2[5 6 7 8 9 9] tr 0 1", []string{maybeE, "train.csv: the first line, 0, is read as vertex 0; if it is a header"}, false},
 		{"masks", map[string]string{"edges.csv": "u,v\n1,2\n3,0\n", "features.csv": "x\n1\n2\n3\n4\n", "train.csv": "0\n1\n2\n", "test.csv": "0\n3\n"}, nil,
 			"n4 3>0 1>2 x1[1 2 3 4] columns[x] tr 1 2 te 3", []string{"train.csv: the first line, 0, is a header", "test.csv: the first line, 0, is a header"}, false},
 		{"one list", map[string]string{"edges.csv": "u,v\n1,2\n3,0\n", "features.csv": "x\n1\n2\n3\n4\n", "train.csv": "0\n1\n2\n"}, nil,

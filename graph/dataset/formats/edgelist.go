@@ -19,7 +19,6 @@ import (
 type edgeText struct {
 	t       *textfile.Reader
 	named   bool                     // the first line may hold names
-	numbers bool                     // the first line is 0,1 or 0,1,2, which is no edge
 	told    bool                     // it is known whether it is
 	n       int                      // vertices; -1 if unknown
 	says    string                   // the file that says how many they are, "": none does

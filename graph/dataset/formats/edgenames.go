@@ -117,11 +117,11 @@ func (l *edgeText) plan(d *dataset.Dataset) error {
 	isEdge := slices.ContainsFunc(names, func(f string) bool { _, ok := fields.Number(f); return ok || strings.HasPrefix(f, "{") })
 	named := isName(names[0]) || names[0] == "" && len(names) > 1 && isName(names[1])
 	switch {
-	case (l.numbers || sure) && wrong != nil:
+	case sure && wrong != nil:
 		return fault(wrong)
 	case sure && len(head) > 1 && head[1][0] == "":
 		return fault(fmt.Errorf("this line and the next begin with an empty field: delete the first column"))
-	case l.numbers || sure:
+	case sure:
 		l.head, l.columns, l.kind = true, columns, found.Kind
 		d.Note("edges: the first line, %s, is a header as pandas writes it, and no edge", strings.Join(names, ","))
 	case is && !l.told:
