@@ -147,10 +147,14 @@ func FileName(name string) string {
 	return strings.TrimLeft(safe[:min(len(safe), 80)], ".")
 }
 
-// Free refuses a folder that already holds a run, and, but to overwrite them, one with files that no run has written.
+// Free refuses a folder that already holds a run, one of the checkpoints of another run, and, but to overwrite them, one
+// with files that no run has written.
 func (d Dir) Free(overwrite bool) error {
 	if err := regular.CheckPlace(string(d)); err != nil {
 		return term.Usagef("--run-dir: %w", err)
+	}
+	if run := d.keeps(); run != "" {
+		return term.Usagef("--run-dir %s is for checkpoints of the run in %s: choose another folder", d, run)
 	}
 	foreign := d.foreign() // first: a run that has begun meanwhile is one
 	if d.HoldsRun() {
@@ -168,6 +172,18 @@ func (d Dir) Free(overwrite bool) error {
 		return term.Usagef("--run-dir %s: %s is %s, where a run makes a folder: remove it", d, filepath.Base(d.Checkpoints()), regular.Kind(info.Mode()))
 	}
 	return nil
+}
+
+// keeps returns the run for whose checkpoints the folder is; "": for none.
+func (d Dir) keeps() (run Dir) {
+	path, err := filepath.Abs(string(d))
+	if real, unreal := filepath.EvalSymlinks(path); unreal == nil {
+		path = real
+	}
+	if run = Dir(filepath.Dir(path)); err != nil || path != run.Checkpoints() || !run.HoldsRun() {
+		return ""
+	}
+	return run
 }
 
 // foreign returns the name of a file that no run has written into a folder without a run; "" = there is none. What is left where a

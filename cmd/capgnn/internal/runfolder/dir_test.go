@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -78,6 +79,31 @@ func TestFree(t *testing.T) {
 		if err := d.Free(true); err == nil || !strings.Contains(err.Error(), says) || term.ExitCode(err) != term.ExitUsage {
 			t.Errorf("%s: with overwrite %v", name, err)
 		}
+	}
+}
+
+// The folder of a run's checkpoints is no place for another run, whatever it is called.
+func TestFreeOfCheckpoints(t *testing.T) {
+	run := Dir(t.TempDir())
+	link := Dir(filepath.Join(t.TempDir(), "link"))
+	if err := errors.Join(os.Mkdir(run.Checkpoints(), 0o755), os.Symlink(run.Checkpoints(), string(link))); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Dir{Dir(run.Checkpoints()), Dir(run.Checkpoints() + "/"), link} {
+		if err := d.Free(true); err != nil {
+			t.Errorf("%s beside no run: %v", d, err)
+		}
+	}
+	if err := os.WriteFile(run.Config(), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Dir{Dir(run.Checkpoints()), Dir(run.Checkpoints() + "/"), link} {
+		if err := d.Free(true); err == nil || !strings.Contains(err.Error(), "is for checkpoints of the run in ") || term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	if err := Dir(filepath.Join(string(run), "other")).Free(false); err != nil {
+		t.Error(err)
 	}
 }
 
