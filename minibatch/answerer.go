@@ -53,7 +53,6 @@ func (a *answerer) arrived(message uint32, hi int) {
 	}
 }
 
-// run answers until the run is over.
 func (a *answerer) run() {
 	var ids []graph.NodeID
 	ended := a.hub.Context().Done()

@@ -138,5 +138,4 @@ func (a *asker) close() {
 // event fires when it is closed.
 type event chan struct{}
 
-// Done implements gpu.Event.
 func (e event) Done() <-chan struct{} { return e }

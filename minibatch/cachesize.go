@@ -42,7 +42,6 @@ func (c CacheSize) of(rows int, row gpu.Bytes) int {
 	return int(min(n, float64(rows)))
 }
 
-// check reports a size that is none.
 func (c CacheSize) check() error {
 	if c.Unit < CacheFree || c.Unit > CacheBytes {
 		return fmt.Errorf("row cache: unit %d is unknown", c.Unit)

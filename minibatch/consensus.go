@@ -53,7 +53,6 @@ func votesArea(from, to int) cluster.Area {
 	return cluster.Area{From: from, To: to, Number: trainer.ConsensusArea, Bytes: 1}
 }
 
-// open begins to listen.
 func (a *consensus) open() {
 	a.comes, a.heard = make(chan vote, 1), map[uint32]*votes{}
 	listen := func(rank int, hear func(step uint32, w vote)) {

@@ -116,7 +116,6 @@ func (t *Trace) Count(ctx context.Context, epochs int, ways []Way) ([][]Counts, 
 	return sum, nil
 }
 
-// count counts for one part.
 func (r *reader) count(ctx context.Context, epochs int, ways []Way) [][]Counts {
 	t, epoch := r.t, r.t.Steps*r.t.turns
 	world := r.world(epochs * epoch)
@@ -172,7 +171,6 @@ func (t *Trace) moved(part int, c *Counts, d *rowcache.Decision, asked []bool) {
 	c.Rows.Evicted += int64(d.Evicted)
 }
 
-// bytes is the size of a row.
 func (t *Trace) bytes(v graph.NodeID) gpu.Bytes {
 	if t.row > 0 {
 		return t.row
@@ -226,7 +224,6 @@ func (t *Trace) Smallest(ctx context.Context, r rowcache.Rules) (*Good, error) {
 	return g, nil
 }
 
-// slotsOf returns a share of numbers of rows.
 func slotsOf(rows []int, share float64) (slots []int) {
 	for _, n := range rows {
 		slots = append(slots, int(share*float64(n)))

@@ -21,7 +21,6 @@ type crossing struct {
 	asked, answer []gpu.Bytes              // by rank: what went there, and came from there, so far
 }
 
-// newCrossing returns the crossing of a part.
 func (t *rows) newCrossing(net machines.Machine, w *worker) *crossing {
 	n, parts := net.Ranks(), t.roots.parts
 	return &crossing{net: net, part: w.Index, rankOf: t.RankOf, ask: trainer.FirstRowArea + uint32(w.Index), hear: trainer.FirstRowArea + uint32(parts+w.Index), most: t.answerBytes(w.Index),

@@ -228,7 +228,6 @@ func (d *design) readsMost(o *Options, part int) bool {
 		2*d.seen[part].ids > d.vertices
 }
 
-// sampler returns a new sampler.
 func (d *design) sampler(p *learn.Problem) *sample.Sampler {
 	return sample.New(d.topology(p), d.rules)
 }

@@ -30,7 +30,6 @@ type watch struct {
 	edges        int64 // of the first part, but for those of the stretch under way
 }
 
-// Stretch implements trainer.Engine.
 func (t engine) Stretch(epoch, from int) (lo, hi int) {
 	lo, hi = from, t.roots.steps
 	if i := t.roots.isolation; i != nil {
@@ -55,7 +54,6 @@ func (t engine) Begin(epoch, step int) error {
 	return t.each((*worker).take)
 }
 
-// stretch returns some steps of an epoch.
 func (t *Trainer) stretch(epoch, lo, hi int) *stretch {
 	return &stretch{epoch: epoch, from: lo, next: lo, end: hi, ctx: t.Asked, consensus: t.consensus,
 		first: epoch * t.roots.steps, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
@@ -71,7 +69,6 @@ func (t engine) Run(epoch, lo, hi int) (next int, stop bool, err error) {
 	return s.next, s.halted, err
 }
 
-// Count implements trainer.Engine.
 func (t engine) Count(own []trainer.Record, lo, next int, done []trainer.Done) {
 	own[0].Switch, t.switching = t.switching, 0
 	for i, w := range t.workers {
@@ -110,7 +107,6 @@ func (t *Trainer) terms(epoch, batch int) float64 {
 	return t.Task.Terms(t.roots.count(epoch, batch), t.roots.all(epoch*t.roots.steps+batch))
 }
 
-// scale is that of the loss of a step.
 func (t *Trainer) scale(epoch, batch int) float64 {
 	if terms := t.terms(epoch, batch); terms > 0 {
 		return 1 / terms
@@ -123,12 +119,10 @@ func (t engine) Share(epoch, batch int) float64 {
 	return t.terms(epoch, batch) * float64(t.roots.total) / t.weighs
 }
 
-// Diverged implements trainer.Engine.
 func (t engine) Diverged(epoch, step int, loss float64) error {
 	return &Diverged{Epoch: epoch, Step: step, Loss: loss}
 }
 
-// Describe implements trainer.Engine.
 func (t engine) Describe(epoch int, e *EpochStats) {
 	if i := t.roots.isolation; i != nil {
 		trainer.Describe(&i.Course, epoch, e)
@@ -136,7 +130,6 @@ func (t engine) Describe(epoch int, e *EpochStats) {
 	e.TimeSteps = t.roots.units - t.state.Merging.of(epoch)
 }
 
-// Evaluate implements trainer.Engine.
 func (t engine) Evaluate(ctx context.Context) (learn.Metrics, error) {
 	t.p.ByRows(false) // it reads all of them in order
 	t.progressed.epoch = noEpoch
@@ -146,13 +139,11 @@ func (t engine) Evaluate(ctx context.Context) (learn.Metrics, error) {
 // noEpoch is before the first epoch, or behind one.
 const noEpoch = -1
 
-// Over implements trainer.Engine.
 func (t engine) Over(e *EpochStats) {
 	t.state.Merging.over(e.Epoch, e.Train)
 	t.roots.merge(t.state.Merging)
 }
 
-// Complete implements trainer.Engine.
 func (t engine) Complete(r *Result) {
 	if m := &t.state.Merging; m.most > 0 {
 		kept := m.kept()
@@ -160,18 +151,15 @@ func (t engine) Complete(r *Result) {
 	}
 }
 
-// State implements trainer.Engine.
 func (t engine) State() any { return &t.state }
 
 // Save implements trainer.Engine: what row caches remember lies in sections.
 func (t engine) Save(c *checkpoint.File) ([]trainer.Held, error) { return nil, saver(t).save(c) }
 
-// Restore implements trainer.Engine.
 func (t engine) Restore(c *checkpoint.File, _ *trainer.Saver, _ []byte) error {
 	return saver(t).take(c)
 }
 
-// Where implements trainer.Engine.
 func (t engine) Where() string {
 	return fmt.Sprintf("epoch %d: weights after step %d", t.state.Epochs, t.state.Batch)
 }

@@ -30,7 +30,6 @@ func (d *design) tables(p *learn.Problem, m gnn.Config) (list []table) {
 	return append(list, table{cols: cols, data: p.Features.Dense})
 }
 
-// evaluation returns the options of evaluation.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	return layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Rows: d.scored, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk,
 		Precomputed: o.readsSums(p), Fanout: o.EvalFanout, Shares: true, Storage: o.Storage}
@@ -73,7 +72,6 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	return m, err
 }
 
-// bounds is what evaluation takes.
 func (d *design) bounds(p *learn.Problem, o *Options) (layered.Bound, error) {
 	return layered.Bounds(p, d.evaluation(p, o))
 }

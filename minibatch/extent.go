@@ -41,7 +41,6 @@ func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
 	}
 }
 
-// cover makes e as large as x in everything.
 func (e *extent) cover(x *extent) {
 	e.roots, e.ids = max(e.roots, x.roots), max(e.ids, x.ids)
 	e.missing, e.features = max(e.missing, x.missing), max(e.features, x.features)
@@ -56,7 +55,6 @@ func (e *extent) cover(x *extent) {
 	}
 }
 
-// clone returns an extent of its own.
 func (e *extent) clone() extent {
 	x := *e
 	x.hops = slices.Clone(e.hops)
@@ -86,7 +84,6 @@ const (
 	fewRoots = slack * slack / 4
 )
 
-// withSlack returns x of a step of so many roots with slack.
 func withSlack(x, roots int) int {
 	if roots > 0 && roots < fewRoots {
 		return x + int(math.Ceil(float64(x)/(2*math.Sqrt(float64(roots)))))

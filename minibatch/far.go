@@ -22,7 +22,6 @@ type far struct {
 	askers []*asker // by rank; nil: this one
 }
 
-// ask implements service.
 func (f *far) ask(requests []request) []gpu.Event {
 	events := make([]gpu.Event, len(requests))
 	var near []request
@@ -125,7 +124,6 @@ func (t *rows) open() {
 	}
 }
 
-// close ends what is asked.
 func (t *rows) close() {
 	for _, askers := range t.askers {
 		for _, a := range askers {
@@ -148,7 +146,6 @@ func (t *rows) size(table, v int) (int, bool) {
 	return x.Row, true
 }
 
-// pack writes a row.
 func (t *rows) pack(table int, dst []byte, v graph.NodeID) int {
 	if table == featureTable {
 		return t.workers[0].stage.packRow(dst, v)

@@ -50,7 +50,6 @@ type fetcher struct {
 // away reports whether the home of a vertex is another part.
 func (g *stage) away(v graph.NodeID) bool { return int(g.home[v]) != g.part }
 
-// others returns how many of the vertices have another home.
 func (g *stage) others(ids []graph.NodeID) (n int) {
 	if g.home == nil {
 		return 0
@@ -92,7 +91,6 @@ func (f *fetcher) decide(s *slot) error {
 	return f.failed()
 }
 
-// choose has the policy decide on a turn.
 func (f *fetcher) choose(turn int, x *fetching) error {
 	if f.lookahead != nil {
 		f.lookahead.decides(turn)

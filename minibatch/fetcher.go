@@ -104,7 +104,6 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	return f, f.room()
 }
 
-// room gives the cache its memory.
 func (f *fetcher) room() (err error) {
 	f.cache, err = f.arena.Alloc(int64(f.slots)*int64(f.row), "row cache")
 	return err

@@ -13,7 +13,6 @@ type group struct {
 	in    []uint64       // the same as a set
 }
 
-// reset empties the group.
 func (g *group) reset(parts int) {
 	g.asked = slices.Grow(g.asked[:0], parts)[:parts]
 	clear(g.asked)

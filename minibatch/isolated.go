@@ -23,7 +23,6 @@ type Isolated struct {
 	Of []int32 // chunk of every vertex
 }
 
-// checkIsolated says what does not go with isolated parts.
 func (o *Options) checkIsolated(p *learn.Problem) (errs []error) {
 	i := o.Isolated
 	if i == nil {
@@ -101,7 +100,6 @@ func (s *isolation) targets(part, shift int) int {
 	return s.Course.Training[at.Base]
 }
 
-// phase returns that of a step of an epoch.
 func (s *isolation) phase(batch int) int {
 	last := s.Course.Count() - 1
 	return sort.Search(last, func(phase int) bool { return batch < s.steps[phase+1] })

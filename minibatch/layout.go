@@ -27,7 +27,6 @@ type layout struct {
 // align is where arrays begin: at a cache line, as kernels like it.
 const align = 64
 
-// bytesOf returns the size of an element.
 func bytesOf[T gpu.Element]() gpu.Bytes {
 	switch any(*new(T)).(type) {
 	case uint8:

@@ -90,7 +90,6 @@ func (s *lookahead) start(now, end int) {
 	}()
 }
 
-// extend moves the end.
 func (s *lookahead) extend(end int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +172,6 @@ func taken[T any](list *[]*T) *T {
 	return x
 }
 
-// keptBytes returns what a stack takes.
 func keptBytes(x *sample.Stack) (n gpu.Bytes) {
 	n = 4 * gpu.Bytes(len(x.IDs))
 	for i := range x.Blocks {

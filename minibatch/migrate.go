@@ -83,7 +83,6 @@ func (t *Trainer) carryAreas() (all []cluster.Area) {
 	return all
 }
 
-// carryArea is the area from one part to another.
 func (t *Trainer) carryArea(from, to int) cluster.Area {
 	number := trainer.FirstRowArea + uint32((2+from)*t.roots.parts+to)
 	return cluster.Area{From: t.RankOf[from], To: t.RankOf[to], Number: number, Bytes: 4 * len(t.Weights.Flat)}

@@ -199,7 +199,6 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	return errs
 }
 
-// checkEvaluation says what is wrong with what an evaluation samples.
 func (o *Options) checkEvaluation(p *learn.Problem) error {
 	switch last := o.Model.Layers - 1; {
 	case o.EvalFanout == nil:

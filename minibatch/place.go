@@ -18,7 +18,6 @@ const (
 
 func (p Place) String() string { return [...]string{"batch", "home", "hop"}[p] }
 
-// checkPlace reports places that a run cannot have.
 func (s *Sampling) checkPlace() (errs []error) {
 	if s.Place < Batch || s.Place > Hop {
 		errs = append(errs, fmt.Errorf("place %d of roots is unknown", s.Place))

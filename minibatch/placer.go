@@ -16,7 +16,6 @@ import (
 // placer puts the parts of a designed run on their devices.
 type placer struct{ *Trainer }
 
-// place puts the parts on their devices.
 func (t placer) place(ctx context.Context) error {
 	for i, dev := range t.o.Devices {
 		if dev == nil {
@@ -63,7 +62,6 @@ func (t placer) reach(w *worker) []bool {
 	return out
 }
 
-// build puts one part on its device.
 func (t placer) build(w *worker) error {
 	d, o := &t.design, &t.o
 	w.stage = d.stageOf(t.p, o, w.Index)

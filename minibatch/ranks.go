@@ -24,13 +24,11 @@ func (o *Options) own() (r graph.Range) {
 	return r
 }
 
-// ownDevices returns the devices of these parts.
 func (o *Options) ownDevices() []gpu.Device {
 	own := o.own()
 	return o.Devices[own.Lo:own.Hi]
 }
 
-// checkRanks says what does not go with several ranks, or with one.
 func (o *Options) checkRanks() (errs []error) {
 	own := o.own()
 	others := len(o.Devices) - (own.Hi - own.Lo)
@@ -49,7 +47,6 @@ func (o *Options) checkRanks() (errs []error) {
 	return errs
 }
 
-// own are the parts of this process.
 func (t *Trainer) own() graph.Range { return t.o.own() }
 
 // facts are what all ranks know of a part.

@@ -24,7 +24,6 @@ const (
 // featureTable is the number of the rows that steps read. Above it are those that evaluation keeps of layers.
 const featureTable = 0
 
-// tableOf is the number of the rows of a layer.
 func tableOf(layer int) int { return 1 + layer }
 
 // putRequest writes a request to b, which has room for it, and returns its bytes.

@@ -168,7 +168,6 @@ func (r *resident) bytes(tables []table) (n gpu.Bytes) {
 	return n
 }
 
-// alloc gives the rows their memory.
 func (r *resident) alloc(w *worker) (err error) {
 	for i := range w.stage.tables {
 		cols := w.stage.tables[i].cols

@@ -254,7 +254,6 @@ func (r *roots) merge(m merging) {
 	r.merging = m
 }
 
-// order returns the order of an epoch.
 func (r *roots) order(epoch int) *epochOrder { return r.orderOf(epoch, r.merging.of(epoch)) }
 
 // orderOf returns the order of an epoch that drops some time steps.
@@ -302,7 +301,6 @@ func (r *roots) assign(o *epochOrder) {
 	}
 }
 
-// bytes is the size of the lists and orders.
 func (r *roots) bytes() gpu.Bytes {
 	n := 4 * gpu.Bytes((1+len(r.orders))*r.total)
 	if r.assigner != nil {

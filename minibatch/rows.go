@@ -13,7 +13,6 @@ type table struct {
 	of    *learn.Problem // in place of data: its features, which are sparse or lie in shards
 }
 
-// row writes the row of a vertex to dst.
 func (t *table) row(dst []float32, v graph.NodeID) {
 	if t.of != nil {
 		t.of.FillFeatures(dst[:t.cols], v)

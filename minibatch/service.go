@@ -35,7 +35,6 @@ type neighbours struct {
 // idBytes is the size of a vertex's number in a request.
 const idBytes = 4
 
-// ask implements service.
 func (n *neighbours) ask(requests []request) []gpu.Event {
 	events := make([]gpu.Event, len(requests))
 	if n.queue == nil {
@@ -70,7 +69,6 @@ func (n *neighbours) answer(requests []request) {
 	}
 }
 
-// fault implements service.
 func (n *neighbours) fault() error {
 	if n.queue == nil {
 		return nil

@@ -13,7 +13,6 @@ func (g *stage) sparse() *learn.Features {
 	return &g.p.Features
 }
 
-// laySparse gives the sparse features of a step their places.
 func (g *stage) laySparse(l *layout, e *extent) {
 	cols, x := g.p.Features.Cols, &l.in.X
 	x.Sparse, x.SparseT = l.csr(e.ids, cols, e.features, 1), l.csr(cols, e.ids, e.features, 1)

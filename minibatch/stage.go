@@ -210,7 +210,6 @@ func (g *stage) lay(l *layout, e *extent, buf gpu.Buffer) {
 	}
 }
 
-// layBlock gives a layer's block its places.
 func (g *stage) layBlock(l *layout, x *gnn.LayerGraph, a *blockUse, e *extent) {
 	*x = gnn.LayerGraph{Rows: e.ids, Src: e.ids, Central: x.Central[:0]}
 	var rows gpu.Vec
@@ -315,7 +314,6 @@ func (g *stage) putValues(val []float32, a *blockUse, b *sample.Block, ids []gra
 	}
 }
 
-// close gives the sampledUnit's memory up.
 func (d *sampledUnit) close() {
 	if d.mem != nil {
 		d.mem.Close()

@@ -47,7 +47,6 @@ func (s *stretch) enter(batch int) bool {
 	return true
 }
 
-// over reports whether the stretch has taken long enough.
 func (s *stretch) over() bool { return !s.until.IsZero() && time.Now().After(s.until) }
 
 // follow is enter of several ranks, for a step that no part here has begun. What follows a step is known at its end. s.mu is locked.
@@ -200,7 +199,6 @@ func (t *Trainer) compute(w *worker, n *input, u trainer.Unit, last bool) {
 	}
 }
 
-// gradient enqueues forward and backward pass of a unit.
 func (t *Trainer) gradient(w *worker, n *input, u trainer.Unit, done func(layer int)) {
 	w.Clear()
 	if n.roots == 0 { // nothing to add

@@ -57,7 +57,6 @@ func (w *worker) divergence(layers int) (divergence, error) {
 	return d, nil
 }
 
-// finite reports whether a matrix holds neither NaN nor infinity.
 func (w *worker) finite(m gpu.Matrix) (bool, error) {
 	const chunk = 1 << 20
 	step := max(1, chunk/m.LD)

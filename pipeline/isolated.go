@@ -26,7 +26,6 @@ func (o *Options) chunks() int {
 // phased reports whether parts take turns.
 func (o *Options) phased() bool { return o.chunks() != o.Parts }
 
-// checkIsolated says what does not go with isolated parts.
 func (o *Options) checkIsolated(vertices int) (errs []error) {
 	i := o.Isolated
 	if i == nil {

@@ -12,7 +12,6 @@ import (
 // placer puts the parts of a planned run on their devices.
 type placer struct{ *Trainer }
 
-// newWorkers makes one worker per part of this process.
 func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
@@ -41,7 +40,6 @@ type partMemory struct {
 
 var _ halo.Memory = partMemory{}
 
-// Upload implements halo.Memory.
 func (m partMemory) Upload(name string, list []int32) gpu.Ints { return upload(m.loader, name, list) }
 
 // Pin implements halo.Memory: devices that keep accounts only need none.
@@ -104,7 +102,6 @@ func (t placer) inTurn(f func(*worker) error) func(*worker) error {
 	}
 }
 
-// planExchanges plans what training and evaluation exchange.
 func (t placer) planExchanges() (*halo.Plan, error) {
 	c, err := planner(t).exchangeFacts()
 	if err != nil {
@@ -139,7 +136,6 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	return err
 }
 
-// builder returns what puts one part on its device.
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
 	return &builder{contents: contents{w, t.p, t.o.Model, t.Task, t.plan}, kept: t.layout.kept.Parts[w.Index], scale: scale,
 		picks: map[picked][]float32{}, values: map[*graph.CSR][][]float32{}, weights: map[*graph.Block]weights{},
@@ -147,7 +143,6 @@ func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }
 
-// build puts one part on its device.
 func (t placer) build(w *worker, scale gnn.Scaling) error {
 	b := t.builder(w, scale)
 	if t.isolation != nil {

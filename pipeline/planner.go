@@ -38,7 +38,6 @@ func (t planner) planRun() error {
 	return nil
 }
 
-// chooseOrder decides the order of operations.
 func (t planner) chooseOrder() {
 	o := &t.o
 	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Isolated != nil && o.Isolated.AllLayers, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})

@@ -148,7 +148,6 @@ func (o *PredictOptions) inChunks(ctx context.Context, p *learn.Problem, emit em
 	return errors.Join(e.Logits(ctx, o.Weights, emit), e.Close())
 }
 
-// validate reports all problems of o and p at once.
 func (o *PredictOptions) validate(p *learn.Problem) error {
 	errs := []error{p.ValidateInput(), o.Model.Validate()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }

@@ -35,7 +35,6 @@ type Piece struct {
 	Write func(io.Writer) error // writes Size bytes
 }
 
-// pieceOf returns an array as a piece.
 func pieceOf[T hostmem.Numeric](name string, s []T) Piece {
 	raw := hostmem.Bytes(s)
 	return Piece{Name: name, Size: int64(len(raw)), Write: func(w io.Writer) error {
@@ -77,7 +76,6 @@ func (b *builder) fetchAggregate(m gpu.Matrix) bool {
 	return true
 }
 
-// keepAggregate keeps the aggregated features m for later runs.
 func (b *builder) keepAggregate(m gpu.Matrix) {
 	if b.aggregateKey == "" {
 		return

@@ -143,7 +143,6 @@ func cutOf(kept Kept, part []int32, parts int, own graph.Range, layers int, prun
 	return c, c.Validate()
 }
 
-// haloVertices reads the halo vertices of one direction of a part.
 func (r *cutReader) haloVertices(prefix string) graph.Block {
 	return graph.Block{
 		IDs:    slices.Clone(view[graph.NodeID](r, 4, prefix+"/ids")),

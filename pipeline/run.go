@@ -28,16 +28,13 @@ func (t engine) Stretch(epoch, from int) (lo, hi int) {
 	return from, min(from+1, phases)
 }
 
-// Begin implements trainer.Engine.
 func (t engine) Begin(epoch, phase int) error { return t.hold(epoch, phase) }
 
-// Run implements trainer.Engine.
 func (t engine) Run(epoch, phase, next int) (int, bool, error) {
 	err := t.runParts(epoch, phase)
 	return next, t.Joined && t.Asked.Err() != nil, err
 }
 
-// Count implements trainer.Engine.
 func (t engine) Count(own []trainer.Record, _, _ int, _ []trainer.Done) {
 	own[0].Reduce = trainer.Now(t.o.Devices) - t.backwardDone()
 	own[0].Switch, t.switching = t.switching, 0
@@ -52,10 +49,8 @@ func (t engine) Count(own []trainer.Record, _, _ int, _ []trainer.Done) {
 	}
 }
 
-// Share implements trainer.Engine.
 func (t engine) Share(epoch, phase int) float64 { return t.shareOf(epoch, phase) }
 
-// Describe implements trainer.Engine.
 func (t engine) Describe(epoch int, e *EpochStats) {
 	if s := t.isolation; s != nil {
 		trainer.Describe(&s.Course, epoch, e)
@@ -63,13 +58,10 @@ func (t engine) Describe(epoch int, e *EpochStats) {
 	t.halo.EndEpoch(epoch)
 }
 
-// Evaluate implements trainer.Engine.
 func (t engine) Evaluate(context.Context) (learn.Metrics, error) { return t.evaluate() }
 
-// Over implements trainer.Engine.
 func (t engine) Over(*EpochStats) {}
 
-// Complete implements trainer.Engine.
 func (t engine) Complete(r *Result) {
 	r.Caches = t.halo.Caches()
 	if t.isolation != nil {
@@ -83,7 +75,6 @@ func (t engine) Complete(r *Result) {
 	}
 }
 
-// State implements trainer.Engine.
 func (t engine) State() any { return &t.Trainer.State }
 
 // Save implements trainer.Engine: halo rows lie in sections.
@@ -99,7 +90,6 @@ func (t engine) Save(c *checkpoint.File) ([]trainer.Held, error) {
 	return t.holdings(c)
 }
 
-// Restore implements trainer.Engine.
 func (t engine) Restore(c *checkpoint.File, s *trainer.Saver, piece []byte) error {
 	by := halo.Resuming{Each: func(f func(part int) error) error {
 		return t.each(func(w *worker) error { return f(w.Index) })
@@ -112,12 +102,10 @@ func (t engine) Restore(c *checkpoint.File, s *trainer.Saver, piece []byte) erro
 	return t.halo.Restore(c, piece, by)
 }
 
-// Where implements trainer.Engine.
 func (t engine) Where() string {
 	return fmt.Sprintf("epoch %d: weights after its update", t.Trainer.State.Epochs-1)
 }
 
-// runParts runs a phase of an epoch on all parts.
 func (t *Trainer) runParts(epoch, phase int) error {
 	scale := t.isolation.shareOfTarget() / (t.terms * t.shareOf(epoch, phase))
 	return t.each(func(w *worker) error { return t.trainPart(w, epoch, scale) })
@@ -172,7 +160,6 @@ func (t *Trainer) backwardDone() time.Duration {
 // MaxPairParts bounds the parts of which a result has every pair.
 const MaxPairParts = 64
 
-// rowsByOwner returns how many halo vertices of a block each part owns.
 func rowsByOwner(b *graph.Block, parts int) []int64 {
 	rows := make([]int64, parts)
 	for k, o := range b.Owners.Parts {

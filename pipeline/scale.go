@@ -18,7 +18,6 @@ func ones(n int) []float32 {
 	return out
 }
 
-// pick returns x at the given vertices, nil for nil.
 func pick(x []float32, ids []graph.NodeID) []float32 {
 	if x == nil {
 		return nil
@@ -30,7 +29,6 @@ func pick(x []float32, ids []graph.NodeID) []float32 {
 	return out
 }
 
-// factor returns x[i], 1 for nil.
 func factor(x []float32, i int32) float32 {
 	if x == nil {
 		return 1

@@ -52,7 +52,6 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options, over *machines.C
 	return m.predict(ctx, clock)
 }
 
-// predict simulates epochs.
 func (m simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, error) {
 	first := m.Trainers[0]
 	halo, longest := first.workers[0].trainHalo, 1

@@ -13,7 +13,6 @@ import (
 // simulation is the trainers of a simulated run, one for each machine.
 type simulation struct{ *machines.Run[*Trainer] }
 
-// startSimulation returns the trainers of a run on the devices of all machines.
 func startSimulation(ctx context.Context, p *learn.Problem, o Options, over *machines.Cluster) (simulation, error) {
 	r, err := machines.Start(over, len(o.Devices), func(lo, hi int, m *machines.Machine) (*Trainer, error) {
 		if m == nil {

@@ -107,7 +107,6 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	return t, nil
 }
 
-// validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
 	task, errs := o.Check(p)
 	weighs := errs[0] == nil && !task.Even()
@@ -145,7 +144,6 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	return errs
 }
 
-// worker returns that of a part of this process.
 func (t *Trainer) worker(part int) *worker { return t.workers[part-t.o.First] }
 
 // each runs f for every worker, side by side.

@@ -18,7 +18,6 @@ func (s size) most(t size) size {
 	return size{max(s.rows, t.rows), max(s.sources, t.sources), max(s.entries, t.entries), max(s.values, t.values)}
 }
 
-// within reports whether s fits into the limits.
 func (s size) within(limit size) bool { return s == s.min(limit) }
 
 func (s size) min(t size) size {

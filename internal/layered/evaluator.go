@@ -131,7 +131,6 @@ func (e *Evaluator) give() error {
 	return e.closeTables()
 }
 
-// closeTables gives the tables of layers back.
 func (e *Evaluator) closeTables() error {
 	var errs []error
 	for i, m := range e.tables {
@@ -343,7 +342,6 @@ func (e *Evaluator) tableBytes(turn int) (n int64) {
 	return n
 }
 
-// sumBytes is the size of ÂX.
 func (e *Evaluator) sumBytes() int64 { return 4 * int64(e.sums.rows) * int64(e.o.Model.In) }
 
 // Close gives back what the evaluator has taken, devices apart.

@@ -108,7 +108,6 @@ const (
 	defaultDeadline = 5 * time.Minute
 )
 
-// complete sets what is not given.
 func (o *Options) complete() {
 	if o.Tables == nil {
 		o.Tables = TablesIn(os.TempDir(), hostRoom(o.Devices))
@@ -145,7 +144,6 @@ func (o *Options) pieceBytes(part int) gpu.Bytes {
 	return budget
 }
 
-// validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) error {
 	errs := []error{p.ValidateInput(), o.Model.Validate(), p.SuitsWeights(o.Model)}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }

@@ -156,7 +156,6 @@ var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block row
 // has one.
 const maxSlots = 2
 
-// most returns the larger of each.
 func (in input) most(x input) input {
 	for i, b := range x {
 		in[i] = max(in[i], b)

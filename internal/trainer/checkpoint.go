@@ -19,7 +19,6 @@ func (t *Trainer) saver() *Saver {
 		Log: o.Log, Finite: t.finite}
 }
 
-// finite checks some weights or moments.
 func (t *Trainer) finite(part []byte) error {
 	if section.Finite(hostmem.Of[float32](part)) {
 		return nil

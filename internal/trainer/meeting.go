@@ -94,7 +94,6 @@ func (meeting) String() string { return "a meeting" }
 
 const sums = "sums over all vertices"
 
-// Meet implements gnn.Meeter.
 func (x *party) Meet(q gpu.Queue, own []byte, f func(parts [][]byte)) {
 	t, m, me, first := x.t, &x.t.meetings, x.w.Index, x.t.Options.First
 	message := x.held

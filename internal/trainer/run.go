@@ -67,7 +67,6 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	return e.Loss, nil
 }
 
-// Evaluate implements fit.Trainer.
 func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	start := time.Now()
 	m, err := f.Engine.Evaluate(f.ctx)
@@ -81,19 +80,15 @@ func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	return m, nil
 }
 
-// SetRate implements fit.Trainer.
 func (f *fitter) SetRate(rate float64) {
 	f.rate = &rate
 	f.Reduce.SetRate(rate)
 }
 
-// Watched implements fit.Trainer.
 func (f *fitter) Watched() (metric, loss float64) { return f.State.Last.Watched() }
 
-// Better implements fit.Trainer.
 func (f *fitter) Better(m, best learn.Metrics) bool { return m.Better(best, f.Options.BestByLoss) }
 
-// KeepBest implements fit.Trainer.
 func (f *fitter) KeepBest(epoch int) (err error) {
 	s, o := &f.State, &f.Options
 	if s.best, err = f.Crew.Weights(f.Weights); err != nil || o.OnBest == nil || !o.Leads() {
@@ -114,7 +109,6 @@ func (f *fitter) Report(e EpochStats) error {
 	return nil
 }
 
-// Save implements fit.Trainer.
 func (f *fitter) Save() error {
 	if !f.Saves {
 		return nil

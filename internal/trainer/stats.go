@@ -159,7 +159,6 @@ type Totals struct {
 	Refilled int64 `json:",omitempty"`
 }
 
-// add adds an epoch's training.
 func (t *Totals) add(e *EpochStats) {
 	t.Counts.Add(&e.Counts)
 	t.Steps, t.CPU = t.Steps+e.Steps, t.CPU+e.CPU

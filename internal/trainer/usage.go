@@ -23,7 +23,6 @@ func (w *Worker) usages() (all []gpu.Usage) {
 	return all
 }
 
-// end ends counting.
 func (d Done) end() {
 	for i, u := range d.w.usages() {
 		d.by[i] = u.Sub(d.by[i])

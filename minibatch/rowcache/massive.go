@@ -284,7 +284,6 @@ func (p *massive) Restore(b []byte) error {
 	return nil
 }
 
-// score reads a score.
 func (s *state) score() float64 {
 	x := math.Float64frombits(s.get())
 	if !(x >= 0 && x <= math.MaxFloat64) && s.err == nil {

@@ -27,7 +27,6 @@ type Fetched struct {
 	Row  int32 // its place in Step.Rows; -1: the step does not read it
 }
 
-// reset makes room for the rows of a step.
 func (d *Decision) reset(rows int) {
 	if cap(d.From) < rows {
 		d.From = make([]int32, rows, rows+rows/8)

@@ -15,7 +15,6 @@ type state struct {
 	err   error // of reading
 }
 
-// newState begins a state.
 func newState(k Kind, c clock, ids []graph.NodeID) *state {
 	s := &state{}
 	next := uint64(0)
@@ -63,7 +62,6 @@ func readState(b []byte, k Kind, ids []graph.NodeID, vertices int) (*state, cloc
 	return s, clock{int(max(next, 1)) - 1, next > 0}, s.err
 }
 
-// get reads a word.
 func (s *state) get() uint64 {
 	if len(s.bytes) < 8 {
 		s.bytes, s.err = nil, errors.New("cached rows end early")

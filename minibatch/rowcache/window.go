@@ -17,7 +17,6 @@ func newWindow() window {
 	return window{ids: make([]graph.NodeID, room), gap: make([]uint32, room), mask: room - 1, marked: newMarks(room), first: 1, end: 1}
 }
 
-// room makes room for so many reads.
 func (w *window) room(reads int) {
 	size := w.mask + 1
 	for w.end-w.first+int64(reads) > size {

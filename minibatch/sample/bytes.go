@@ -5,7 +5,6 @@ import "capgnn/graph"
 // rowBytes is the size of a row.
 const rowBytes = 5 * 8
 
-// hashed reports whether samplers find vertices by a hash table.
 func (t *Topology) hashed() bool { return t.Memory > 0 && 4*int64(t.Graph.Rows()) > t.Memory/8 }
 
 // Bytes returns what a Sampler takes at most, as long as stacks have no more than so many ids, a hop no more than so many entries, and layers are drawn among no more than so many

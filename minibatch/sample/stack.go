@@ -28,7 +28,6 @@ type Block struct {
 	ratios, weights []float32 // the memory of Ratio and Weight, kept where these are nil
 }
 
-// reset empties b for rows 0 to rows-1.
 func (b *Block) reset(rows int) {
 	b.Rows = rows
 	b.Begin = append(resized(b.Begin, rows+1)[:0], 0)

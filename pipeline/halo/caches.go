@@ -27,7 +27,6 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 	return out
 }
 
-// planCaches gives rows their slots, as many as memory leaves room for.
 func (p *Plan) planCaches(schedules *periods) error {
 	var err error
 	if p.caches, p.tables, err = p.buildCaches(p.cacheExchanges(), p.memory(), schedules.fixed.Period); err == nil {

@@ -45,7 +45,6 @@ func (x *crossing) most() (all, usual int) {
 	return all, usual + len(x.direct[0])
 }
 
-// cross decides what travels between ranks.
 func (p *Plan) cross() {
 	kinds := len(p.beyond[0]) + len(p.beyond[1])
 	for k, t := range slices.Concat(p.beyond[0], p.beyond[1]) {
@@ -68,7 +67,6 @@ func (p *Plan) cross() {
 	}
 }
 
-// rank returns that of a part.
 func (c *Config) rank(part int) int { return c.Facts[part].Rank }
 
 // crossing returns what an owner sends to a rank for these readers there.

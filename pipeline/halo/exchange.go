@@ -126,7 +126,6 @@ func (x *Exchange) prefetchNextEpoch(epoch int, read gpu.Event) {
 // EndEpoch is called when the epoch has been enqueued.
 func (x *Exchange) EndEpoch(q gpu.Queue) { x.passed(q, len(x.relays)) }
 
-// Begin implements gnn.Halo.
 func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	r := x.of[ID{layer, dir}]
 	if rows.Cols != r.width || rows.Type != r.dtype {
@@ -144,7 +143,6 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	x.packed = q.Record()
 }
 
-// Wait implements gnn.Halo.
 func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[ID{layer, dir}]
 	epoch := x.clock()

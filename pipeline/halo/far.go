@@ -24,7 +24,6 @@ type leaving struct {
 	direct, shared []int // by block: rows of it behind which those of the crossing begin
 }
 
-// departure returns a new way to a rank.
 func (a *attachment) departure(rank int, size gpu.Bytes) *departure {
 	d := &departure{rank: rank, stage: a.ep.Memory.Pin("rows for other ranks", size), free: make(chan struct{}, 1)}
 	d.free <- struct{}{}

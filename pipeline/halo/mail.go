@@ -51,7 +51,6 @@ func (m *mailbox) posted() <-chan shipment               { return m.mail }
 func (m *mailbox) confirm(buffer int, copied gpu.Event)  { m.taken[buffer] <- copied }
 func (m *mailbox) confirmed(buffer int) <-chan gpu.Event { return m.taken[buffer] }
 
-// newLanes returns the lanes of so many owners to one reader.
 func newLanes(owners int) []lane {
 	l := make([]lane, owners)
 	for k := range l {

@@ -47,7 +47,6 @@ type Options struct {
 // Ages reports whether rows of other parts may be of an earlier epoch than the one that uses them.
 func (c *Options) Ages() bool { return c.Staleness > 0 }
 
-// policy returns the policy that the options ask for.
 func (c *Options) policy() jaca.Policy {
 	if c.Policy == "" {
 		return jaca.None
@@ -76,7 +75,6 @@ func (c *Options) Validate(parts, own int) error {
 	return errors.Join(append(errs, c.checkLinks(own)...)...)
 }
 
-// checkLinks says what is wrong with the rates of so many parts.
 func (c *Options) checkLinks(own int) (errs []error) {
 	if n := len(c.Links.H2D); n != 0 && n != own {
 		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, own))

@@ -60,13 +60,10 @@ type Plan struct {
 	arriving   map[uint32]*arrivals // by area
 }
 
-// parts returns the number of all parts.
 func (c *Config) parts() int { return len(c.Cuts.Whole.Parts) }
 
-// own reports whether a part is of this process.
 func (c *Config) own(part int) bool { return c.Cuts.Whole.Own.Has(part) }
 
-// side returns that of a part of this process.
 func (p *Plan) side(part int) *Exchange { return p.sides[part-p.Cuts.Whole.Own.Lo] }
 
 // NewPlan decides what training and evaluation exchange, and takes the memory of the global cache. ErrNoSlots says that there is no room for
@@ -94,7 +91,6 @@ func NewEvaluation(c Config, layers int) *Plan {
 	return p
 }
 
-// newEvaluation decides what an evaluation exchanges.
 func newEvaluation(c Config, layers int) *Plan {
 	p := &Plan{Config: c, sides: make([]*Exchange, len(c.Ends))}
 	near, far := c.scopes()
@@ -120,7 +116,6 @@ func (c *Config) scopes() (near, far scope) {
 // allTraining returns the exchanges of training, those of rows that cross behind the others.
 func (p *Plan) allTraining() []*traffic { return slices.Concat(p.training, p.beyond[0]) }
 
-// planTraining decides what training exchanges.
 func (p *Plan) planTraining() error {
 	var err error
 	near, far := p.scopes()
@@ -244,7 +239,6 @@ func (c *Config) exchanges() bool {
 	return false
 }
 
-// givesSlots reports whether some row has a slot.
 func givesSlots(tables []*jaca.Table) bool {
 	return slices.ContainsFunc(tables, func(t *jaca.Table) bool { return t.Slots() > 0 })
 }

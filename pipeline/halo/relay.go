@@ -150,7 +150,6 @@ func (b *book) of(epoch int) (entry, error) {
 	return entry{}, fmt.Errorf("no rows of epoch %d in the global cache", epoch)
 }
 
-// every returns all blocks.
 func (t *traffic) every() []int {
 	all := make([]int, 1+t.classes)
 	for b := range all {

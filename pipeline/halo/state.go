@@ -159,7 +159,6 @@ func (r *relay) save(into map[string]checkpoint.Section) {
 	}
 }
 
-// finiteRows checks halo rows of an exchange.
 func (r *side) finiteRows(part []byte) error {
 	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
@@ -192,7 +191,6 @@ func (p *Plan) saveBlock(t *traffic, into map[string]checkpoint.Section, class, 
 	return epoch
 }
 
-// rankOf returns this process' rank.
 func (p *Plan) rankOf() int {
 	if p.Net == nil {
 		return 0

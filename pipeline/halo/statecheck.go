@@ -8,7 +8,6 @@ import (
 	"capgnn/internal/contentkey"
 )
 
-// otherHalo is the error of a state that is of another plan.
 func otherHalo(format string, a ...any) error {
 	return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
 }

@@ -89,7 +89,6 @@ func (t *traffic) has(reader, owner int) bool {
 	return t.ranks == nil || (t.ranks[reader] != t.ranks[owner]) == t.across
 }
 
-// link fills in senders.
 func (t *traffic) link() {
 	t.senders = make([][]target, len(t.readers))
 	for j := range t.readers {
@@ -137,7 +136,6 @@ func cached(t traffic, c *graph.Cut, tables []*jaca.Table, own int) *traffic {
 	return &t
 }
 
-// rank returns that of a part.
 func (t *traffic) rank(part int) int {
 	if t.ranks == nil {
 		return 0
