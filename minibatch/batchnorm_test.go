@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
@@ -19,6 +18,7 @@ import (
 	"capgnn/minibatch/sample"
 	"capgnn/model"
 	"capgnn/pipeline"
+	"capgnn/pipeline/chunks"
 )
 
 // normed is a task with BatchNorm between layers, of which all vertices train.

@@ -13,9 +13,9 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/layered"
 )
 
 // BenchmarkEpoch is an epoch on one CPU device, as docs/bench/sampled.md compares it.

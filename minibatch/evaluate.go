@@ -6,10 +6,10 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/layered"
 )
 
 // tables returns where the dense rows of layer 0 come from, ÂX first, which is still to be made; none: features are sparse, and stay so.

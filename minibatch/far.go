@@ -8,9 +8,9 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/internal/layered"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/layered"
 	"capgnn/pipeline/link"
 )
 

@@ -2,9 +2,9 @@ package minibatch
 
 import (
 	"capgnn/gpu"
-	"capgnn/internal/layered"
 	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/layered"
 )
 
 // host adds what the process takes beside the problem and the memory of CPU devices.

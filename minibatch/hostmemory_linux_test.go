@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
@@ -16,6 +15,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/memory"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 const alone = "CAPGNN_TEST_ALONE" // in a process that measures its memory

@@ -7,12 +7,12 @@ import (
 	"sort"
 	"time"
 
-	"capgnn/chunks"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // Isolated has parts draw neighbours within two chunks of the graph (package chunks). The roots of a part are its

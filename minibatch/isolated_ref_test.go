@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // isolatedRef is a run on samples of isolated parts in float64, by the definitions of package chunks without its code.

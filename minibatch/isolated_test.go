@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // isolatedOptions are those of a run of isolated parts on so many workers.

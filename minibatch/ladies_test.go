@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // Steps whose hops draw layers are those of their definition, in float64: a message weighs what its edge does, what its column does and what its row does. What these are is compared with a

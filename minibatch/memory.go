@@ -8,10 +8,10 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/memory"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/layered"
 	"capgnn/reduce"
 )
 

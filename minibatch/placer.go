@@ -8,9 +8,9 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/layered"
 )
 
 // placer puts the parts of a designed run on their devices.

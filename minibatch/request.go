@@ -6,7 +6,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
+	"capgnn/pipeline/layered"
 )
 
 // What ranks say to each other about rows. A request is table, owner and number of ids, each uint32, little endian, and the ids. Its answer is the number of rows and the packed rows,

@@ -6,8 +6,8 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
+	"capgnn/pipeline/layered"
 )
 
 // resident is the rows that a device with memory of its own keeps there for a part, packed as its tables are: those

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"sync"
 
-	"capgnn/chunks"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // roots says which vertices are the roots of a step, and which part computes which of them. It is safe for use by several goroutines.

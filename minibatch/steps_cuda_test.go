@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda"
@@ -17,6 +16,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
+	"capgnn/pipeline/chunks"
 )
 
 // fakeDriver is the fake CUDA driver; with CAPGNN_CUDA_DRIVER=real that of the machine.

@@ -13,10 +13,10 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/internal/fit"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/layered"
 )
 
 // core is what all trainers have.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -16,6 +15,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/model"
+	"capgnn/pipeline/chunks"
 )
 
 // normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours, of

@@ -1,10 +1,10 @@
 package pipeline
 
 import (
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/pipeline/chunks"
 )
 
 // holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so

@@ -3,8 +3,8 @@ package pipeline
 import (
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/internal/layered"
 	"capgnn/internal/memory"
+	"capgnn/pipeline/layered"
 )
 
 // ProcessMemory adds the host memory of a process without the problem, its devices and, unless parts take turns,

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/chunks"
 )
 
 // Isolated configures parts that train without halo rows: see chunks.Isolated.

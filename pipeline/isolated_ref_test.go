@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/pipeline/chunks"
 )
 
 // pairModel is the reference of one isolated part, written from the definitions of package chunks without its code:

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/gpu/ledger"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/pipeline/chunks"
 )
 
 // isolated lets parts train without rows of each other.

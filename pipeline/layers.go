@@ -9,7 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
+	"capgnn/pipeline/layered"
 )
 
 // layers makes what isolated parts have layer by layer, before anything else is on the devices of this process: ÂX of the whole graph, which pairs take rows of,

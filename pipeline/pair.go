@@ -1,9 +1,9 @@
 package pipeline
 
 import (
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/pipeline/chunks"
 )
 
 // pair is what a part holds in a super-epoch, on the host. Rows are those of both chunks, each in the order of its part of the cut.

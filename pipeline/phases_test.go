@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
@@ -13,6 +12,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/chunks"
 )
 
 // phased lets so many chunks train on as many workers as there are devices.

@@ -13,10 +13,10 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
+	"capgnn/pipeline/layered"
 )
 
 // PredictOptions configures Predict and PredictRows.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"capgnn/chunks"
 	"capgnn/graph"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/chunks"
 	"capgnn/pipeline/halo"
 )
 

@@ -11,11 +11,11 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
 	"capgnn/pipeline/halo"
+	"capgnn/pipeline/layered"
 )
 
 // core is what all trainers have.

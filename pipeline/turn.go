@@ -3,10 +3,10 @@ package pipeline
 import (
 	"slices"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/trainer"
+	"capgnn/pipeline/chunks"
 )
 
 // phases returns how many an epoch has.

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 	"capgnn/pipeline/halo"
 )
 

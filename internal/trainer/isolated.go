@@ -3,9 +3,9 @@ package trainer
 import (
 	"fmt"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/pipeline/chunks"
 )
 
 // Describe fills in what isolated parts hold in an epoch.

@@ -3,13 +3,13 @@ package trainer
 import (
 	"time"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 )
 
 // Record is what a part has done in a stretch.

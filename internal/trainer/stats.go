@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
 	"capgnn/internal/together"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 )
 
 // Rows counts feature rows that steps read, each vertex once in a step of a part; with NoGather once in a unit.

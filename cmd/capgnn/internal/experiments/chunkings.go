@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 
-	"capgnn/chunks"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/graph"
 	"capgnn/internal/bench"
 	"capgnn/internal/learn"
+	"capgnn/pipeline/chunks"
 	"capgnn/rapa"
 )
 

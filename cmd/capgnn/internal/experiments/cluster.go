@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 )
 
 // clusterExperiment is several machines, by forecasts, and two of them as CPU devices behind links.

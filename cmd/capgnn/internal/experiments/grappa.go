@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
+	"capgnn/pipeline/chunks"
 	"capgnn/rapa"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 )
 
 // linkedPlan is epochs behind links: isolated parts against parts that exchange rows, each part on a device of its own.

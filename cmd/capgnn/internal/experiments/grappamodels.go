@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/internal/bench"
+	"capgnn/pipeline/chunks"
 )
 
 // otherModel is a row of a data set in the table of models: what is trained besides the ablation's GCN, with Adam.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
+	"capgnn/pipeline/chunks"
 )
 
 // scaledPlan is epochs by the number of devices, isolated parts against parts that exchange rows: Grappa's Table 6 and Figure 4, simulated.

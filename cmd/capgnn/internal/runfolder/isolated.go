@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"capgnn/chunks"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/pipeline"
+	"capgnn/pipeline/chunks"
 	"capgnn/rapa"
 )
 

@@ -7,9 +7,9 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
-	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/pipeline"
+	"capgnn/pipeline/layered"
 )
 
 func init() { layered.Predicted = predicted }
