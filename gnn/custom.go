@@ -64,7 +64,7 @@ func NewCustom(p *model.Program) (*Custom, error) {
 
 // findLayers says what the exchange of each depth is for.
 func (c *Custom) findLayers(f *fusion) error {
-	c.layers = make([]customLayer, f.layers)
+	c.layers = slices.Repeat([]customLayer{{out: c.Program.Outputs}}, f.layers)
 	width := func(x *node) int { return columnsOf(x, c.Program.Features) }
 	for _, n := range f.nodes {
 		if a := n.attend; a != nil {
@@ -105,6 +105,9 @@ const (
 
 // findSums finds out by what sums weigh edges, and of which graphs they are.
 func (c *Custom) findSums(f *fusion) {
+	if len(f.kinds) == 0 {
+		return
+	}
 	s := f.kinds[0]
 	if len(f.kinds) > 1 || !s.factors(f.Program) {
 		c.kinds = f.kinds

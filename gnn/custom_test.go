@@ -108,8 +108,6 @@ func TestCustomRefuses(t *testing.T) {
 		{edited(t, GCN, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `node "sum_in0": max_in is not trained: use sum_in`},
 		{edited(t, GCN, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `node "layer_norm0": batch_norm has no running statistics, with which evaluation is done: give it`},
 		{edited(t, SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
-		{`{"capgnn_model": 1, "features": 2, "outputs": 2, "graphs": {}, "tensors": {"w": [2, 2]}, "nodes": [["x", "input"], ["y", "linear", ["x", "w"]]], "logits": "y"}`,
-			"the model reads no rows of neighbours: it is no graph neural network"},
 		{edited(t, GCN, `"logits": "add1"`, `"logits": "add1", "line": {"layer_norm0": "net.py:7"}`, `["layer_norm0", "layer_norm"`, `["layer_norm0", "batch_norm"`), `net.py:7`},
 	} {
 		p, err := model.Parse([]byte(c.text))

@@ -69,7 +69,7 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 			f.biased[i] = f.biased[i] || n.Op == model.Add && (linear || f.op(k) == model.Param || f.biased[k])
 		}
 	}
-	f.layers = f.depth[p.Logits]
+	f.layers = max(1, f.depth[p.Logits])
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -96,10 +96,11 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 	return f, f.oneEach()
 }
 
-// oneEach reports where there is more than one sum over neighbours at a depth, or none.
+// oneEach reports where there is more than one sum over neighbours at a depth, or none, in a program that reads rows of
+// neighbours.
 func (f *fusion) oneEach() error {
-	if f.layers < 1 {
-		return fmt.Errorf("the model reads no rows of neighbours: it is no graph neural network")
+	if f.depth[f.Logits] == 0 {
+		return nil
 	}
 	if f.layers > maxLayers {
 		return fmt.Errorf("rows of neighbours are read %d times one behind the other, more than %d", f.layers, maxLayers)

@@ -30,6 +30,10 @@ func (c Config) Width(layer int) (in, out int) {
 	return l.in, l.out
 }
 
+// ReadsNeighbours reports whether the model reads rows of neighbours. One that does not has one layer, without an
+// exchange.
+func (c Config) ReadsNeighbours() bool { return c.custom().Program.Depth()[c.Program().Logits] > 0 }
+
 // Attends reports whether the model weighs neighbours by attention: a softmax over in-edges, in heads.
 func (c Config) Attends() bool { return c.custom().layers[0].heads > 0 }
 

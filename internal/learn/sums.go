@@ -10,11 +10,20 @@ import (
 	"capgnn/model"
 )
 
-// For returns the problem as a model reads it: p itself, unless the model sums over neighbours in several ways, or in one whose weights are no products of factors
-// per vertex, or reads sparse features as rows. Then edges are those of all graphs of its program and have a value for each way, and features are dense.
+// For returns the problem as a model reads it: p itself, unless the model reads no neighbours, sums over them in several
+// ways, or in one whose weights are no products of factors per vertex, or reads sparse features as rows. Then there are
+// no edges, or those of all graphs of its program, with a value for each way; and features are dense.
 func (p *Problem) For(m gnn.Config) (*Problem, error) {
 	if m = m.Built(); m.Custom == nil {
 		return p, nil // the model is invalid, which others say
+	}
+	if !m.ReadsNeighbours() && p.Shards == nil && p.Graph.Edges() > 0 {
+		q := *p
+		q.Graph = &graph.CSR{Indptr: make([]int64, p.Vertices()+1), Cols: p.Graph.Cols}
+		if q.GraphKey != "" {
+			q.GraphKey += " no edges"
+		}
+		return q.For(m)
 	}
 	sums := m.Sums()
 	if (sums == nil || p.Values != nil) && !(m.ReadsRows() && p.Features.Sparse()) {

@@ -338,6 +338,7 @@ TRACED = {
     "GraphSAGE cat": basic(pyg.GraphSAGE, jk="cat"),
     "GraphSAGE jk max": basic(pyg.GraphSAGE, jk="max"),
     "PNA": basic(pyg.PNA, aggregators=["mean", "min", "max", "std"], scalers=["identity", "amplification"], deg=COUNTS),
+    "MLP": lambda: pyg.MLP([IN, HIDDEN, HIDDEN, OUT], dropout=0.5),
     "GraphConv": two(pyg.GraphConv),
     "LGConv": lambda: Behind(pyg.LGConv()),
     "tuple": Tuple,
@@ -383,7 +384,7 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
 
 # Those that the program has operations for, at least.
 TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu",
-           "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
+           "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "MLP", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
            "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")
 TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",

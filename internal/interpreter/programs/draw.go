@@ -10,12 +10,16 @@ import (
 // Draw returns the text of a program that is drawn by a seed from blocks that graph neural networks are made of: one
 // to three sums over neighbours with products before or behind them, rows of the vertex itself, norms, functions,
 // products of rows, dropout, residuals, and jumping knowledge; half of the programs with several sums at a depth, half
-// of these over
-// several graphs and with several weights of edges; one of five with sums over all vertices.
+// of these over several graphs and with several weights of edges; one of five with sums over all vertices, one of
+// eleven without any over neighbours.
 func Draw(seed uint64, features, outputs int) string {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 5))}
 	w.whole = seed%5 == 3
-	return w.program(features, outputs, 1+w.IntN(3))
+	layers := 1 + w.IntN(3)
+	if seed%11 == 7 { // no rows of neighbours are read
+		layers = 0
+	}
+	return w.program(features, outputs, layers)
 }
 
 // writer writes a random program, line by line.
