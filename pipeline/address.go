@@ -8,8 +8,8 @@ import (
 
 // address makes the operands of training read rows where they lie: entries keep their order, their columns become
 // rows of the halo matrix.
-func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
-	for _, at := range x.Placements() {
+func (b *builder) address(places []halo.Placement, layers []gnn.LayerGraph) {
+	for _, at := range places {
 		if b.plan.Layers[at.Layer].Returns {
 			b.addressReturned(&at, &layers[at.Layer])
 		}

@@ -31,9 +31,14 @@ func (t *Trainer) logits(count func(at int, ids []graph.NodeID, rows []float32))
 		return t.layeredLogits(count)
 	}
 	return t.each(func(w *worker) error {
-		if err := meet.Guard(func() { w.logits = w.eval.Forward(w.Compute, w.evalHalo, 0) }); err != nil {
+		err := meet.Guard(func() {
+			w.turns.run(ofEvaluation)
+			w.logits = w.eval.Forward(w.Compute, w.evalHalo, 0)
+		})
+		if err != nil {
 			return err
 		}
+		defer w.turns.over() // logits lie there
 		if err := w.Sync(); err != nil {
 			return err
 		}

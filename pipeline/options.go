@@ -24,6 +24,9 @@ type Options struct {
 	Dropped [][]graph.NodeID
 	// Isolated has parts train without rows of each other; nil: they exchange them.
 	Isolated *Isolated
+	// Stream has the parts of a device that has several take turns in its memory, which has room for the largest of them; results are
+	// those of parts that are held together.
+	Stream bool
 	// Cache says which halo rows are kept, and how old they may get.
 	Cache halo.Options
 	// Prepared keeps results of the work before the first epoch for later runs; nil: nothing is kept. Results of the

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"errors"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -25,11 +27,12 @@ func (t placer) newWorkers() {
 			Local: w.Queue("local"), Prefetch: w.Queue("prefetch"), Out: w.Queue("out")}
 		w.side = w.ep.Local
 		t.Employ(&w.Worker)
-		w.ep.Memory, w.ep.Accounts = partMemory{w.loader, t.o.Cache.Lock()}, w.accounts
+		w.ep.Memory, w.ep.Accounts = partMemory{w.loader, t.o.unlocked()}, w.accounts
 		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
 	}
 	t.Crew.Follows = readOthers
 	halo.Connect(ends, t.o.Parts, t.o.Cache.NoPeer)
+	t.stream()
 }
 
 // partMemory is a worker's memory as its exchanges ask for it.
@@ -73,9 +76,17 @@ func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo
 			return err
 		}
 		t.halo = halo
-		if err := t.each(func(w *worker) error { return t.attach(w, scale) }); err != nil {
+		attach := func(w *worker) error { return t.attach(w, scale) }
+		if t.o.Stream {
+			t.halo.Tabulate()
+			attach = t.inTurn(attach)
+		}
+		if err := t.each(attach); err != nil {
 			return err
 		}
+	}
+	if err := t.reach(); err != nil {
+		return err
 	}
 	t.releaseLayout()
 	if t.isolation == nil {
@@ -121,19 +132,25 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	if t.o.phased() {
 		return nil
 	}
-	train, eval := t.halo.Attach(w.Index)
-	if w.evalHalo = eval; w.hold == nil {
-		w.trainHalo = train
+	var places []halo.Placement
+	if w.turns != nil {
+		train, eval := t.halo.AttachStreamed(w.Index, w.turns)
+		w.trainHalo, w.evalHalo, places = train, eval, train.Placements()
+	} else {
+		train, eval := t.halo.Attach(w.Index)
+		if w.evalHalo = eval; w.hold == nil {
+			w.trainHalo, places = train, train.Placements()
+		}
 	}
-	if w.Failed == nil && w.hold == nil {
-		t.builder(w, scale).address(train, w.layers)
+	if w.Failed == nil {
+		t.builder(w, scale).address(places, w.layers)
 	}
 	if w.Failed != nil {
 		return w.Failed
 	}
 	err := w.Compute.Sync()
 	w.seen = nil // host arrays may go
-	return err
+	return errors.Join(err, w.settle(), t.record(w))
 }
 
 func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
@@ -156,14 +173,19 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 	train[0].Stored = int(in.X.SparseT.Entries)
 	b.targets()
 	w.layers = train
-	return t.buildPasses(w, train, eval, in, in)
+	if err := t.buildPasses(w, train, eval, in, in); err != nil {
+		return err
+	}
+	return w.settle()
 }
 
 // buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given;
 // nil layers: parts evaluate nothing.
 func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
-	model := t.o.Model
+	model, space := t.o.Model, w.space
+	w.space = nil // weights and gradients stay on the device
 	t.Equip(&w.Worker, upload(w.loader, "weights", t.Weights.Flat).Buf)
+	w.space = space
 	if w.Failed != nil {
 		return w.Failed
 	}
@@ -172,9 +194,11 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	if eval != nil {
 		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.Params, nil, w.Workspace)
 	}
-	if err := w.Workspace.Alloc(w.Device); err != nil {
+	if err := w.Workspace.Alloc(w.within()); err != nil {
 		return err
 	}
-	w.Workspace.ClearGaps(w.Compute)
+	if w.space == nil { // else parts that follow each other there fill the gaps
+		w.Workspace.ClearGaps(w.Compute)
+	}
 	return w.Compute.Sync()
 }

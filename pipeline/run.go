@@ -121,7 +121,9 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 			w.Pass.Absent(w.Compute)
 			trainer.Idle(t.o.Model.Layers, done)
 		} else {
+			w.turns.run(ofTraining)
 			w.runTrain(epoch, scale, done)
+			w.turns.over()
 		}
 		w.backward = w.Compute.Record()
 		if t.Joined { // Finish waits for other ranks

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu/window"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
@@ -36,6 +37,7 @@ type Trainer struct {
 	replaced bool       // newExact made it
 	// isolation is what isolated parts share; nil: parts are not isolated.
 	isolation *isolation
+	windows   []*window.Window   // of devices whose parts take turns
 	switching time.Duration      // of the pairs of phases that no record has
 	exact     *layered.Evaluator // of parts that take turns, at rank 0; nil: parts evaluate themselves
 }
@@ -87,6 +89,11 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	t.Reduces(func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
 	t.Meet(t.passes)
+	for _, w := range t.workers {
+		if w.turns != nil {
+			w.Next = w.turns.Next
+		}
+	}
 	err = put.join()
 	if err == nil {
 		err = t.Start()
@@ -112,7 +119,7 @@ func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
 	weighs := errs[0] == nil && !task.Even()
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
-	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
+	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkStream())
 	if weighs && o.phased() {
 		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}
@@ -172,6 +179,9 @@ func (t *Trainer) Close() error {
 		w.Release(!t.Joined || t.Over)
 	}
 	t.workers = nil
+	for _, w := range t.windows {
+		w.Free()
+	}
 	t.halo.Close()
 	t.releaseLayout()
 	var err error

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"capgnn/gpu"
+	"capgnn/gpu/window"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/trainer"
@@ -19,8 +20,27 @@ type loader struct {
 	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says
 	// that it does not even ask how many entries a product has.
 	drops, accounts bool
+	space           *window.Space // where the arrays lie of a part that takes turns on its device; nil: on the device
 	seen            map[any]gpu.Buffer
 	slots           map[string]gpu.Buffer // nil: distinct arrays have buffers of their own, whatever their names
+}
+
+// Alloc takes memory for an array.
+func (ld *loader) Alloc(size gpu.Bytes, name string) gpu.Buffer {
+	if ld.space == nil || ld.Failed != nil {
+		return ld.Worker.Alloc(size, name)
+	}
+	b, err := ld.space.Alloc(size, name)
+	ld.Failed = err
+	return b
+}
+
+// within is where the part's arrays lie.
+func (ld *loader) within() gpu.Device {
+	if ld.space != nil {
+		return ld.space
+	}
+	return ld.Device
 }
 
 // keepsAccounts reports whether a device counts memory and does nothing else.

@@ -30,6 +30,7 @@ type worker struct {
 	trainHalo epochHalo // nil with one part
 	evalHalo  gnn.Halo  // the same
 	hold      *holding  // of an isolated part; nil: it is none
+	turns     *turns    // of a part that is streamed; nil: it is none
 }
 
 // network is what evaluates on a worker's device, and what training aggregates over.

@@ -110,6 +110,9 @@ func (x *party) Meet(q gpu.Queue, own []byte, f func(parts [][]byte)) {
 		}
 	}
 	x.w.Waits.Owe(ready)
+	if x.w.Next != nil {
+		x.w.Next()
+	}
 	parts := make([][]byte, t.Options.Parts)
 	for part := range parts {
 		switch in := m.inbox[part]; {

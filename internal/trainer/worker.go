@@ -22,8 +22,9 @@ type Worker struct {
 	Params, Grads *gnn.Params
 	Workspace     *gnn.Workspace
 	Supervision
-	At     int   // its place among those of this process
-	Failed error // of the first Alloc or Pin that did: later ones do nothing
+	At     int    // its place among those of this process
+	Failed error  // of the first Alloc or Pin that did: later ones do nothing
+	Next   func() // is called at meetings, where the part has offered; nil: nothing is
 
 	others []gpu.Queue // that it has besides
 	bufs   []gpu.Buffer

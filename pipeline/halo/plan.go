@@ -58,6 +58,7 @@ type Plan struct {
 	region     *hostmem.Region      // the global cache as far as parts of this process make or read it, nil: nothing
 	sides      []*Exchange          // of training, of the parts of this process: as far as they have been attached
 	arriving   map[uint32]*arrivals // by area
+	streamed   *tables              // of parts that take turns; nil: they take none
 }
 
 func (c *Config) parts() int { return len(c.Cuts.Whole.Parts) }

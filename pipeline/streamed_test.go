@@ -1,0 +1,160 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+	"capgnn/pipeline/halo"
+)
+
+// account is what runs are compared by.
+type account struct {
+	sha    string
+	losses []float64
+	scores []string
+}
+
+// shaOf trains, with windows full of NaN between turns.
+func shaOf(t *testing.T, tr *Trainer) string {
+	t.Helper()
+	bad := slices.Repeat([]byte{0xff}, 1<<16)
+	for _, w := range tr.windows {
+		w.Spoil = func(q gpu.Queue, b gpu.Buffer) {
+			for at := gpu.Bytes(0); at < b.Size(); at += gpu.Bytes(len(bad)) {
+				q.Upload(b, at, bad[:min(gpu.Bytes(len(bad)), b.Size()-at)])
+			}
+		}
+	}
+	r, err := tr.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.WeightsSHA
+}
+
+// sameStreamed compares a run of parts on devices, by their numbers, held together and in turns.
+func sameStreamed(t *testing.T, p *learn.Problem, m gnn.Config, on []int, edit func(o *Options)) {
+	t.Helper()
+	run := func(stream bool) (account, gpu.Bytes) {
+		devs := cpus(t, 1+slices.Max(on))
+		var list []gpu.Device
+		for _, k := range on {
+			list = append(list, devs[k])
+		}
+		var a account
+		tr := newTrainer(t, p, m, list, scatterParts(p.Vertices(), len(list)), func(o *Options) {
+			o.Epochs, o.EvalEvery = 3, 2
+			if edit != nil {
+				edit(o)
+			}
+			o.Stream = stream
+			o.OnEpoch = func(e EpochStats) error {
+				scores, err := json.Marshal(e.Metrics)
+				a.losses, a.scores = append(a.losses, e.Loss), append(a.scores, string(scores))
+				return err
+			}
+		})
+		a.sha = shaOf(t, tr)
+		return a, devs[0].Memory().HighWater
+	}
+	held, most := run(false)
+	streamed, least := run(true)
+	if fmt.Sprint(held) != fmt.Sprint(streamed) {
+		t.Errorf("held:     %.16v\nstreamed: %.16v", held, streamed)
+	}
+	if many := len(on) > 2; many && p.Vertices() > 100 && least >= most {
+		t.Errorf("held parts take %d bytes of device 0, streamed ones %d", most, least)
+	}
+}
+
+// Parts that take turns have the bits of parts that are held together: weights, losses and scores.
+func TestStreamedPartsHaveTheBitsOfHeldOnes(t *testing.T) {
+	norms := []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT, gnn.GATv2}
+	bf16 := func(o *Options) { o.Storage = gpu.BF16 }
+	weighs := func(o *Options) { o.Task = learn.Labels{Weights: []float64{1, 2, 3, 4, 5, 6}, Smoothing: 0.1} }
+	for _, v := range []struct {
+		name  string
+		task  task
+		on    []int // device of each part
+		kinds []gnn.Kind
+		model func(m *gnn.Config)
+		edit  func(o *Options)
+	}{
+		{name: "plain", task: task{directed: true, share: 0.5}, on: []int{0, 0, 0}, kinds: gnn.Kinds},
+		{name: "needed 5 %", task: task{directed: true, share: 0.05}, on: []int{0, 0, 0, 1, 1}, kinds: gnn.Kinds},
+		{name: "residual", task: task{share: 0.5, residual: true}, on: []int{0, 0, 1}, kinds: norms},
+		{name: "jk", task: task{share: 0.5}, on: []int{0, 0, 1, 1}, kinds: norms,
+			model: func(m *gnn.Config) { m.Jumping = true }},
+		{name: "sparse", task: task{sparse: true, multi: true, share: 0.3}, on: []int{0, 0}, kinds: gnn.Kinds},
+		{name: "bf16", task: task{share: 0.5}, on: []int{0, 0, 0, 1, 1, 2}, edit: bf16,
+			kinds: []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN}},
+		{name: "dropped features", task: task{share: 0.5}, on: []int{0, 1, 0}, kinds: norms,
+			model: func(m *gnn.Config) { m.DropFeatures = true }},
+		{name: "weighted classes", task: task{share: 0.5}, on: []int{0, 0, 0}, edit: weighs, kinds: norms[:1]},
+		{name: "two vertices a part", task: task{vertices: 12, share: 0.9}, on: []int{0, 0, 0, 1, 1, 0}, kinds: norms},
+	} {
+		for _, kind := range v.kinds {
+			t.Run(v.name+"/"+string(kind), func(t *testing.T) {
+				p, m := v.task.make(t, kind)
+				if v.model != nil {
+					v.model(&m)
+				}
+				sameStreamed(t, p, m, v.on, v.edit)
+			})
+		}
+	}
+}
+
+// Where parts meet to sum over all vertices, a turn ends, too.
+func TestStreamedPartsMeet(t *testing.T) {
+	for name := range overAll {
+		p, m := summing(t, name)
+		sameStreamed(t, p, m, []int{0, 0, 1, 0}, nil)
+	}
+	p, m := normed(t)
+	sameStreamed(t, p, m, []int{0, 1, 0, 1, 1}, nil)
+}
+
+// A run goes on in turns from the checkpoint of one whose parts were held, and the other way round.
+func TestStreamedPartsGoOn(t *testing.T) {
+	p, m := task{share: 0.5}.make(t, gnn.GAT)
+	run := func(dir string, epochs int, stream, resume bool) string {
+		dev := cpus(t, 1)[0]
+		return shaOf(t, newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) {
+			o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Stream, o.Resume = epochs, dir, 2, stream, resume
+		}))
+	}
+	want := run(t.TempDir(), 6, false, false)
+	for _, first := range []bool{false, true} {
+		dir := t.TempDir()
+		run(dir, 4, first, false)
+		if got := run(dir, 6, !first, true); got != want {
+			t.Errorf("streamed %t, then %t: weights %.12s, want %.12s", first, !first, got, want)
+		}
+	}
+}
+
+// What cannot be streamed is refused by name.
+func TestStreamRefuses(t *testing.T) {
+	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	dev := cpus(t, 1)[0]
+	for want, edit := range map[string]func(o *Options){
+		"stale rows":        func(o *Options) { o.Cache.Staleness = 1 },
+		"encoded halo rows": func(o *Options) { o.Cache.HaloType = halo.BF16 },
+		"isolated parts":    func(o *Options) { o.Isolated = &Isolated{} },
+	} {
+		o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+			Devices: []gpu.Device{dev, dev}, Part: scatterParts(p.Vertices(), 2), Stream: true}
+		edit(&o)
+		if _, err := New(context.Background(), p, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
