@@ -28,7 +28,7 @@ func (x *sizing) host(m *memory.Plan, r *roots, exact layered.Bound) {
 		}
 	}
 	m.Add("messages between ranks", x.messages(), 0)
-	m.Add("not yet collected", memory.Garbage(m.Bound), 0) // products keep what they take
+	m.Uncollected(m.Bound) // products keep what they take
 	m.Add("products of CPU devices", x.scratch(exact), 0)
 	m.Map("staged steps", staged.Bound, staged.Slack)
 	m.Map("tables of rows", tables, 0)

@@ -81,7 +81,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 				t.Skip("the system does not forget the peak of the process: ", err)
 			}
 			before, _ := hostmem.PeakRSS()
-			memory.Collect(plan.Host.Bound)
+			memory.Collect(plan.Host.Bound-plan.Host.Mapped-plan.Host.Garbage, plan.Host.Garbage)
 			trained(t, p, o)
 			peak, _ := hostmem.PeakRSS()
 			peak -= before

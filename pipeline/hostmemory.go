@@ -18,7 +18,7 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 		m.Add("weights", weights, 0)
 		m.Add("products of CPU devices", t.scratch(real), 0)
 		m.Map("cache, and rows on their way", cache+staging, 0)
-		m.Add("not yet collected", memory.Garbage(weights), 0)
+		m.Uncollected(weights)
 		if s != nil {
 			m.Add("pairs of two phases", t.hostPairs(), 0)
 		}
@@ -42,7 +42,7 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 		tables = exact.Tables + exact.Sums
 		m.Add("blocks of evaluation", exact.Heap, 0)
 	}
-	m.Add("not yet collected", memory.Garbage(m.Bound-before), 0)
+	m.Uncollected(m.Bound - before)
 	m.Add("products of CPU devices", t.scratch(real), 0)
 	m.Map("tables of rows", tables, 0)
 	return nil

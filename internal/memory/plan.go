@@ -9,10 +9,11 @@ import (
 
 // Plan is a list of uses, in bytes.
 type Plan struct {
-	Bound  gpu.Bytes `json:"bound"` // of all uses
-	Slack  gpu.Bytes `json:"slack"` // of Bound, what is for steps that are larger than those that were sampled to see
-	Uses   []Use     `json:"uses"`
-	Mapped gpu.Bytes `json:"-"` // of Bound, what is not of the heap
+	Bound   gpu.Bytes `json:"bound"` // of all uses
+	Slack   gpu.Bytes `json:"slack"` // of Bound, what is for steps that are larger than those that were sampled to see
+	Uses    []Use     `json:"uses"`
+	Mapped  gpu.Bytes `json:"-"` // of Bound, what is not of the heap
+	Garbage gpu.Bytes `json:"-"` // of Bound, what the heap grows by before it is collected
 }
 
 // Use is memory for one purpose.
@@ -35,8 +36,8 @@ const garbageShare = 10
 // Garbage is how far a heap with n bytes in use grows before it is collected, where Collect has been told so.
 func Garbage(n gpu.Bytes) gpu.Bytes { return max(LeastGarbage, n/garbageShare) }
 
-// Collect has the runtime collect its heap whenever n bytes in use have grown by Garbage(n).
-func Collect(n gpu.Bytes) { debug.SetGCPercent(int(min(400, 100*Garbage(n)/max(1, n)))) }
+// Collect has the runtime collect its heap whenever n bytes in use have grown by garbage.
+func Collect(n, garbage gpu.Bytes) { debug.SetGCPercent(int(min(400, 100*garbage/max(1, n)))) }
 
 // granule is what devices round blocks up to, at most.
 const granule = 512
@@ -57,11 +58,17 @@ func (m *Plan) Map(name string, bound, slack gpu.Bytes) {
 	m.Mapped += bound
 }
 
+// Uncollected adds what a heap with n bytes in use grows by before it is collected.
+func (m *Plan) Uncollected(n gpu.Bytes) {
+	m.Add("not yet collected", Garbage(n), 0)
+	m.Garbage += Garbage(n)
+}
+
 // And returns m with the uses of x.
 func (m Plan) And(x Plan) Plan {
 	for _, u := range x.Uses {
 		m.Add(u.Name, u.Bound, u.Slack)
 	}
-	m.Mapped += x.Mapped
+	m.Mapped, m.Garbage = m.Mapped+x.Mapped, m.Garbage+x.Garbage
 	return m
 }

@@ -71,8 +71,9 @@ type plannedBlock struct {
 // they take. It is copied to ask what would fit.
 type Planner struct {
 	Forecaster
-	own Amount    // what the process had when memory was planned; of a run in phases, before it was cut
-	may gpu.Bytes // what it may have in all; 0: not asked
+	own  Amount    // what the process had when memory was planned; of a run in phases, before it was cut
+	heap gpu.Bytes // of own, what its heap had in use
+	may  gpu.Bytes // what it may have in all; 0: not asked
 }
 
 // PlanMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
@@ -256,7 +257,7 @@ func (t *Planner) preflight(ctx context.Context) error {
 			err = t.FitMemory(ctx, m)
 		}
 		if err == nil {
-			m.Room.boundHeap(m.Process)
+			t.boundHeap(m.Room, m.Process)
 		}
 		return err
 	}
@@ -270,7 +271,7 @@ func (t *Planner) preflight(ctx context.Context) error {
 	if err := t.FitSampled(ctx, p); err != nil {
 		return err
 	}
-	p.Room.boundHeap(&p.Host)
+	t.boundHeap(p.Room, &p.Host)
 	return nil
 }
 

@@ -35,12 +35,12 @@ func (r *HostRoom) Fits() bool { return r == nil || r.Need <= r.May }
 func (r *HostRoom) ample() bool { return r == nil || r.Need+r.Need/64+4<<20 <= r.May }
 
 // boundHeap has the runtime collect its heap as was planned, and before it takes more than what devices and mapped
-// memory leave.
-func (r *HostRoom) boundHeap(host *Amount) {
+// memory leave. Of what the process had, only the heap grows by garbage.
+func (t *Planner) boundHeap(r *HostRoom, host *Amount) {
 	if r == nil {
 		return
 	}
-	memory.Collect(host.Bound - host.Mapped)
+	memory.Collect(t.heap+host.Bound-t.own.Bound-host.Mapped-(host.Garbage-t.own.Garbage), host.Garbage)
 	if r.May < math.MaxInt64 {
 		debug.SetMemoryLimit(int64(r.May - r.Devices - host.Mapped))
 	}
@@ -74,14 +74,21 @@ func (t *Planner) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *Hos
 	return r
 }
 
-// measureOwn sets what the process has now and what it may have in all: that, and its share of what is free.
+// measureOwn sets what the process has now and what it may have in all: that, and its share of what is free. What
+// reading the data set has left goes back first; little is left where there is plenty, and counts as what the process has.
 func (t *Planner) measureOwn() {
-	t.own, t.may = ownMemory(), math.MaxInt64
 	free := t.Free
 	if free == nil {
 		free = hostmem.Free
 	}
+	room.Release()
 	left, _, err := free()
+	if err == nil && left < plenty {
+		debug.FreeOSMemory()
+		left, _, err = free()
+	}
+	t.own, t.heap = ownMemory()
+	t.may = math.MaxInt64
 	if err != nil {
 		return
 	}
@@ -111,6 +118,9 @@ func (t *Planner) roughly() gpu.Bytes {
 	}
 	return n + n/4
 }
+
+// plenty of free memory is many times what room.Release leaves.
+const plenty = 1 << 30
 
 // leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
 const leastGarbage = 16 << 20

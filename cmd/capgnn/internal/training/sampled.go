@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -96,16 +95,16 @@ func (t *Planner) planSampled(ctx context.Context) (*SampledPlan, error) {
 	return p, nil
 }
 
-// ownMemory is what the process takes without the run: now, and as far as its heap grows before that is collected. What
-// a heap grows by at least is counted with the run.
-func ownMemory() (a Amount) {
-	debug.FreeOSMemory() // what reading the data set has left
-	var heap runtime.MemStats
-	runtime.ReadMemStats(&heap)
-	n := gpu.Bytes(heap.HeapAlloc)
-	memory.Collect(n)
-	a.Add("program and data set", gpu.Bytes(hostmem.Anonymous())+memory.Garbage(n)-memory.LeastGarbage, 0)
-	return a
+// ownMemory is what the process takes without the run: now, of which heap is in use, and as far as that grows before it
+// is collected. What a heap grows by at least is counted with the run.
+func ownMemory() (a Amount, heap gpu.Bytes) {
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	heap = gpu.Bytes(now.HeapAlloc)
+	a.Garbage = memory.Garbage(heap) - memory.LeastGarbage
+	memory.Collect(heap, memory.Garbage(heap))
+	a.Add("program and data set", gpu.Bytes(hostmem.Anonymous())+a.Garbage, 0)
+	return a, heap
 }
 
 // Shares writes each part's share of a step's roots and of the rows that they read.
