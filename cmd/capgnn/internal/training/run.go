@@ -3,6 +3,7 @@ package training
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -77,8 +78,10 @@ func (t *Run) Check() error {
 
 // restore is what to do where the settings of a run that is resumed are not those that it began with.
 func (t *Run) restore() string {
-	return "restore it, or start a new run with --config " + shell.Word(t.Dir.Config())
+	return "restore it, or " + t.anew()
 }
+
+func (t *Run) anew() string { return "start a new run with --config " + shell.Word(t.Dir.Config()) }
 
 // changed is what changes says of the settings that are there and those of the last checkpoint; "" without one.
 func (t *Run) changed() string {
@@ -358,6 +361,9 @@ func (t *Run) BeforeTraining(err error) error {
 // explain is Explain, which also says of a run that lost a device how it goes on.
 func (t *Run) explain(err error) error {
 	if other := (*checkpoint.Other)(nil); errors.As(err, &other) {
+		if !json.Valid([]byte(other.Identity)) {
+			return term.Usagef("--resume %s: an earlier version of capgnn wrote its checkpoints: %s", t.Dir, t.anew())
+		}
 		return t.edited(t.changes(other.Identity, t.began(true)))
 	}
 	if is := Explain(err); is != err || term.ExitCode(err) != term.ExitLost || t.Ranks != nil || !t.Dir.HoldsRun() {
