@@ -40,7 +40,13 @@ func (d *derivation) forward(n *node) {
 		d.apply(n)
 	case n.leaf != nil:
 		n.h = n.z
-		d.op(nil, list(n.z), func(x *exec) { x.q.Fill(*n.z.m, float32(n.leaf.number)) })
+		d.op(nil, list(n.z), func(x *exec) {
+			if b := n.leaf.matrix; b != nil {
+				x.q.Upload(n.z.m.Buf, 4*gpu.Bytes(n.z.m.Off), b)
+				return
+			}
+			x.q.Fill(*n.z.m, float32(n.leaf.number))
+		})
 	default:
 		d.sum(n)
 	}

@@ -1,6 +1,7 @@
 package gnn
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,9 +25,11 @@ type fusion struct {
 
 // fuse returns the nodes of a program in the order in which they run, with the dropout of features and the kinds of
 // its sums. Where sums cannot be parts of the nodes that read them, all of them are apart.
-func fuse(p *model.Program) (*fusion, error) {
-	p = plain(p)
-	f, err := fuseAs(p, false)
+func fuse(p *model.Program) (f *fusion, err error) {
+	if p, err = lowered(plain(p)); err != nil {
+		return nil, err
+	}
+	f, err = fuseAs(p, false)
 	if err == nil || slices.ContainsFunc(p.Nodes, func(n model.Node) bool { return n.Op == model.SoftmaxIn }) {
 		return f, err
 	}
@@ -70,15 +73,7 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 		}
 	}
 	f.layers = max(1, f.depth[p.Logits])
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case refused:
-			err = r.error
-		default:
-			panic(r)
-		}
-	}()
+	defer func() { err = cmp.Or(caught(recover()), err) }()
 	for i := p.Logits; apart && i >= 0; i-- { // what is summed up has the rows that the depth reads
 		r := f.reach[i]
 		if f.op(i) == model.Src && r >= 0 {
@@ -157,7 +152,7 @@ func (f *fusion) value(i int) *node {
 		return n
 	}
 	at := &f.Nodes[i]
-	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1)
+	f.refuse(i, at.Space == model.Vertices)
 	if _, ok := f.summed(i); ok && f.apart {
 		f.gather(f.depth[i] - 1)
 		return f.made[i]
@@ -165,15 +160,18 @@ func (f *fusion) value(i int) *node {
 	n := f.new(i)
 	z := f.behind(n, i)
 	switch {
-	case z == i && at.Op == model.Slice:
-		n.cut, n.lo = f.rows(at.In[0]), at.Lo
+	case z == i && at.Op == model.Slice && f.lies(at.In[0], at.Axis):
+		n.cut, n.lo = f.rows(at.In[0]), at.Lo*n.cols/(at.Hi-at.Lo)
 	case z != i && (f.users[z] > 1 || n.then.gamma != "" && f.ends(z)):
 		if n.then.act == gpu.NoActivation && n.then.gamma == "" && n.add == nil {
 			n.from = f.rows(z)
 		} else {
 			n.terms = []term{{x: f.rows(z), coef: 1}}
 		}
-	case f.attention(n, z), f.byMatrix(n, z), f.mapped(n, z):
+	case f.attention(n, z), f.byMatrix(n, z), f.arrange(n, z), f.mapped(n, z):
+	case z == i && at.Op == model.Reshape:
+		f.made[i] = f.rows(at.In[0])
+		return f.made[i]
 	case z != i && f.behindOnly(z):
 		n.terms = []term{{x: f.rows(z), coef: 1}}
 	default:
@@ -189,7 +187,7 @@ func (f *fusion) value(i int) *node {
 
 // behindOnly reports whether value i is a norm, dropout or columns of others, of which no sum is made.
 func (f *fusion) behindOnly(i int) bool {
-	return slices.Contains([]model.Op{model.LayerNorm, model.BatchNorm, model.Dropout, model.Slice}, f.op(i))
+	return slices.Contains([]model.Op{model.LayerNorm, model.BatchNorm, model.Dropout, model.Slice, model.Reshape}, f.op(i))
 }
 
 // isInput reports whether value i is the features, or what dropout leaves of them and nobody reads whole.
@@ -271,7 +269,7 @@ func (f *fusion) ends(i int) bool {
 // wide reports whether a value is rows of vertices of so many columns.
 func (f *fusion) wide(i, cols int) bool {
 	n := &f.Nodes[i]
-	return n.Space == model.Vertices && slices.Equal(n.Shape, []int{cols})
+	return n.Space == model.Vertices && n.Columns() == cols
 }
 
 // plain reports whether a sum has no factors.

@@ -21,6 +21,7 @@ type leaf struct {
 	tensor string
 	at     int
 	number float64
+	matrix []byte // float32, in place of a number
 	stops  bool
 }
 
@@ -60,19 +61,14 @@ func (f *fusion) mapped(n *node, i int) bool {
 	_, mean := f.summed(i)
 	switch {
 	case function:
-		m.x = f.operand(at.In[0])
+		m.x = f.fitted(at.In[0], i, false)
 	case at.Op == model.Div && !mean:
-		by := f.operand(at.In[0])
-		m = &mapping{f: gpu.MapReciprocal, x: f.operand(at.In[1]), by: by}
+		by := f.fitted(at.In[0], i, false)
+		m = &mapping{f: gpu.MapReciprocal, x: f.fitted(at.In[1], i, false), by: by}
 	case at.Op == model.Mul && !f.gains(i):
 		m = f.multiplied(i)
 	default:
 		return false
-	}
-	for _, x := range at.In {
-		y := &f.Nodes[x]
-		f.refuse(x, at.Space == model.Global || y.Space != model.Global || isRow(y.Shape),
-			fmt.Sprintf("%s is G%v, and multiplies rows: a vector or a number can", y.Op, y.Shape))
 	}
 	n.maps = m
 	return true
@@ -83,13 +79,13 @@ func (f *fusion) multiplied(i int) *mapping {
 	in := f.Nodes[i].In
 	for k, x := range in {
 		_, ends := f.activation(x)
-		if m, ok := f.function(x); ok && !ends && !m.stops && f.users[x] == 1 && f.Nodes[x].Space == model.Vertices {
-			f.refuse(x, len(f.Nodes[x].Shape) == 1)
-			m.x, m.by = f.operand(f.in(x, 0)), f.operand(in[1-k])
+		same := f.Nodes[x].Columns() == f.Nodes[i].Columns() || f.Nodes[x].Columns() == 1
+		if m, ok := f.function(x); ok && same && !ends && !m.stops && f.users[x] == 1 && f.Nodes[x].Space == model.Vertices {
+			m.x, m.by = f.fitted(f.in(x, 0), i, false), f.fitted(in[1-k], i, false)
 			return m
 		}
 	}
-	return &mapping{x: f.operand(in[0]), by: f.operand(in[1])}
+	return &mapping{x: f.fitted(in[0], i, false), by: f.fitted(in[1], i, false)}
 }
 
 // gains reports whether value i is rows times a tensor of one element, which sums have.
@@ -103,16 +99,6 @@ func (f *fusion) gains(i int) bool {
 		}
 	}
 	return false
-}
-
-// operand returns the node of a value that a function or product reads.
-func (f *fusion) operand(i int) *node {
-	at := &f.Nodes[i]
-	if at.Space == model.Global {
-		return f.single(i)
-	}
-	f.refuse(i, at.Space == model.Vertices && len(at.Shape) == 1)
-	return f.rows(i)
 }
 
 // single returns the node of a value that is made of tensors and numbers, one row that parts make each.
@@ -139,29 +125,28 @@ func (f *fusion) single(i int) *node {
 				n.shift += at.Coef[k] * f.Nodes[x].Value
 				continue
 			}
-			f.refuse(x, f.Nodes[x].Columns() == n.cols, "tensors of different sizes are added: give them one")
-			n.terms = append(n.terms, term{x: f.single(x), coef: at.Coef[k]})
+			n.terms = append(n.terms, term{x: f.fitted(x, i, true), coef: at.Coef[k]})
 		}
+	case at.Op == model.Concat && f.lies(i, at.Axis):
+		n.beside = true
+		lo := 0
+		for _, x := range at.In {
+			n.terms = append(n.terms, term{x: f.single(x), coef: 1, to: lo, cols: f.Nodes[x].Columns()})
+			lo += f.Nodes[x].Columns()
+		}
+	case at.Op == model.Slice && f.lies(at.In[0], at.Axis):
+		n.cut, n.lo = f.single(at.In[0]), at.Lo*f.Nodes[i].Columns()/(at.Hi-at.Lo)
 	case at.Op == model.Reshape:
 		n = f.single(at.In[0])
 		f.made[i] = n
 		return n
-	case f.folded(n, i):
+	case f.arrange(n, i), f.between(n, i):
 	default:
 		f.refuse(i, f.mapped(n, i), fmt.Sprintf("%s of tensors is not trained: use sums, products and functions of single elements", at.Op))
-		for _, x := range at.In {
-			c := f.Nodes[x].Columns()
-			f.refuse(i, c == 1 || c == n.cols, fmt.Sprintf("%s of tensors of different sizes: give them one", at.Op))
-		}
 	}
 	f.made[i] = n
 	f.nodes = append(f.nodes, n)
 	return n
-}
-
-// isRow reports whether a value for all has one row.
-func isRow(shape []int) bool {
-	return !slices.ContainsFunc(shape[:max(0, len(shape)-1)], func(d int) bool { return d != 1 })
 }
 
 // leaf returns the elements of a tensor, or the number, that value i is.

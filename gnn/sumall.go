@@ -12,15 +12,20 @@ import (
 // those of a matrix, row by row. Without x it is the number of rows.
 type whole struct{ x, y *node }
 
-// applied is the product of rows and a matrix that is made of sums: x·by.
-type applied struct{ x, by *node }
+// applied is the product of rows and a matrix that is one row, row by row: x·by, or x·byᵀ. Without by it is x, one row, as
+// a matrix of so many rows that is transposed.
+type applied struct {
+	x, by *node
+	turn  bool
+	rows  int
+}
 
 // overAll makes n the sum over all vertices that value i is, if it is one.
 func (f *fusion) overAll(n *node, i int) bool {
 	at := &f.Nodes[i]
 	rows := func(k int) *node {
 		x := at.In[k]
-		f.refuse(x, f.Nodes[x].Space == model.Vertices && len(f.Nodes[x].Shape) == 1)
+		f.refuse(x, f.Nodes[x].Space == model.Vertices)
 		return f.rows(x)
 	}
 	switch {
@@ -63,27 +68,11 @@ func sameSpec(a, b string) bool {
 // byMatrix makes n the product of rows and a matrix of one value for all that value i is, if it is one.
 func (f *fusion) byMatrix(n *node, i int) bool {
 	at := &f.Nodes[i]
-	if at.Op != model.Product || !sameSpec(at.Spec, "na,ab->nb") {
+	turn := sameSpec(at.Spec, "na,ba->nb")
+	if at.Op != model.Product || !turn && !sameSpec(at.Spec, "na,ab->nb") {
 		return false
 	}
-	n.applied = &applied{x: f.rows(at.In[0]), by: f.single(at.In[1])}
-	return true
-}
-
-// folded makes n the sum or mean of the elements of one row that value i is, if it is one.
-func (f *fusion) folded(n *node, i int) bool {
-	at := &f.Nodes[i]
-	in := &f.Nodes[at.In[0]]
-	if at.Op != model.Fold || at.How != model.FoldSum && at.How != model.FoldMean || n.cols != 1 || !isRow(in.Shape) {
-		return false
-	}
-	ones := f.new(at.In[0])
-	ones.single, ones.layer, ones.level, ones.leaf = true, 0, 0, &leaf{number: 1}
-	if at.How == model.FoldMean {
-		ones.leaf.number = 1 / float64(ones.cols)
-	}
-	f.nodes = append(f.nodes, ones)
-	n.applied = &applied{x: f.single(at.In[0]), by: ones}
+	n.applied = &applied{x: f.rows(at.In[0]), by: f.single(at.In[1]), turn: turn}
 	return true
 }
 
@@ -209,25 +198,50 @@ func (d *derivation) collected(to *node, v *value) *value {
 // apply appends the product of rows and a matrix that is made of sums.
 func (d *derivation) apply(n *node) {
 	a, z := n.applied, n.z
-	x, by := d.read(a.x, n.level), d.read(a.by, n.level)
+	x := d.read(a.x, n.level)
+	if a.by == nil {
+		n.h = z
+		d.op(list(x.v), list(z), func(e *exec) { e.q.Transpose(matrixOf(*z.m, n.cols/a.rows), matrixOf(x.dense(e), a.rows)) })
+		return
+	}
+	by := d.read(a.by, n.level)
 	d.op(list(x.v, by.v), list(z), func(e *exec) {
-		e.q.Gemm(gpu.GemmArgs{C: *z.m, A: x.dense(e), B: matrixOf(by.dense(e), a.x.cols)})
+		e.q.Gemm(gpu.GemmArgs{C: *z.m, A: x.dense(e), B: a.matrix(by.dense(e)), TransB: a.turn})
 	})
 	d.follow(n)
+}
+
+// matrix views the row of by as a matrix.
+func (a *applied) matrix(row gpu.Matrix) gpu.Matrix {
+	if a.turn {
+		return matrixOf(row, row.Cols/a.x.cols)
+	}
+	return matrixOf(row, a.x.cols)
 }
 
 // applyBack appends its gradients: dx = dy·byᵀ, and xᵀ·dy.
 func (d *derivation) applyBack(n *node, dy *value) {
 	a := n.applied
+	if a.by == nil {
+		t := d.value(number(1), n.cols, gpu.FP32)
+		d.op(list(dy), list(t), func(e *exec) { e.q.Transpose(matrixOf(*t.m, a.rows), matrixOf(*dy.m, n.cols/a.rows)) })
+		d.addTo(a.x, n.level, 1, t)
+		return
+	}
 	x, by := d.read(a.x, n.level), d.read(a.by, n.level)
 	s := d.share(a.x, n.level)
 	d.op(reading(s.v, s.add, dy, by.v), list(s.v), func(e *exec) {
-		m := matrixOf(by.dense(e), a.x.cols)
-		e.q.Gemm(gpu.GemmArgs{C: s.at(e), A: *dy.m, B: m, TransB: true, Beta: beta(s.add)})
+		e.q.Gemm(gpu.GemmArgs{C: s.at(e), A: *dy.m, B: a.matrix(by.dense(e)), TransB: !a.turn, Beta: beta(s.add)})
 	})
+	if a.by.leaf != nil && a.by.leaf.matrix != nil {
+		return
+	}
 	t := d.share(a.by, n.level)
 	d.op(reading(t.v, t.add, dy, x.v), list(t.v), func(e *exec) {
-		c := matrixOf(t.at(e), a.x.cols)
-		e.q.Gemm(gpu.GemmArgs{C: c, A: x.dense(e), B: *dy.m, TransA: true, Beta: beta(t.add)})
+		left, right := x.dense(e), *dy.m
+		if a.turn {
+			left, right = right, left
+		}
+		e.q.Gemm(gpu.GemmArgs{C: a.matrix(t.at(e)), A: left, B: right, TransA: true, Beta: beta(t.add)})
 	})
 }

@@ -14,7 +14,7 @@ func (f *fusion) sum(n *node, i int) {
 		n.terms = []term{{x: f.value(i), coef: 1}}
 		return
 	}
-	if f.beside(n, i) {
+	if f.beside(n, i) || f.between(n, i) {
 		return
 	}
 	if f.op(i) != model.Add || f.mixed(n, i) || f.blended(i) {
@@ -34,18 +34,15 @@ func (f *fusion) add(n *node, i int, coef float64) {
 		switch once := f.users[x] == 1; {
 		case f.op(x) == model.Const && f.Nodes[x].What == model.Number:
 			n.shift += c * f.Nodes[x].Value
-		case f.op(x) == model.Param:
-			f.refuse(i, n.bias == "" && c == 1)
+		case f.op(x) == model.Param && n.bias == "" && c == 1 && slices.Equal(f.Nodes[x].Shape, []int{n.cols}):
 			n.bias = f.tensor(x, n.cols)
 		case once && c == 1 && !f.blended(x) && f.term(n, x): // what is blended is all that a node is made of
 		case once && f.op(x) == model.Add && !f.blended(x) && !f.biased[x]:
 			f.add(n, x, c)
 		case f.Nodes[x].Space == model.Global:
-			f.refuse(x, isRow(f.Nodes[x].Shape) && (f.Nodes[x].Columns() == n.cols || f.Nodes[x].Columns() == 1), "a value for all is added to rows of another width: give it theirs")
-			n.terms = append(n.terms, term{x: f.single(x), coef: c})
+			n.terms = append(n.terms, term{x: f.fitted(x, i, false), coef: c})
 		default:
-			f.refuse(x, f.wide(x, n.cols))
-			n.terms = append(n.terms, term{x: f.rows(x), coef: c})
+			n.terms = append(n.terms, term{x: f.fitted(x, i, true), coef: c})
 		}
 	}
 }
@@ -68,7 +65,7 @@ func (f *fusion) beside(n *node, i int) bool {
 			}
 		}
 	}
-	if f.op(i) != model.Concat {
+	if f.op(i) != model.Concat || !f.lies(i, f.Nodes[i].Axis) {
 		return false
 	}
 	n.beside = true

@@ -190,7 +190,7 @@ func (d *derivation) fixed(t *term) bool {
 
 // read returns the rows of a level of what a node makes.
 func (d *derivation) read(n *node, level int) operand {
-	if n != nil && n.single {
+	if n != nil && n.single && n.cut == nil {
 		return d.readSingle(n)
 	}
 	rows := d.rowsAt(level)

@@ -6,50 +6,12 @@ import (
 	"capgnn/model"
 )
 
-// element returns where an element of a node's row, by column, lies in a value that is broadcast to it.
-func element(to, from []int) []int {
-	cols := 1
-	for _, d := range to {
-		cols *= d
-	}
-	at := make([]int, cols)
-	for c := range at {
-		rest, stride := c, 1
-		for k := 1; k <= len(to); k++ {
-			i := rest % to[len(to)-k]
-			rest /= to[len(to)-k]
-			if k > len(from) {
-				break
-			}
-			if d := from[len(from)-k]; d > 1 {
-				at[c] += i * stride
-			}
-			stride *= from[len(from)-k]
-		}
-	}
-	return at
-}
-
 // row returns row j of a value, or its only one.
 func (a array) rowOrOne(s model.Space, j int) []float64 {
 	if s == model.Global {
 		return a.v
 	}
 	return a.row(j)
-}
-
-// split returns the elements before, along and behind an axis.
-func split(shape []int, axis int) (outer, n, inner int) {
-	outer, inner = 1, 1
-	for k, d := range shape {
-		switch {
-		case k < axis:
-			outer *= d
-		case k > axis:
-			inner *= d
-		}
-	}
-	return outer, shape[axis], inner
 }
 
 // forward returns the rows of node i in part k, of a sum over all vertices the part's share.
@@ -69,7 +31,7 @@ func (r *Run) forward(i, k int) array {
 	case model.Add, model.Mul, model.Div:
 		for t := range n.In {
 			x, from := in(t)
-			at := element(n.Shape, from.Shape)
+			at := model.Broadcast(n.Shape, from.Shape)
 			for j := range y.rows {
 				row, xs := y.row(j), x.rowOrOne(from.Space, j)
 				for c := range row {
@@ -177,18 +139,18 @@ func rowwise(n, from *model.Node, x, y array, whole func(int) []float64, in func
 		case model.Reshape:
 			copy(row, xs)
 		case model.Concat:
-			outer, all, inner := split(n.Shape, n.Axis)
+			outer, all, inner := model.Split(n.Shape, n.Axis)
 			at := 0
 			for t := range n.In {
 				a, f := in(t)
-				_, d, _ := split(f.Shape, n.Axis)
+				_, d, _ := model.Split(f.Shape, n.Axis)
 				for o := range outer {
 					copy(row[(o*all+at)*inner:][:d*inner], a.rowOrOne(f.Space, j)[o*d*inner:])
 				}
 				at += d
 			}
 		case model.Slice:
-			outer, d, inner := split(from.Shape, n.Axis)
+			outer, d, inner := model.Split(from.Shape, n.Axis)
 			k := (n.Hi - n.Lo) * inner
 			for o := range outer {
 				copy(row[o*k:][:k], xs[(o*d+n.Lo)*inner:])
@@ -215,7 +177,7 @@ func moments(x []float64, eps float64) (mean, rstd float64) {
 }
 
 func fold(n, from *model.Node, x, y []float64) {
-	outer, d, inner := split(from.Shape, n.Axis)
+	outer, d, inner := model.Split(from.Shape, n.Axis)
 	for o := range outer {
 		for i := range inner {
 			at := func(k int) int { return (o*d+k)*inner + i }

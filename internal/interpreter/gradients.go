@@ -119,7 +119,7 @@ func (r *Run) broadcastBack(i, k int) {
 	n, dy := r.node(i), r.grad[i][k]
 	ats := make([][]int, len(n.In))
 	for t, in := range n.In {
-		ats[t] = element(n.Shape, r.node(in).Shape)
+		ats[t] = model.Broadcast(n.Shape, r.node(in).Shape)
 	}
 	for j := range dy.rows {
 		at := func(t, c int) float64 {
@@ -204,10 +204,10 @@ func (r *Run) rowsBack(i, k int) {
 		case model.Reshape:
 			addTo(d, g)
 		case model.Concat:
-			outer, all, inner := split(n.Shape, n.Axis)
+			outer, all, inner := model.Split(n.Shape, n.Axis)
 			at := 0
 			for _, in := range n.In {
-				_, w, _ := split(r.node(in).Shape, n.Axis)
+				_, w, _ := model.Split(r.node(in).Shape, n.Axis)
 				d := r.gradOf(in, k).rowOrOne(r.node(in).Space, j)
 				for o := range outer {
 					addTo(d[o*w*inner:], g[(o*all+at)*inner:][:w*inner])
@@ -215,7 +215,7 @@ func (r *Run) rowsBack(i, k int) {
 				at += w
 			}
 		case model.Slice:
-			outer, w, inner := split(from.Shape, n.Axis)
+			outer, w, inner := model.Split(from.Shape, n.Axis)
 			size := (n.Hi - n.Lo) * inner
 			for o := range outer {
 				addTo(d[(o*w+n.Lo)*inner:], g[o*size:][:size])
@@ -256,7 +256,7 @@ func (r *Run) layerNormBack(n *model.Node, k int, x, dy, dx []float64) {
 
 // foldBack is backward of a fold. Of equal maxima the first has the gradient.
 func foldBack(n, from *model.Node, x, y, dy, dx []float64) {
-	outer, d, inner := split(from.Shape, n.Axis)
+	outer, d, inner := model.Split(from.Shape, n.Axis)
 	for o := range outer {
 		for i := range inner {
 			g := dy[o*inner+i]

@@ -10,11 +10,11 @@ import (
 // Draw returns the text of a program that is drawn by a seed from blocks that graph neural networks are made of: one
 // to three sums over neighbours with products before or behind them, rows of the vertex itself, norms, functions,
 // products of rows, dropout, residuals, and jumping knowledge; half of the programs with several sums at a depth, half
-// of these over several graphs and with several weights of edges; one of five with sums over all vertices, one of
-// eleven without any over neighbours.
+// of these over several graphs and with several weights of edges; one of five with sums over all vertices, one of four
+// with sums, maxima and softmax inside a row, one of eleven without any over neighbours.
 func Draw(seed uint64, features, outputs int) string {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 5))}
-	w.whole = seed%5 == 3
+	w.whole, w.folds = seed%5 == 3, seed%4 == 1
 	layers := 1 + w.IntN(3)
 	if seed%11 == 7 { // no rows of neighbours are read
 		layers = 0
@@ -30,6 +30,7 @@ type writer struct {
 	counter        int
 	several        bool // sums at a depth
 	whole          bool // sums over all vertices
+	folds          bool // sums, maxima and softmax inside a row, and heads
 	// batch is 2 in a program that will have a batch_norm, 1 in one that has it. There are no biases and other norms
 	// then: a batch_norm takes away what they add to all rows, and float32 has not the little that is left.
 	batch int
@@ -187,6 +188,9 @@ func (w *writer) program(features, outputs, layers int) string {
 		}
 		if y.cols == h.cols && w.often(1, 2) {
 			y.name = w.node("add", list(y.name, h.name), "")
+		}
+		if w.folds && w.batch == 0 {
+			y = w.folded(y)
 		}
 		if w.whole && l < layers-1 && w.batch == 0 {
 			y = w.overAll(y)

@@ -9,7 +9,20 @@ func (w *writer) overAll(x named) named {
 	cols := fmt.Sprintf("[%d]", x.cols)
 	n := w.node("const", "", `"what": "vertices"`)
 	mean := func() string { return w.node("div", list(w.node("sum_all", list(x.name), ""), n), "") }
-	switch w.IntN(4) {
+	k := w.IntN(4)
+	if w.folds && x.cols%2 == 0 {
+		k = 4
+	}
+	switch k {
+	case 4: // attention in heads to all vertices, and rows of one mean length
+		shape := fmt.Sprintf(`"shape": [2, %d]`, x.cols/2)
+		heads := func(y string) string { return w.node("reshape", list(y), shape) }
+		q, k := heads(w.node("sigmoid", list(x.name), "")), heads(w.node("sigmoid", list(w.linear(x, x.cols).name), ""))
+		kv := w.node("product", list(k, heads(x.name)), `"spec": "nhm,nhd->hmd"`)
+		y := w.node("product", list(q, w.node("div", list(kv, n), "")), `"spec": "nhm,hmd->nhd"`)
+		y = w.node("add", list(x.name, w.node("reshape", list(y), `"shape": `+cols)), "")
+		length := w.node("div", list(w.node("sum_all", list(w.node("fold", list(w.node("square", list(y), "")), `"how": "sum"`)), ""), n), "")
+		return named{w.node("div", list(y, w.node("sqrt", list(w.node("add", list("one", length), "")), "")), ""), x.cols}
 	case 0:
 		share := w.node("mul", list(mean(), w.tensor(cols)), "")
 		return named{w.node("add", list(x.name, share), `"coef": [1, -1]`), x.cols}
