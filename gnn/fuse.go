@@ -13,6 +13,7 @@ import (
 type fusion struct {
 	*model.Program
 	users, reach, depth []int
+	constants           []int  // their degrees
 	biased              []bool // sums that have a bias
 	layers              int
 	made                map[int]*node
@@ -61,7 +62,7 @@ func plain(p *model.Program) *model.Program {
 
 // fuseAs is fuse with sums apart or not.
 func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
-	f = &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: hops(p), depth: p.Depth(),
+	f = &fusion{Program: p, users: make([]int, len(p.Nodes)), reach: hops(p), depth: p.Depth(), constants: p.Constants(),
 		biased: make([]bool, len(p.Nodes)), made: map[int]*node{}, apart: apart}
 	for i, n := range p.Nodes {
 		for _, k := range n.In {

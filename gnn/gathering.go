@@ -12,7 +12,8 @@ import (
 // takes the mean.
 type Sum struct {
 	Graph string
-	What  string // model.EdgeWeight, Sym, GCNNorm; "": 1
+	What  string // model.EdgeWeight, Sym, GCNNorm; "": 1, or as Node says
+	Node  string // of the program: a constant of edges (model.Program.Constants) that are the weights
 	Mean  bool   // divided by the number of in-edges, if there are any
 }
 
@@ -20,7 +21,7 @@ type Sum struct {
 // so that it is a sum over the data set's graph, perhaps with loops or without.
 func (s Sum) factors(p *model.Program) bool {
 	g := &p.Graphs[slices.IndexFunc(p.Graphs, func(g model.Graph) bool { return g.Name == s.Graph })]
-	return (!s.Mean || s.What == "" || s.What == model.EdgeWeight) && (g.Of == "" || g.Weight == 1 &&
+	return s.Node == "" && (!s.Mean || s.What == "" || s.What == model.EdgeWeight) && (g.Of == "" || g.Weight == 1 &&
 		(g.Do == model.FullLoops || g.Do == model.NoLoops) &&
 		slices.ContainsFunc(p.Graphs, func(of model.Graph) bool { return of.Name == g.Of && of.Of == "" }))
 }
@@ -50,12 +51,26 @@ func (f *fusion) summed(i int) (s Sum, ok bool) {
 		return s, false
 	}
 	e := f.in(i, 0)
-	known := []string{model.EdgeWeight, model.Sym, model.GCNNorm}
-	if f.op(e) == model.Mul && slices.Contains(known, f.Nodes[f.in(e, 0)].What) {
-		s.What = f.Nodes[f.in(e, 0)].What
-		e = f.in(e, 1)
+	if k := f.weight(e); k >= 0 {
+		known := []string{model.EdgeWeight, model.Sym, model.GCNNorm}
+		if w := &f.Nodes[f.in(e, k)]; slices.Contains(known, w.What) {
+			s.What = w.What
+		} else {
+			s.Node = w.Name
+		}
+		e = f.in(e, 1-k)
 	}
 	return s, f.op(e) == model.Src && f.wide(f.in(e, 0), f.Nodes[i].Columns())
+}
+
+// weight returns which input of a product of edges is a constant by which the other one is weighed, −1: none.
+func (f *fusion) weight(e int) int {
+	if f.op(e) != model.Mul {
+		return -1
+	}
+	return slices.IndexFunc(f.Nodes[e].In, func(k int) bool {
+		return f.Nodes[k].Space == f.Nodes[e].Space && f.constants[k] != model.NoConstant
+	})
 }
 
 // source returns what a sum over neighbours sums up.
@@ -63,7 +78,7 @@ func (f *fusion) source(i int) int {
 	for f.op(i) != model.Src {
 		k := 0
 		if f.op(i) == model.Mul {
-			k = 1
+			k = 1 - f.weight(i)
 		}
 		i = f.in(i, k)
 	}

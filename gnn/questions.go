@@ -61,7 +61,10 @@ func (c Config) Symmetric() bool {
 // ReadsWeights reports whether the model has a use for edge weights.
 func (c Config) ReadsWeights() bool {
 	p := c.custom()
-	return p.weights != "" || slices.ContainsFunc(p.kinds, func(s Sum) bool { return s.What != "" })
+	constants := p.Program.Constants()
+	return p.weights != "" || slices.ContainsFunc(p.kinds, func(s Sum) bool {
+		return s.What != "" || s.Node != "" && constants[p.Program.Index(s.Node)] > 0
+	})
 }
 
 // ScalesRows reports whether the entries of the model's adjacency weigh by their rows; those of symmetric ones weigh by their columns, too.

@@ -56,7 +56,7 @@ func (f *fusion) cause(i int) string {
 	case n.Op == model.MaxIn:
 		return "max_in is not trained: use sum_in, a mean or attention"
 	case n.Op == model.SumIn:
-		return "sum_in is known of src, or of the constant edge_weight, sym or gcn_norm times src: read one of these"
+		return "sum_in is known of src, or of src times a constant made of degrees and weights of edges: read one of these"
 	case n.Op == model.Product:
 		return known
 	case n.Op == model.Add:

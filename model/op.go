@@ -64,13 +64,14 @@ const (
 	VertexNum  = "vertices"    // the number of vertices
 	EdgeWeight = "edge_weight" // of edges: w
 	GCNNorm    = "gcn_norm"    // of edges: w / √(d_v·d_u), d the sums of weights into a vertex; 0 where one is 0
+	Loop       = "loop"        // of edges: 1 of loops, 0 of others
 	Sym        = "sym"         // of edges: w / √(d_v·d'_u), d' the sums of weights out of a vertex; 0 where one is 0
 	InDegree   = "in_degree"   // of vertices: the number of in-edges
 	OutDegree  = "out_degree"  // of vertices: the number of out-edges
 	InCount    = "in_count"    // of vertices: the number of in-edges, at least 1
 )
 
-var constants = []string{Number, VertexNum, EdgeWeight, GCNNorm, Sym, InDegree, OutDegree, InCount}
+var constants = []string{Number, VertexNum, EdgeWeight, Loop, GCNNorm, Sym, InDegree, OutDegree, InCount}
 
 // Ways of Fold.
 const (

@@ -89,6 +89,9 @@ func (p *Program) Node(name string) *Node {
 	return nil
 }
 
+// Index returns the number of the node of that name, which is there.
+func (p *Program) Index(name string) int { return p.names[name] }
+
 // Params returns the tensors of the state_dict, in its order.
 func (p *Program) Params() []Node { return p.Nodes[:p.Tensors] }
 

@@ -83,7 +83,7 @@ func (c *checked) constant() error {
 	switch c.What {
 	case Number, VertexNum:
 		c.Space, made = Global, false
-	case EdgeWeight, GCNNorm, Sym:
+	case EdgeWeight, GCNNorm, Sym, Loop:
 		c.Space = Edges(c.Graph)
 	case InDegree, OutDegree, InCount:
 		c.Space = Vertices

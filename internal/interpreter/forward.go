@@ -159,7 +159,7 @@ func rowwise(n, from *model.Node, x, y array, whole func(int) []float64, in func
 			fold(n, from, xs, row)
 		default:
 			for c := range row {
-				row[c], _ = function(n, xs[c])
+				row[c], _ = n.Function(xs[c])
 			}
 		}
 	}

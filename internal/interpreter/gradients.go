@@ -224,7 +224,7 @@ func (r *Run) rowsBack(i, k int) {
 			foldBack(n, from, xs, y.row(j), g, d)
 		default:
 			for c, v := range g {
-				_, slope := function(n, xs[c])
+				_, slope := n.Function(xs[c])
 				d[c] += v * slope
 			}
 		}

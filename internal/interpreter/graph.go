@@ -81,6 +81,8 @@ func (g Graph) Constant(n *model.Node) []float64 {
 		return []float64{float64(g.Vertices)}
 	case model.EdgeWeight:
 		return of(g.weight)
+	case model.Loop:
+		return of(func(e int) float64 { return map[bool]float64{true: 1}[g.Src[e] == g.Dst[e]] })
 	case model.GCNNorm:
 		return of(func(e int) float64 { return g.weight(e) * root(in[g.Dst[e]]) * root(in[g.Src[e]]) })
 	case model.Sym:

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"capgnn/gnn"
@@ -42,16 +41,14 @@ func (p *Problem) For(m gnn.Config) (*Problem, error) {
 	if sums == nil || p.Values != nil {
 		return &q, nil
 	}
-	made := madeOf(p.Loops.Of(p.Graph), m.Program().Graphs)
-	of := func(s gnn.Sum) weighed {
-		return made[slices.IndexFunc(m.Program().Graphs, func(g model.Graph) bool { return g.Name == s.Graph })]
-	}
+	c := &constants{p: m.Program(), made: madeOf(p.Loops.Of(p.Graph), m.Program().Graphs), vertices: map[int][]float64{}}
+	of := func(s gnn.Sum) weighed { return c.made[s.Graph] }
 	q.Loops, q.Graph = graph.LoopsKept, of(sums[0]).unweighted()
 	for _, s := range sums[1:] {
 		q.Graph = graph.Union(q.Graph, of(s).unweighted())
 	}
 	for _, s := range sums {
-		values, err := of(s).values(s, q.Graph)
+		values, err := of(s).values(s, q.Graph, c)
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", m.Name(), err)
 		}
@@ -83,8 +80,8 @@ func (w weighed) unweighted() *graph.CSR {
 	return &g
 }
 
-// madeOf returns the graphs that a program makes of one.
-func madeOf(g *graph.CSR, graphs []model.Graph) (made []weighed) {
+// madeOf returns the graphs that a program makes of one, by name.
+func madeOf(g *graph.CSR, graphs []model.Graph) map[string]weighed {
 	with := func(weights []float32) *graph.CSR {
 		c := *g
 		c.Weights = weights
@@ -98,12 +95,10 @@ func madeOf(g *graph.CSR, graphs []model.Graph) (made []weighed) {
 	if g.Weights == nil {
 		first.weight = first.count
 	}
+	made := map[string]weighed{"": first}
 	for _, how := range graphs {
-		w := first
-		if how.Of != "" {
-			w = made[slices.IndexFunc(graphs, func(g model.Graph) bool { return g.Name == how.Of })]
-		}
-		made = append(made, weighed{changed(w.weight, how, float32(how.Weight)), changed(w.count, how, 1)})
+		w := made[how.Of]
+		made[how.Name] = weighed{changed(w.weight, how, float32(how.Weight)), changed(w.count, how, 1)}
 	}
 	return made
 }
@@ -137,45 +132,4 @@ func changed(g *graph.CSR, how model.Graph, loop float32) *graph.CSR {
 		return out
 	}
 	return g
-}
-
-// values returns what edges of a graph weigh in a sum over neighbours in w, 0 where w has them not.
-func (w weighed) values(s gnn.Sum, all *graph.CSR) ([]float32, error) {
-	n := all.Rows()
-	into, from, count := make([]float64, n), make([]float64, n), make([]float64, n)
-	for v := range n {
-		for e := w.weight.Indptr[v]; e < w.weight.Indptr[v+1]; e++ {
-			into[v] += float64(w.weight.Weights[e])
-			from[w.weight.Indices[e]] += float64(w.weight.Weights[e])
-			count[v] += float64(w.count.Weights[e])
-		}
-	}
-	if s.What == model.GCNNorm {
-		from = into
-	}
-	out := make([]float32, len(all.Indices))
-	for v := range n {
-		e, row := all.Indptr[v], all.Row(v)
-		for k, u := range w.weight.Row(v) {
-			at := w.weight.Indptr[v] + int64(k)
-			x := float64(w.weight.Weights[at])
-			switch s.What {
-			case "":
-				x = float64(w.count.Weights[at])
-			case model.Sym, model.GCNNorm:
-				if into[v] < 0 || from[u] < 0 {
-					return nil, fmt.Errorf("divides by the root of the sums of weights of vertices, one of which is below 0 at vertex %d or %d", v, u)
-				}
-				if x /= math.Sqrt(into[v] * from[u]); into[v] == 0 || from[u] == 0 {
-					x = 0
-				}
-			}
-			if s.Mean {
-				x /= max(1, count[v])
-			}
-			i, _ := slices.BinarySearch(row, u)
-			out[e+int64(i)] = float32(x)
-		}
-	}
-	return out, nil
 }

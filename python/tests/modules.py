@@ -349,6 +349,7 @@ TRACED = {
     "SGConv": two(pyg.SGConv, K=2),
     "TAGConv": two(pyg.TAGConv),
     "ChebConv": two(pyg.ChebConv, K=3),
+    "ClusterGCNConv": two(pyg.ClusterGCNConv, diag_lambda=0.3),
     "ARMAConv": two(pyg.ARMAConv, num_stacks=2, num_layers=2),
     "TransformerConv": two(pyg.TransformerConv, heads=2, concat=False, beta=True),
     "GENConv": two(pyg.GENConv, learn_t=True),
@@ -383,7 +384,7 @@ if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
-TRAINED = ("DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu",
+TRAINED = ("ChebConv", "ClusterGCNConv", "DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu",
            "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "MLP", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
            "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")

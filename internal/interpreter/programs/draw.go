@@ -40,6 +40,7 @@ type writer struct {
 // way is how a sum over neighbours weighs edges of a graph.
 type way struct {
 	graph, what string
+	weight      string // the node that makes it, where it is made of degrees
 	mean        bool
 }
 
@@ -93,7 +94,10 @@ func (w *writer) sum(x named) named {
 	way := w.ways[w.IntN(len(w.ways))]
 	graph := fmt.Sprintf(`"graph": "%s"`, way.graph)
 	e := w.node("src", list(x.name), graph)
-	if way.what != "" {
+	switch {
+	case way.weight != "":
+		e = w.node("mul", list(way.weight, e), "")
+	case way.what != "":
 		e = w.node("mul", list(w.node("const", "", graph+fmt.Sprintf(`, "what": "%s"`, way.what)), e), "")
 	}
 	y := w.node("sum_in", list(e), graph)
@@ -106,8 +110,33 @@ func (w *writer) sum(x named) named {
 // way draws how sums weigh edges of one of the graphs.
 func (w *writer) way(graphs ...string) way {
 	way := way{graph: graphs[w.IntN(len(graphs))], what: []string{"", "sym", "gcn_norm", "edge_weight"}[w.IntN(4)]}
+	if w.several && w.often(1, 3) {
+		way.weight = w.weight(way)
+	}
 	way.mean = (way.what == "" || way.what == "edge_weight") && w.often(1, 2)
 	return way
+}
+
+// weight appends a constant of edges that is made of degrees and of what they weigh.
+func (w *writer) weight(way way) string {
+	graph := fmt.Sprintf(`"graph": "%s"`, way.graph)
+	of := func(what string) string { return w.node("const", "", graph+fmt.Sprintf(`, "what": "%s"`, what)) }
+	root := w.node("power", list(w.node("clamp", list(of([]string{"in_degree", "out_degree"}[w.IntN(2)])), `"low": 1`)), `"exponent": -0.5`)
+	if w.often(1, 3) {
+		root = w.node("div", list(root, of("in_count")), "")
+	}
+	e := w.node([]string{"src", "dst"}[w.IntN(2)], list(root), graph)
+	if w.often(1, 2) {
+		e = w.node("mul", list(e, w.node("dst", list(root), graph)), "")
+	}
+	if w.often(1, 2) {
+		loops := w.node("mul", list(e, of("loop")), "")
+		e = w.node("add", list(e, loops), `"coef": [-1, 0.5]`)
+	}
+	if way.what != "" {
+		e = w.node("mul", list(of(way.what), e), "")
+	}
+	return e
 }
 
 // sums appends several sums, of the same rows, of products of them, and of sums, side by side or added.

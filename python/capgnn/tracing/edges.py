@@ -98,11 +98,33 @@ def on_graph(t: Tracer, func: Any, base: str, args: Tuple[Any, ...], kwargs: Dic
         shape = args[0].shape if base in ("long", "to") else func(*args, **kwargs).shape
         return t.bind(t.empty(shape, torch.int64), value)
     if base in ("eq", "ne", "gt", "lt"):
-        return t.bind(func(*args, **kwargs), Mask(None, "edges are compared inside the model: make the graph before"))
+        other = t.value(args[1])
+        same = base == "eq" and isinstance(first, Ends) and isinstance(other, Ends) and first.graph == other.graph
+        loops = first.graph if same and t.graphs[first.graph].get("do") == "full_loops" else ""
+        what = "edges are compared inside the model: make the graph before"
+        return t.bind(func(*args, **kwargs), Mask(None, what, loops=loops))
     lacks(f"torch's {base} of the rows of an edge_index", "pass them to degree, softmax, scatter or propagate")
 
 
 Tracer.on_graph = on_graph
+
+
+def on_loops(t: Tracer, graph: str, x: Tensor, mask: Tensor, value: Any = None) -> Optional[Tensor]:
+    """Returns a row of x, which has one for each edge, for each vertex: that of its loop; or gives it another value."""
+    node = t.whole(x, "E:" + graph)
+    is_loop = t.reshape(t.constant("loop", "E:" + graph, graph), (1,) * len(node.shape))
+    if value is None and node.op in ("src", "dst"):
+        return t.made(shaped(t, x, "V").shape, t.named(node.inputs[0]))
+    if value is None:
+        loops = t.emit("sum_in", [t.mul([is_loop, node])], node.shape, "V", graph=graph)
+        return t.made(shaped(t, x, "V").shape, loops)
+    per_vertex = isinstance(value, Tensor) and t.space(value.shape) == "V"
+    other = t.node(moved(t, value, graph, 1) if per_vertex else value)
+    t.bind(x, t.add([node, t.mul([is_loop, t.add([other, node], [1, -1])])], [1, 1]))
+    return None
+
+
+Tracer.on_loops = on_loops
 
 
 def of_edges(t: Tracer, base: str, args: Tuple[Any, ...], graph: str) -> Any:

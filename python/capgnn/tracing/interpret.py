@@ -112,6 +112,8 @@ class Interpreter:
         if node.space == "V":
             degree = torch.bincount(source if what == "out_degree" else target, minlength=self.n).to(self.x)
             return degree.clamp(1) if what == "in_count" else degree
+        if what == "loop":
+            return (source == target).to(weight)
         if what == "gcn_norm":
             degree = self.x.new_zeros(self.n).index_add(0, target, weight)
             root = torch.where(degree > 0, degree, torch.ones_like(degree)) ** -0.5 * (degree > 0)

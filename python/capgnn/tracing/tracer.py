@@ -35,15 +35,17 @@ class Ends:
 
 @dataclass(frozen=True)
 class Mask:
-    """Where values of a node are so (infinite, or op number); without a node, what must not be used.
+    """Where values of a node are so (infinite, or op number), or edges are loops; without either, what must not be used.
 
     what: the error of whoever uses it
+    loops: the graph whose loops they are, one at each vertex
     """
 
     node: Optional[Node]
     what: str
     op: str = ""
     number: float = 0
+    loops: str = ""
 
 
 Value = Union[Node, Edges, Ends, Mask]
@@ -71,6 +73,7 @@ class Tracer(Builder, TorchFunctionMode):
     handlers: Dict[str, Callable[..., Any]] = {}  # of torch's functions, by their names without underscores
     getters: Dict[Any, Callable[..., Any]] = {}  # of attributes that are tensors
     on_graph: Callable[..., Any]
+    on_loops: Callable[..., Any]
 
     def __init__(self, module: torch.nn.Module, scalars: Dict[str, float], vertices: int, edges: int):
         self.scalars = scalars
@@ -212,8 +215,11 @@ class Tracer(Builder, TorchFunctionMode):
                 return self.on_graph(func, base, args, kwargs, self.value(t))
         if handler is None:
             lacks(f"torch's {base}")
-        if base == "getitem" and isinstance(self.value(args[1]), Mask):
-            refuse(self.value(args[1]).what)  # type: ignore[union-attr]
+        mask = self.value(args[1]) if base in ("getitem", "setitem") else None
+        if isinstance(mask, Mask) and mask.loops:
+            return self.on_loops(mask.loops, *args)
+        if base == "getitem" and isinstance(mask, Mask):
+            refuse(mask.what)
         out = func(*args, **kwargs)
         if kwargs.pop("out", None) is not None:
             lacks(f"torch's {base} with out=")
