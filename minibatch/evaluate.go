@@ -7,8 +7,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
-	"capgnn/internal/together"
-	"capgnn/internal/trainer"
 	"capgnn/pipeline/layered"
 )
 
@@ -66,8 +64,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	if err != nil {
 		return learn.Metrics{}, err
 	}
-	t.Received() // what travels to evaluate counts for no epoch
-	m, err := together.Scores(t.Hub.Context(), t.Talk(), trainer.TagEvaluation, trainer.TagScores, t.Task, own)
+	m, err := t.Scores(own)
 	m.Estimated = t.o.EvalFanout != nil
 	return m, err
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"capgnn/gpu"
-	"capgnn/hostmem"
 	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/trainer"
 )
@@ -58,18 +57,10 @@ func (w *worker) divergence(layers int) (divergence, error) {
 }
 
 func (w *worker) finite(m gpu.Matrix) (bool, error) {
-	const chunk = 1 << 20
-	step := max(1, chunk/m.LD)
-	host := make([]float32, min(step, m.Rows)*m.LD)
-	for lo := 0; lo < m.Rows; lo += step {
-		part := m.RowRange(lo, min(m.Rows, lo+step))
-		w.Compute.Download(hostmem.Bytes(host[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
-		if err := w.Compute.Sync(); err != nil {
-			return false, err
-		}
-		if !section.Finite(gpu.Compact(host, part)) {
-			return false, nil
-		}
-	}
-	return true, nil
+	all := true
+	err := w.rows(w.Waits.Hub.Context(), m, func(_, _ int, rows []float32) error {
+		all = all && section.Finite(rows)
+		return nil
+	})
+	return all, err
 }

@@ -4,8 +4,6 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-	"capgnn/internal/together"
-	"capgnn/internal/trainer"
 )
 
 // evaluate runs a forward pass over every row on all parts, scores each split and returns the loss of validation. Logits stay on the devices; the host sees a
@@ -16,13 +14,7 @@ func (t *Trainer) evaluate() (learn.Metrics, error) {
 	if err != nil {
 		return learn.Metrics{}, err
 	}
-	t.Received() // what travels to evaluate counts for no epoch
-	return t.scores(own)
-}
-
-// scores returns what is made of the evidence of all parts: that of this process is given.
-func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, error) {
-	return together.Scores(t.Hub.Context(), t.Talk(), trainer.TagEvaluation, trainer.TagScores, t.Task, own)
+	return t.Scores(own)
 }
 
 // logits has count see the logits of every vertex that this process evaluates, with the place of the part that made them.

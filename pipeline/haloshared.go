@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -24,29 +23,14 @@ func (t engine) holdings(c *checkpoint.File) (all []trainer.Held, err error) {
 	if !t.Joined || !t.Ages() {
 		return nil, nil
 	}
-	var own []trainer.Held
+	own := make([][]trainer.Held, len(t.workers)) // at the first part
 	for name, s := range c.Sections {
-		own = append(own, trainer.Held{Name: name, Bytes: checkpoint.Size(s), Rank: t.o.Ranks.Rank()})
+		own[0] = append(own[0], trainer.Held{Name: name, Bytes: checkpoint.Size(s), Rank: t.o.Ranks.Rank()})
 	}
-	raw, err := json.Marshal(own)
-	if err != nil {
-		return nil, err
-	}
-	from, err := t.Talk().Collect(t.Hub.Context(), trainer.TagHalo, raw)
-	if err != nil {
-		return nil, err
-	}
-	for rank, b := range from {
-		var some []trainer.Held
-		if err := json.Unmarshal(b, &some); err != nil {
-			return nil, err
-		}
-		if rank > 0 {
-			all = append(all, some...)
-		}
-	}
+	byPart, err := trainer.Gather(&t.core, trainer.TagHalo, own)
+	all = slices.DeleteFunc(slices.Concat(byPart...), func(h trainer.Held) bool { return h.Rank == 0 })
 	slices.SortFunc(all, func(a, b trainer.Held) int { return cmp.Compare(a.Name, b.Name) })
-	return trainer.FromRank0(&t.core, trainer.TagHalo, all)
+	return all, err
 }
 
 // heldRows is what rank 0 says of the halo rows of a checkpoint.
@@ -62,7 +46,7 @@ func (s sized) Size() int64              { return int64(s) }
 func (s sized) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // resumeTogether lets all ranks see the halo rows of a checkpoint that rank 0 has.
-func (t engine) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo.Resuming) error {
+func (t engine) resumeTogether(c *checkpoint.File, by *halo.Resuming) error {
 	var held heldRows
 	if t.Options.Leads() {
 		held.States = map[string][]byte{}
@@ -94,7 +78,7 @@ func (t engine) resumeTogether(core *trainer.Saver, c *checkpoint.File, by *halo
 	by.Agree = t.agreeHalo
 	by.Read = func(sinks map[string]func(checkpoint.Section) error) error {
 		for _, h := range held.Sections {
-			s := core.Share(file[h.Name], h.Bytes)
+			s := t.Shared(file[h.Name], h.Bytes)
 			take := sinks[h.Name]
 			if take == nil {
 				take = func(s checkpoint.Section) error {

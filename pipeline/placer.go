@@ -180,19 +180,26 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 }
 
 // buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given;
-// nil layers: parts evaluate nothing.
+// nil layers: parts evaluate nothing, or train nothing.
 func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
-	model, space := t.o.Model, w.space
+	space := w.space
 	w.space = nil // weights and gradients stay on the device
-	t.Equip(&w.Worker, upload(w.loader, "weights", t.Weights.Flat).Buf)
+	params := upload(w.loader, "weights", t.Weights.Flat)
+	if train != nil {
+		t.Equip(&w.Worker, params.Buf)
+	}
 	w.space = space
 	if w.Failed != nil {
 		return w.Failed
 	}
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())
-	w.Pass = gnn.NewPass(model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
+	if train != nil {
+		w.Pass = gnn.NewPass(t.o.Model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
+	} else {
+		w.Params = gnn.Bind(t.Weights, params)
+	}
 	if eval != nil {
-		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.Params, nil, w.Workspace)
+		w.eval = gnn.NewPass(t.o.Model, t.plan, eval, evalIn, w.Params, nil, w.Workspace)
 	}
 	if err := w.Workspace.Alloc(w.within()); err != nil {
 		return err

@@ -86,15 +86,7 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []fl
 // Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
 // the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
-	o.Model = o.Model.Built()
-	p, err := p.For(o.Model)
-	if err != nil {
-		return err
-	}
-	if err := o.validate(p); err != nil {
-		return err
-	}
-	if o.Chunks {
+	if o.Model = o.Model.Built(); o.Chunks {
 		return o.inChunks(ctx, p, emit)
 	}
 	t, err := newPredictor(ctx, p, o)
@@ -123,23 +115,19 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 // not set.
 func PlacePrediction(ctx context.Context, p *learn.Problem, o PredictOptions) error {
 	o.Model = o.Model.Built()
-	p, err := p.For(o.Model)
-	if err == nil {
-		err = o.validate(p)
-	}
-	if err != nil {
-		return err
-	}
 	t, err := newPredictor(ctx, p, o)
-	if err != nil {
-		return err
+	if err == nil {
+		t.Close()
 	}
-	t.Close()
-	return nil
+	return err
 }
 
 // inChunks is PredictRows of Chunks.
 func (o *PredictOptions) inChunks(ctx context.Context, p *learn.Problem, emit emitter) error {
+	p, err := o.checked(p)
+	if err != nil {
+		return err
+	}
 	e, err := layered.New(ctx, p, layered.Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Storage: o.Storage,
 		Precomputed: o.Model.CanPrecompute() && !p.Features.Sparse(), WaitDeadline: o.WaitDeadline})
 	if err != nil {
@@ -148,21 +136,14 @@ func (o *PredictOptions) inChunks(ctx context.Context, p *learn.Problem, emit em
 	return errors.Join(e.Logits(ctx, o.Weights, emit), e.Close())
 }
 
-func (o *PredictOptions) validate(p *learn.Problem) error {
-	errs := []error{p.ValidateInput(), o.Model.Validate()}
+// checked returns the problem as the model reads it. It reports all problems of o and p at once.
+func (o *PredictOptions) checked(p *learn.Problem) (*learn.Problem, error) {
+	p, err := p.For(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	errs := p.CheckInput(o.Model, len(o.Devices), len(o.Part))
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if p.Vertices() == 0 {
-		bad("the graph has no vertex")
-	}
-	if len(o.Devices) == 0 {
-		bad("no device")
-	}
-	if len(o.Part) != p.Vertices() {
-		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
-	}
-	if o.Model.In != p.Features.Cols {
-		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
-	}
 	if o.Chunks && o.Model.SumsAll() {
 		bad("the model sums over all vertices, of which a chunk has some: predict whole parts")
 	}
@@ -173,16 +154,20 @@ func (o *PredictOptions) validate(p *learn.Problem) error {
 		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.HiddenLayers())
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return nil, err
 	}
 	if o.Weights == nil || int64(len(o.Weights.Flat)) != gnn.FlatLen(o.Model) {
-		return errors.New("the weights are of another model")
+		return nil, errors.New("the weights are of another model")
 	}
-	return nil
+	return p, nil
 }
 
 // newPredictor returns a trainer that can only evaluate: without gradients, optimiser, answers and backward operands.
 func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Trainer, error) {
+	p, err := o.checked(p)
+	if err != nil {
+		return nil, err
+	}
 	if o.Layers == 0 {
 		o.Layers = o.Model.Layers
 	}
@@ -198,7 +183,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	t.Hub = meet.NewHub(ctx, t.o.WaitDeadline)
 	put := placer{t}
 	put.newWorkers()
-	err := put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
+	err = put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
 		func() (*halo.Plan, error) {
 			c, err := (planner{t}).exchangeFacts()
 			if err != nil {
@@ -225,22 +210,16 @@ func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error 
 		return w.Failed
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
-	params := upload(w.loader, "weights", t.Weights.Flat)
-	if w.Failed != nil {
-		return w.Failed
-	}
-	w.Params = gnn.Bind(t.Weights, params)
-	w.Workspace = gnn.NewWorkspace(w.Device.Info())
-	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.Params, nil, w.Workspace)
-	if err := w.Workspace.Alloc(w.Device); err != nil {
-		return err
-	}
-	w.Workspace.ClearGaps(w.Compute)
-	return w.Compute.Sync()
+	return t.buildPasses(w, nil, slices.Repeat([]gnn.LayerGraph{all}, layers), in, in)
 }
 
-// emit hands the rows of the worker's vertices to f, a chunk at a time, as FP32.
+// emit is rows, with the vertices that they are of.
 func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.NodeID, rows []float32) error) error {
+	return w.rows(ctx, m, func(lo, hi int, rows []float32) error { return f(w.part.Inner[lo:hi], rows) })
+}
+
+// rows hands the rows of a matrix to f, a chunk at a time, as FP32.
+func (w *worker) rows(ctx context.Context, m gpu.Matrix, f func(lo, hi int, rows []float32) error) error {
 	step := max(1, emittedValues/m.Cols)
 	rows := make([]float32, min(step, m.Rows)*m.LD)
 	var halves []uint16
@@ -261,7 +240,7 @@ func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.Node
 		for i, x := range halves {
 			rows[i] = math.Float32frombits(uint32(x) << 16)
 		}
-		if err := f(w.part.Inner[lo:hi], gpu.Compact(rows, part)); err != nil {
+		if err := f(lo, hi, gpu.Compact(rows, part)); err != nil {
 			return err
 		}
 	}

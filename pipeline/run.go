@@ -90,12 +90,12 @@ func (t engine) Save(c *checkpoint.File) ([]trainer.Held, error) {
 	return t.holdings(c)
 }
 
-func (t engine) Restore(c *checkpoint.File, s *trainer.Saver, piece []byte) error {
+func (t engine) Restore(c *checkpoint.File, piece []byte) error {
 	by := halo.Resuming{Each: func(f func(part int) error) error {
 		return t.each(func(w *worker) error { return f(w.Index) })
 	}}
 	if t.Joined && t.Ages() {
-		if err := t.resumeTogether(s, c, &by); err != nil {
+		if err := t.resumeTogether(c, &by); err != nil {
 			return err
 		}
 	}

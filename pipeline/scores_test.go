@@ -46,7 +46,7 @@ func TestScoresOfRanks(t *testing.T) {
 		groups := []graph.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: parts}}
 		for rank, err := range eachRank(groups, parts, func(tr *Trainer, at graph.Range) error {
 			tr.p, tr.Task, tr.Joined = p, judge, true
-			got, err := tr.scores(own[at.Lo:at.Hi])
+			got, err := tr.Scores(own[at.Lo:at.Hi])
 			if err == nil && same(got) != same(want) {
 				err = fmt.Errorf("%s, want %s", same(got), same(want))
 			}

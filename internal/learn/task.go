@@ -52,6 +52,25 @@ func Of(k Kind, p *Problem) (Task, error) {
 	return k.Of(p)
 }
 
+// CheckInput says what is wrong with what a prediction reads on so many devices, with part entries of so many vertices.
+func (p *Problem) CheckInput(m gnn.Config, devices, entries int) []error {
+	errs := []error{p.ValidateInput(), m.Validate()}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Vertices() == 0 {
+		bad("the graph has no vertex")
+	}
+	if devices == 0 {
+		bad("no device")
+	}
+	if entries != p.Vertices() {
+		bad("%d part entries for %d vertices", entries, p.Vertices())
+	}
+	if m.In != p.Features.Cols {
+		bad("the model reads %d features, the data has %d", m.In, p.Features.Cols)
+	}
+	return errs
+}
+
 // Check reports all that is wrong with training a model for a task of the problem, with rows stored so. It returns the
 // task.
 func (p *Problem) Check(k Kind, m gnn.Config, storage gpu.DType) (Task, error) {

@@ -11,14 +11,6 @@ import (
 	"capgnn/internal/meet"
 )
 
-// saver is what writes and reads weights and moments.
-func (t *Trainer) saver() *Saver {
-	o := &t.Options
-	return &Saver{Crew: &t.Crew, Reduce: t.Reduce, Rule: o.Optimizer, Weights: t.Weights, Talk: t.joined(),
-		Found: TagFound, Section: TagSection, Dir: o.CheckpointDir, Identity: o.Identity, Keep: o.CheckpointKeep,
-		Log: o.Log, Finite: t.finite}
-}
-
 func (t *Trainer) finite(part []byte) error {
 	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
@@ -36,7 +28,7 @@ func (t *Trainer) Checkpoint() error {
 	if c.State, err = json.Marshal(t.Engine.State()); err != nil {
 		return err
 	}
-	err = t.saver().Save(c, t.State.best, t.State.Best, others)
+	err = t.save(c, others)
 	if bad := new(section.NotFinite); errors.As(err, &bad) {
 		return bad
 	}
@@ -48,8 +40,7 @@ func (t *Trainer) Checkpoint() error {
 
 // Restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
 func (t *Trainer) Restore() error {
-	s := t.saver()
-	c, f, err := s.Newest()
+	c, f, err := t.newest()
 	if err != nil {
 		return err
 	}
@@ -59,13 +50,13 @@ func (t *Trainer) Restore() error {
 	}
 	piece := make([]byte, checkpoint.Piece)
 	if err = json.Unmarshal(f.State, t.Engine.State()); err == nil {
-		t.State.best, err = s.Load(c, &f, piece)
+		t.State.best, err = t.load(c, &f, piece)
 	}
 	if err != nil {
 		return t.Unusable(err)
 	}
 	t.Options.Log.Info("resumed", "epoch", t.State.Epochs, "step", t.State.Batch)
-	return t.Engine.Restore(c, s, piece)
+	return t.Engine.Restore(c, piece)
 }
 
 // Unusable is the error of a checkpoint whose bytes are whole and whose state this run cannot have.

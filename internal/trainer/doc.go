@@ -2,7 +2,7 @@
 //
 // Its nouns: a Trainer is a run, an Engine what its parts compute; a Worker is one part on its device, with queues,
 // memory, weights and gradients; a Crew are the workers of a process; a Record is what a part has done in a stretch of steps; a
-// Saver writes weights and moments to checkpoints, and goes on from these.
+// Held is a section of a checkpoint that a rank has.
 //
 // # Contract
 //

@@ -13,6 +13,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/together"
 )
 
 // Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way, or the epoch
@@ -122,6 +123,13 @@ func (f *fitter) SaveNow(slow bool) (bool, error) {
 		return false, nil
 	}
 	return FromRank0(f.Trainer, TagSave, slow)
+}
+
+// Scores returns what is made of the evidence of all parts: that of this process is given. What has travelled to
+// evaluate counts for no epoch.
+func (t *Trainer) Scores(own []learn.Evidence) (learn.Metrics, error) {
+	t.Received()
+	return together.Scores(t.Hub.Context(), t.Talk(), TagEvaluation, TagScores, t.Task, own)
 }
 
 // Steps runs the steps of an epoch that have not been done, in stretches. It stops inside the epoch between two of them:

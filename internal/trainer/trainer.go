@@ -47,7 +47,7 @@ type Engine interface {
 	State() any
 	// Save adds sections, and returns those that other ranks have; Restore reads them, and what State holds now.
 	Save(c *checkpoint.File) ([]Held, error)
-	Restore(c *checkpoint.File, s *Saver, piece []byte) error
+	Restore(c *checkpoint.File, piece []byte) error
 	// Where says behind what weights have been found to be no numbers.
 	Where() string
 }

@@ -107,6 +107,13 @@ func (r *receiver) drop(q gpu.Queue) {
 	}
 }
 
+// refreshed counts rows of a block that replace those of an earlier epoch.
+func (s *side) refreshed(block, epoch, rows int) {
+	if block > 0 && epoch != s.schedule().Start {
+		s.stats.Bytes.Refresh += gpu.Bytes(rows) * s.wireRow()
+	}
+}
+
 // arrive copies rows of the owner at a place to where they belong. blocks are those of the shipment that are to be copied.
 func (r *receiver) arrive(in *fetchQueue, at int, t *shipment, blocks []int) {
 	waited, owner := false, int(r.mine.owners[at])
@@ -128,9 +135,7 @@ func (r *receiver) arrive(in *fetchQueue, at int, t *shipment, blocks []int) {
 			into = r.transient
 		}
 		r.bring(in, into.RowRange(s.first, s.first+s.n), t, k, owner)
-		if b > 0 && t.epoch != r.schedule().Start {
-			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
-		}
+		r.refreshed(b, t.epoch, s.n)
 	}
 	for k, b := range t.blocks {
 		if b == 0 || !slices.Contains(blocks, b) || t.shared == nil || t.shared[k].rows == nil {
@@ -140,9 +145,7 @@ func (r *receiver) arrive(in *fetchQueue, at int, t *shipment, blocks []int) {
 		r.books[b-1][at].note(e)
 		if p := r.mine.shared[b-1][at]; len(p.rows) > 0 {
 			r.look(in, e, b-1, owner, r.local, p)
-			if t.epoch != r.schedule().Start {
-				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
-			}
+			r.refreshed(b, t.epoch, len(p.rows))
 		}
 	}
 }
@@ -182,17 +185,22 @@ func (r *receiver) pass(in *fetchQueue, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
-			if len(p.rows) == 0 {
-				continue
+			if len(p.rows) > 0 {
+				r.lookUp(in, c, at, want, r.transient, p)
 			}
-			o := int(r.mine.owners[at])
-			e, err := r.books[c][at].of(want)
-			if err != nil {
-				meet.Stop(&StaleError{Part: r.ep.Part, Owner: o, Exchange: r.ID.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
-			}
-			r.look(in, e, c, o, r.transient, p)
 		}
 	}
+}
+
+// lookUp is look of the rows that an owner at a place has made in an epoch.
+func (r *receiver) lookUp(in *fetchQueue, class, at, epoch int, into gpu.Matrix, p selection) {
+	owner := int(r.mine.owners[at])
+	e, err := r.books[class][at].of(epoch)
+	if err != nil {
+		meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(),
+			Rows: fmt.Sprintf("of class %d", class), Err: err})
+	}
+	r.look(in, e, class, owner, into, p)
 }
 
 // look copies rows of the global cache. A piece is copied once the pieces that it is made of have been published. The epoch of the

@@ -172,9 +172,7 @@ func (r *receiver) bringFar(m *partMessage, at int, some []int, without, slots *
 			in, into = without, r.transient
 		}
 		r.pickFar(in, m, at, b, into.RowRange(s.first, s.first+s.n))
-		if b > 0 && made != r.schedule().Start {
-			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
-		}
+		r.refreshed(b, made, s.n)
 	}
 }
 
@@ -257,15 +255,9 @@ func (r *receiver) renewFar(in *fetchQueue, at, epoch int, blocks []int) {
 		if b == 0 || len(r.mine.shared[b-1][at].rows) == 0 {
 			continue
 		}
-		p, owner := r.mine.shared[b-1][at], int(r.mine.owners[at])
-		e, err := r.books[b-1][at].of(epoch)
-		if err != nil {
-			meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: fmt.Sprintf("of class %d", b-1), Err: err})
-		}
-		r.look(in, e, b-1, owner, r.local, p)
-		if epoch != r.schedule().Start {
-			r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
-		}
+		p := r.mine.shared[b-1][at]
+		r.lookUp(in, b-1, at, epoch, r.local, p)
+		r.refreshed(b, epoch, len(p.rows))
 	}
 }
 

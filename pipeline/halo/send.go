@@ -142,9 +142,7 @@ func (r *sender) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch i
 		n := len(r.global[b-1][r.ep.Part])
 		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func(int, int) { e.pieces = append(e.pieces, r.out().Record()) })
 		r.out().Call("publish cached rows", block.Publish)
-		if epoch != r.schedule().Start {
-			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
-		}
+		r.refreshed(b, epoch, n)
 	}
 	if shared != nil {
 		published := r.out().Record()
@@ -193,9 +191,7 @@ func (r *sender) stage(box *sendBuffer, t *shipment, reader int) {
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
 		r.download(t.staged[k], m, func(int, int) { t.pieces[k] = append(t.pieces[k], r.out().Record()) })
-		if t.blocks[k] > 0 && t.epoch != r.schedule().Start {
-			r.stats.Bytes.Refresh += gpu.Bytes(n)
-		}
+		r.refreshed(t.blocks[k], t.epoch, m.Rows)
 	}
 	box.drained = r.out().Record()
 }

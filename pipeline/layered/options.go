@@ -145,17 +145,12 @@ func (o *Options) pieceBytes(part int) gpu.Bytes {
 }
 
 func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.ValidateInput(), o.Model.Validate(), p.SuitsWeights(o.Model)}
+	entries := len(o.Part)
+	if o.Part == nil && len(o.Devices) <= 1 {
+		entries = p.Vertices()
+	}
+	errs := append(p.CheckInput(o.Model, len(o.Devices), entries), p.SuitsWeights(o.Model))
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if p.Vertices() == 0 {
-		bad("the graph has no vertex")
-	}
-	if len(o.Devices) == 0 {
-		bad("no device")
-	}
-	if len(o.Part) != p.Vertices() && (o.Part != nil || len(o.Devices) > 1) {
-		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
-	}
 	for v, part := range o.Part {
 		if part < 0 || int(part) >= len(o.Devices) {
 			bad("vertex %d: part %d is outside [0, %d)", v, part, len(o.Devices))
@@ -164,9 +159,6 @@ func (o *Options) validate(p *learn.Problem) error {
 	}
 	if len(o.Rows) != p.Vertices() && o.Rows != nil {
 		bad("%d entries of wanted rows for %d vertices", len(o.Rows), p.Vertices())
-	}
-	if o.Model.In != p.Features.Cols {
-		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
 	if o.Fanout != nil && (len(o.Fanout) != o.Model.Layers || slices.Min(o.Fanout) < 1) {
 		bad("fan-outs %v of evaluation for %d layers: want one each, at least 1", o.Fanout, o.Model.Layers)
