@@ -10,12 +10,9 @@ import (
 	"capgnn/internal/trainer"
 )
 
-// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Samples are functions
-// of the step, so nothing is kept of those that were drawn ahead.
-type saver struct{ *Trainer }
-
-// save writes what row caches remember.
-func (t saver) save(c *checkpoint.File) (err error) {
+// save writes what row caches remember. Samples are functions of the step, so nothing is kept of those that were drawn
+// ahead.
+func (t *Trainer) save(c *checkpoint.File) (err error) {
 	if t.state.Caches, err = t.caches(); err != nil {
 		return err
 	}
@@ -36,7 +33,7 @@ type kept struct {
 
 // caches returns the newest snapshot of each part's cache that is not behind the steps done; nil: there are none. Rows
 // are not part of it: they are fetched again.
-func (t saver) caches() ([]snapshot, error) {
+func (t *Trainer) caches() ([]snapshot, error) {
 	own := make([]kept, len(t.workers))
 	for i, x := range t.ownCaches() {
 		own[i] = kept{&x, x.state}
@@ -57,7 +54,7 @@ func (t saver) caches() ([]snapshot, error) {
 }
 
 // ownCaches returns those of the parts of this process; nil: there are none.
-func (t saver) ownCaches() []snapshot {
+func (t *Trainer) ownCaches() []snapshot {
 	var list []snapshot
 	for _, w := range t.workers {
 		if w.fetcher == nil {
@@ -98,7 +95,7 @@ func (s *state) check(steps, parts int) error {
 }
 
 // take takes the state over that a file has, whose sections are rank 0's.
-func (t saver) take(c *checkpoint.File) error {
+func (t *Trainer) take(c *checkpoint.File) error {
 	s := &t.state
 	err := s.check(t.roots.steps, t.roots.parts)
 	if m := &s.Merging; err == nil && (m.Kept < 0 || m.Kept > m.most) {
@@ -115,7 +112,7 @@ func (t saver) take(c *checkpoint.File) error {
 }
 
 // takeCaches reads what row caches remember.
-func (t saver) takeCaches(c *checkpoint.File) (err error) {
+func (t *Trainer) takeCaches(c *checkpoint.File) (err error) {
 	states := make([][]byte, len(t.state.Caches))
 	for part := range states {
 		if !t.Options.Leads() {

@@ -154,10 +154,10 @@ func (t engine) Complete(r *Result) {
 func (t engine) State() any { return &t.state }
 
 // Save implements trainer.Engine: what row caches remember lies in sections.
-func (t engine) Save(c *checkpoint.File) ([]trainer.Held, error) { return nil, saver(t).save(c) }
+func (t engine) Save(c *checkpoint.File) ([]trainer.Held, error) { return nil, t.save(c) }
 
 func (t engine) Restore(c *checkpoint.File, _ []byte) error {
-	return saver(t).take(c)
+	return t.take(c)
 }
 
 func (t engine) Where() string {

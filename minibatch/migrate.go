@@ -38,7 +38,7 @@ type migrator struct {
 }
 
 // newMigrator returns the migrator of a part; nil: models stay where they are.
-func (t placer) newMigrator(w *worker) *migrator {
+func (t *Trainer) newMigrator(w *worker) *migrator {
 	if t.roots.units == 1 {
 		return nil
 	}

@@ -13,10 +13,7 @@ import (
 	"capgnn/pipeline/layered"
 )
 
-// placer puts the parts of a designed run on their devices.
-type placer struct{ *Trainer }
-
-func (t placer) place(ctx context.Context) error {
+func (t *Trainer) place(ctx context.Context) error {
 	for i, dev := range t.o.Devices {
 		if dev == nil {
 			continue
@@ -53,7 +50,7 @@ func (t placer) place(ctx context.Context) error {
 }
 
 // reach says from which parts' devices a worker's can copy.
-func (t placer) reach(w *worker) []bool {
+func (t *Trainer) reach(w *worker) []bool {
 	out := make([]bool, len(t.o.Devices))
 	for i, other := range t.o.Devices {
 		p, ok := w.prefetch.(gpu.PeerCopier)
@@ -62,7 +59,7 @@ func (t placer) reach(w *worker) []bool {
 	return out
 }
 
-func (t placer) build(w *worker) error {
+func (t *Trainer) build(w *worker) error {
 	d, o := &t.design, &t.o
 	w.stage = d.stageOf(t.p, o, w.Index)
 	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
@@ -104,7 +101,7 @@ func (t placer) build(w *worker) error {
 }
 
 // fetcher has the worker's feed fetch rows of other parts, where they have to be.
-func (t placer) fetcher(w *worker) (err error) {
+func (t *Trainer) fetcher(w *worker) (err error) {
 	if w.fetcher, err = t.newFetcher(w); w.fetcher != nil {
 		t.fetchers = append(t.fetchers, w.fetcher)
 		w.feed.then, w.feed.blame = []func(*slot) error{w.fetcher.decide, w.fetcher.collect}, w.fetcher.waits
@@ -113,7 +110,7 @@ func (t placer) fetcher(w *worker) (err error) {
 }
 
 // takeAndLoad has workers take the room of steps, and load what stays on their devices.
-func (t placer) takeAndLoad() error {
+func (t *Trainer) takeAndLoad() error {
 	if err := t.each((*worker).take); err != nil {
 		return err
 	}
@@ -121,7 +118,7 @@ func (t placer) takeAndLoad() error {
 }
 
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.
-func (t placer) evaluator(ctx context.Context) error {
+func (t *Trainer) evaluator(ctx context.Context) error {
 	if t.simulated {
 		for _, w := range t.workers {
 			if t.design.sums { // of the same size
@@ -163,7 +160,7 @@ func (t placer) evaluator(ctx context.Context) error {
 
 // sums returns ÂX, and the row of each vertex: of this process's parts, or, of isolated ones, whose chunks come to all, of
 // the whole graph. There is an evaluator more for that, which goes before training.
-func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
+func (t *Trainer) sums(ctx context.Context) ([]float32, []int32, error) {
 	if t.o.Isolated == nil || !t.o.Several() {
 		sums, err := t.exact.Aggregated(ctx)
 		return sums, t.exact.Places(), err
@@ -179,7 +176,7 @@ func (t placer) sums(ctx context.Context) ([]float32, []int32, error) {
 }
 
 // keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.
-func (t placer) keep(w *worker) error {
+func (t *Trainer) keep(w *worker) error {
 	r := w.stage.resident
 	if r == nil {
 		return nil

@@ -73,12 +73,12 @@ func (t *Trainer) meetOthers(ctx context.Context) error {
 }
 
 // join lets gradients, weights and rows travel to other ranks.
-func (t placer) join() error {
+func (t *Trainer) join() error {
 	if !t.o.Several() {
 		return nil
 	}
 	own := t.own()
-	t.rows = &rows{Trainer: t.Trainer, net: link.Over(t.o.Ranks, t.Hub)}
+	t.rows = &rows{Trainer: t, net: link.Over(t.o.Ranks, t.Hub)}
 	t.consensus = &consensus{net: t.rows.net, hub: t.Hub, own: own.Lo}
 	if own.Lo == 0 {
 		t.consensus.other = own.Hi
@@ -98,7 +98,7 @@ func (t placer) join() error {
 			}
 		}
 		if w.migrator != nil {
-			w.migrator.open(t.Trainer)
+			w.migrator.open(t)
 		}
 	}
 	t.rows.open()

@@ -57,7 +57,7 @@ func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 		w := &worker{Worker: trainer.Worker{Index: i, Device: dev, Waits: meet.Waits{Hub: tr.Hub}}, stage: d.stageOf(p, &o, i)}
 		w.stage.roots, w.stage.grown = tr.roots, func(string, gpu.Bytes, gpu.Bytes) {}
 		w.feed = newFeed(i, o.Sampling.Prefetch+1, 1, w.stage.fill)
-		if err := (placer{tr}).fetcher(w); err != nil {
+		if err := tr.fetcher(w); err != nil {
 			t.Fatal(err)
 		}
 		tr.workers, tr.Crew.Workers = append(tr.workers, w), append(tr.Crew.Workers, &w.Worker)

@@ -94,8 +94,8 @@ func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*T
 	if p.Shards != nil {
 		p.Shards.OnFault(t.Hub.Fail)
 	}
-	if err = (placer{t}).place(ctx); err == nil {
-		err = placer{t}.join()
+	if err = t.place(ctx); err == nil {
+		err = t.join()
 	}
 	if err == nil {
 		err = t.Start()

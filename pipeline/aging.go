@@ -16,7 +16,7 @@ import (
 
 // settleAging makes a run in which no row of another part can be of an earlier epoch one of staleness 0, so that it has its order of
 // operations, its bits and its speed (docs/adr/0020).
-func (t planner) settleAging() error {
+func (t *Trainer) settleAging() error {
 	ages, err := t.mayAge()
 	if err == nil && !ages && t.Ages() {
 		t.o.Cache.Staleness, t.o.Cache.ExactEpochs = 0, 0
@@ -26,7 +26,7 @@ func (t planner) settleAging() error {
 }
 
 // mayAge reports whether rows of other parts may be of an earlier epoch: not all epochs are exact, and exchanges allow it.
-func (t planner) mayAge() (bool, error) {
+func (t *Trainer) mayAge() (bool, error) {
 	if t.o.exactThroughout() {
 		return false, nil
 	}
@@ -39,7 +39,7 @@ func (t planner) mayAge() (bool, error) {
 
 // lacksMemoryToAge reports whether placing a run ended with err because memory leaves no room for rows that age: none for a slot, or none for
 // what the order of stale rows takes besides.
-func (t planner) lacksMemoryToAge(err error) bool {
+func (t *Trainer) lacksMemoryToAge(err error) bool {
 	c := &t.o.Cache
 	asked := c.Slots != nil || c.Local != (jaca.Size{})
 	var oom *gpu.OutOfMemory
@@ -48,7 +48,7 @@ func (t planner) lacksMemoryToAge(err error) bool {
 
 // agree returns err, with which building ended on the parts of this process, or halo.ErrNoSlots if another one lacks memory to age: all of them
 // build anew then.
-func (t planner) agree(err error) error {
+func (t *Trainer) agree(err error) error {
 	lacks := make([]bool, len(t.workers))
 	for i := range lacks {
 		lacks[i] = t.lacksMemoryToAge(err)

@@ -1,7 +1,7 @@
 // Package pipeline trains one model on several devices, exactly and repeatably.
 //
-// Its nouns: a Trainer trains on a Problem (package learn), with one worker per part of its process. A planner
-// decides how, a placer puts the parts on their devices, an engine trains them. Package trainer has the run, package fit
+// Its nouns: a Trainer trains on a Problem (package learn), with one worker per part of its process. An
+// engine trains them. Package trainer has the run, package fit
 // the epoch loop, package reduce adds gradients. A Simulation is the forecast time of a run.
 //
 // Package halo plans, sends and caches what parts exchange. Of a worker it only sees an endpoint: its device, its

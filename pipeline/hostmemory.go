@@ -35,7 +35,7 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 	m.Add("weights", weights, 0)
 	var tables gpu.Bytes
 	if t.exact != nil {
-		exact, err := layered.Bounds(s.p, placer{t}.layered(false))
+		exact, err := layered.Bounds(s.p, t.layered(false))
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 
 // layers makes what isolated parts have layer by layer, before anything else is on the devices of this process: ÂX of the whole graph, which pairs take rows of,
 // and where parts take turns the evaluator, which stays.
-func (t placer) layers(ctx context.Context) error {
+func (t *Trainer) layers(ctx context.Context) error {
 	s := t.isolation
 	if s == nil {
 		return nil
@@ -49,7 +49,7 @@ func (t placer) layers(ctx context.Context) error {
 // An evaluator of the first kind takes no more of a device than a part's rows of ÂX. One that stays beside pairs of
 // chunks takes as much as their features and the rows of a layer, however many parts train at a time. Its order of
 // operations and a range of vertices for each device are fixed, so its bits depend on neither.
-func (t placer) layered(sums bool) layered.Options {
+func (t *Trainer) layered(sums bool) layered.Options {
 	s, devices := t.isolation, t.o.Devices
 	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
 		Storage: t.o.Storage}

@@ -11,10 +11,7 @@ import (
 	"capgnn/pipeline/halo"
 )
 
-// placer puts the parts of a planned run on their devices.
-type placer struct{ *Trainer }
-
-func (t placer) newWorkers() {
+func (t *Trainer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		part := t.o.First + i
@@ -54,7 +51,7 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
-func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo.Plan, error)) error {
+func (t *Trainer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo.Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
 			w.ep.Fresh = [2]gpu.Queue{w.Queue("soon"), w.Queue("soon out")}
@@ -67,7 +64,7 @@ func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo
 	if err := t.layers(t.Hub.Context()); err != nil {
 		return err
 	}
-	if err := planner(t).agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
+	if err := t.agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
 		return err
 	}
 	if t.o.Parts > 1 {
@@ -97,7 +94,7 @@ func (t placer) place(build func(*worker, gnn.Scaling) error, plan func() (*halo
 
 // inTurn lets f run for the parts of one device one after another, in part order: f takes memory for a while that it gives back, so the device's
 // peak would depend on which parts are at it together.
-func (t placer) inTurn(f func(*worker) error) func(*worker) error {
+func (t *Trainer) inTurn(f func(*worker) error) func(*worker) error {
 	begin, end := map[*worker]chan struct{}{}, map[*worker]chan struct{}{}
 	last := map[gpu.Device]chan struct{}{}
 	for _, w := range t.workers {
@@ -113,8 +110,8 @@ func (t placer) inTurn(f func(*worker) error) func(*worker) error {
 	}
 }
 
-func (t placer) planExchanges() (*halo.Plan, error) {
-	c, err := planner(t).exchangeFacts()
+func (t *Trainer) planExchanges() (*halo.Plan, error) {
+	c, err := t.exchangeFacts()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +125,7 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 }
 
 // attach puts a worker's side of the exchanges on its device. Parts that take turns exchange nothing.
-func (t placer) attach(w *worker, scale gnn.Scaling) error {
+func (t *Trainer) attach(w *worker, scale gnn.Scaling) error {
 	if t.o.phased() {
 		return nil
 	}
@@ -153,14 +150,14 @@ func (t placer) attach(w *worker, scale gnn.Scaling) error {
 	return errors.Join(err, w.settle(), t.record(w))
 }
 
-func (t placer) builder(w *worker, scale gnn.Scaling) *builder {
+func (t *Trainer) builder(w *worker, scale gnn.Scaling) *builder {
 	return &builder{contents: contents{w, t.p, t.o.Model, t.Task, t.plan}, kept: t.layout.kept.Parts[w.Index], scale: scale,
 		picks: map[picked][]float32{}, values: map[*graph.CSR][][]float32{}, weights: map[*graph.Block]weights{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed}
 }
 
-func (t placer) build(w *worker, scale gnn.Scaling) error {
+func (t *Trainer) build(w *worker, scale gnn.Scaling) error {
 	b := t.builder(w, scale)
 	if t.isolation != nil {
 		return t.buildIsolated(b)
@@ -181,7 +178,7 @@ func (t placer) build(w *worker, scale gnn.Scaling) error {
 
 // buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given;
 // nil layers: parts evaluate nothing, or train nothing.
-func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
+func (t *Trainer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
 	space := w.space
 	w.space = nil // weights and gradients stay on the device
 	params := upload(w.loader, "weights", t.Weights.Flat)

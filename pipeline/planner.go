@@ -11,12 +11,8 @@ import (
 	"capgnn/pipeline/link"
 )
 
-// planner decides, before anything is on a device, how a run is computed: the cut, the order of operations, what exchanges move, and
-// which rows have slots. It fills in what the trainer keeps of that.
-type planner struct{ *Trainer }
-
 // planRun cuts the graph and decides the order of operations; where nothing ages, settleAging decides it anew.
-func (t planner) planRun() error {
+func (t *Trainer) planRun() error {
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
 		var err error
@@ -38,7 +34,7 @@ func (t planner) planRun() error {
 	return nil
 }
 
-func (t planner) chooseOrder() {
+func (t *Trainer) chooseOrder() {
 	o := &t.o
 	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Isolated != nil && o.Isolated.AllLayers, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
 	if t.isolation != nil {
@@ -48,7 +44,7 @@ func (t planner) chooseOrder() {
 }
 
 // exchangeConfig is what exchanges are planned by, but for the facts of devices.
-func (t planner) exchangeConfig() halo.Config {
+func (t *Trainer) exchangeConfig() halo.Config {
 	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.Hub, Log: t.o.Log,
 		Area: trainer.FirstRowArea}
 	if t.o.Ranks != nil {
@@ -61,7 +57,7 @@ func (t planner) exchangeConfig() halo.Config {
 }
 
 // exchangeFacts is exchangeConfig with the facts of all parts' devices.
-func (t planner) exchangeFacts() (halo.Config, error) {
+func (t *Trainer) exchangeFacts() (halo.Config, error) {
 	c := t.exchangeConfig()
 	var err error
 	c.Facts, err = trainer.Gather(&t.core, trainer.TagFacts, c.OwnFacts())

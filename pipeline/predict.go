@@ -177,15 +177,14 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, everyRow: true,
 	})
 	t.Weights = o.Weights
-	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
+	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {
 		return nil, err
 	}
 	t.Hub = meet.NewHub(ctx, t.o.WaitDeadline)
-	put := placer{t}
-	put.newWorkers()
-	err = put.place(func(w *worker, scale gnn.Scaling) error { return put.buildEvaluation(w, scale, o.Layers) },
+	t.newWorkers()
+	err = t.place(func(w *worker, scale gnn.Scaling) error { return t.buildEvaluation(w, scale, o.Layers) },
 		func() (*halo.Plan, error) {
-			c, err := (planner{t}).exchangeFacts()
+			c, err := t.exchangeFacts()
 			if err != nil {
 				return nil, err
 			}
@@ -193,7 +192,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 		})
 	if err == nil {
 		t.Meet(t.passes)
-		err = put.join()
+		err = t.join()
 	}
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		t.Close()
@@ -203,7 +202,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 }
 
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
-func (t placer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
+func (t *Trainer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) error {
 	b := t.builder(w, scale)
 	all := b.layer(w.part, len(w.part.Inner), len(w.part.Inner))
 	if w.Failed != nil {

@@ -45,7 +45,7 @@ func pieceOf[T hostmem.Numeric](name string, s []T) Piece {
 
 // aggregateKey identifies the aggregated features of a worker's part; "" if they are not kept. Their bits depend on the
 // order of the sums, so on the cut, and on the code that runs on the device.
-func (t placer) aggregateKey(w *worker) string {
+func (t *Trainer) aggregateKey(w *worker) string {
 	if t.o.Prepared == nil || t.layout.key == "" || t.p.FeaturesKey == "" {
 		return ""
 	}

@@ -54,7 +54,7 @@ func operandsOf(tr *Trainer) [][]gnn.LayerGraph {
 	var out [][]gnn.LayerGraph
 	for _, worker := range tr.workers {
 		worker.seen = map[any]gpu.Buffer{}
-		train, _ := placer{tr}.builder(worker, w).graphs()
+		train, _ := tr.builder(worker, w).graphs()
 		out = append(out, train)
 	}
 	return out

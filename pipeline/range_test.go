@@ -140,15 +140,14 @@ func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	}
 	tr := newTrainerOf(p, o)
 	tr.Task = task
-	if err := errors.Join(tr.NewWeights(false), (planner{tr}).planRun()); err != nil {
+	if err := errors.Join(tr.NewWeights(false), tr.planRun()); err != nil {
 		t.Fatal(err)
 	}
 	tr.Hub = meet.NewHub(t.Context(), time.Minute)
-	put := placer{tr}
-	put.newWorkers()
+	tr.newWorkers()
 	closeAfter(t, tr)
 	scale := tr.layout.scaling(o.Model)
-	if err := tr.each(func(w *worker) error { return put.build(w, scale) }); err != nil {
+	if err := tr.each(func(w *worker) error { return tr.build(w, scale) }); err != nil {
 		t.Fatal(err)
 	}
 	return tr

@@ -18,7 +18,7 @@ type Ranks = together.Ranks
 type RankPair = together.Pair
 
 // join lets gradients, weights and rows travel to other ranks. What only keeps accounts moves nothing.
-func (t placer) join() error {
+func (t *Trainer) join() error {
 	if !t.Options.Several() || !slices.ContainsFunc(t.o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) }) {
 		return nil
 	}

@@ -281,8 +281,8 @@ func TestRanksAgree(t *testing.T) {
 			if own.Lo == 2 {
 				mine, want = c.err, c.err
 			}
-			got := (planner{tr}).agree(mine)
-			if !errors.Is(got, want) || (planner{tr}).lacksMemoryToAge(got) != (c.other != nil) {
+			got := tr.agree(mine)
+			if !errors.Is(got, want) || tr.lacksMemoryToAge(got) != (c.other != nil) {
 				return fmt.Errorf("parts %v, %+v: %w", own, c, got)
 			}
 			return nil

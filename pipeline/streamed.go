@@ -88,7 +88,7 @@ func (t *turns) end() {
 }
 
 // stream gives the workers of each device a window, if parts take turns.
-func (t placer) stream() {
+func (t *Trainer) stream() {
 	if !t.o.Stream {
 		return
 	}
@@ -144,7 +144,7 @@ func (w *worker) settle() error {
 }
 
 // record finds what a part's turns read and write.
-func (t placer) record(w *worker) error {
+func (t *Trainer) record(w *worker) error {
 	s := w.turns
 	if w.space == nil {
 		return nil
@@ -159,7 +159,7 @@ func (t placer) record(w *worker) error {
 }
 
 // reach makes windows as large as the largest of their parts.
-func (t placer) reach() error {
+func (t *Trainer) reach() error {
 	for _, w := range t.workers {
 		if s := w.turns; w.space != nil {
 			if err := s.window.Reach(s.space.Size()); err != nil {

@@ -70,19 +70,18 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if err := t.NewWeights(!slices.ContainsFunc(o.Devices, dropsContent)); err != nil { // plans need shapes alone
 		return nil, err
 	}
-	plan, put := planner{t}, placer{t}
-	if err := plan.planRun(); err != nil {
+	if err := t.planRun(); err != nil {
 		return nil, err
 	}
 	t.Hub = meet.NewHub(context.WithoutCancel(ctx), t.o.WaitDeadline)
-	put.newWorkers()
-	if err := plan.settleAging(); err != nil {
+	t.newWorkers()
+	if err := t.settleAging(); err != nil {
 		t.Close()
 		return nil, err
 	}
-	if err := put.place(put.build, put.planExchanges); err != nil {
+	if err := t.place(t.build, t.planExchanges); err != nil {
 		t.Close()
-		if plan.lacksMemoryToAge(err) {
+		if t.lacksMemoryToAge(err) {
 			return newExact(ctx, p, o)
 		}
 		return nil, err
@@ -94,7 +93,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 			w.Next = w.turns.Next
 		}
 	}
-	err = put.join()
+	err = t.join()
 	if err == nil {
 		err = t.Start()
 	}

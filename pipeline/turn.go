@@ -46,7 +46,7 @@ func (t *Trainer) hold(epoch, phase int) error {
 }
 
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
-func (t placer) buildIsolated(b *builder) error {
+func (t *Trainer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
 	h := &holding{contents: b.contents, s: s, most: s.capacityOf(w.Index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
@@ -75,7 +75,7 @@ func (t placer) buildIsolated(b *builder) error {
 }
 
 // wholePart puts on a device what a part's evaluation reads of the whole graph; nil: evaluation goes layer by layer.
-func (t placer) wholePart(b *builder) ([]gnn.LayerGraph, gnn.Input) {
+func (t *Trainer) wholePart(b *builder) ([]gnn.LayerGraph, gnn.Input) {
 	if t.o.phased() {
 		return nil, gnn.Input{}
 	}

@@ -21,35 +21,21 @@ type epochHalo interface {
 // worker is one part of the graph on one device.
 type worker struct {
 	*loader
-	network
-	supervision
-	backwardPass
 	part *graph.Part
 	ep   halo.Endpoint // what exchanges see of it
 
-	trainHalo epochHalo // nil with one part
-	evalHalo  gnn.Halo  // the same
-	hold      *holding  // of an isolated part; nil: it is none
-	turns     *turns    // of a part that is streamed; nil: it is none
-}
+	eval      *gnn.Pass        // evaluates; Pass trains
+	layers    []gnn.LayerGraph // of training: what it aggregates over
+	logits    gpu.Matrix       // of the last evaluation: inner vertices × classes; the next epoch writes over them
+	trainHalo epochHalo        // nil with one part
+	evalHalo  gnn.Halo         // the same
+	hold      *holding         // of an isolated part; nil: it is none
+	turns     *turns           // of a part that is streamed; nil: it is none
 
-// network is what evaluates on a worker's device, and what training aggregates over.
-type network struct {
-	eval   *gnn.Pass
-	layers []gnn.LayerGraph // of training
-	logits gpu.Matrix       // of the last evaluation: inner vertices × classes; the next epoch writes over them
-}
-
-// supervision is what a worker compares its outputs with.
-type supervision struct {
-	compared []gpu.Array[uint8] // targets
-	weight   gpu.Vec            // of the gradient of each row of the loss; empty: all 1
-}
-
-// backwardPass is that of the epoch under way.
-type backwardPass struct {
-	backward   gpu.Event     // it is done
-	backwardAt time.Duration // when that was on the host's clock
+	compared   []gpu.Array[uint8] // targets
+	weight     gpu.Vec            // of the gradient of each row of the loss; empty: all 1
+	backward   gpu.Event          // the backward pass of the epoch under way is done
+	backwardAt time.Duration      // when that was on the host's clock
 }
 
 // runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.

@@ -155,32 +155,46 @@ func (b *Bench) ourEpochs(ctx context.Context, data, model string, epochs int) (
 	return l, nil
 }
 
-// peerEpochs runs a script on the same graph.
-func (b *Bench) peerEpochs(ctx context.Context, data, model, peer string, epochs int) (*bench.Line, error) {
+// runPeer runs the script of a baseline on a data set, and reads the result that it prints in its last line.
+func (b *Bench) runPeer(ctx context.Context, data string, p baseline, result any, args ...string) error {
 	store, err := b.store(ctx, data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	scripts, err := unpackScripts()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(scripts.folder)
-	p := baselines[slices.IndexFunc(baselines, func(p baseline) bool { return p.name == peer })]
-	cmd := exec.CommandContext(ctx, b.opt.Python, append([]string{scripts.path(p), "--dataset", store, "--model", model, "--epochs", strconv.Itoa(epochs),
-		"--warm-up", strconv.Itoa(peerWarmUp), "--threads", strconv.Itoa(devices.Cores()), "--seed", strconv.FormatUint(b.opt.Seeds[0], 10)}, p.args...)...)
+	args = slices.Concat([]string{scripts.path(p), "--dataset", store}, args,
+		[]string{"--seed", strconv.FormatUint(b.opt.Seeds[0], 10)}, p.args)
+	cmd := exec.CommandContext(ctx, b.opt.Python, args...)
 	cmd.Env = peerEnvironment()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s on %s: %s", peer, data, lastLine(errs.Bytes(), err))
+		return fmt.Errorf("%s on %s: %s", p.name, data, lastLine(errs.Bytes(), err))
 	}
+	if err := json.Unmarshal([]byte(lastLine(out.Bytes(), errors.New("it printed nothing"))), result); err != nil {
+		return fmt.Errorf("%s on %s: its last line is no result", p.name, data)
+	}
+	return nil
+}
+
+// peerEpochs runs a script on the same graph.
+func (b *Bench) peerEpochs(ctx context.Context, data, model, peer string, epochs int) (*bench.Line, error) {
+	p := baselines[slices.IndexFunc(baselines, func(p baseline) bool { return p.name == peer })]
 	var result struct {
 		Versions map[string]string `json:"versions"`
 		EpochS   []float64         `json:"epoch_s"`
 		Losses   []float64         `json:"losses"`
 	}
-	if err := json.Unmarshal([]byte(lastLine(out.Bytes(), errors.New("it printed nothing"))), &result); err != nil || len(result.EpochS) != epochs {
+	err := b.runPeer(ctx, data, p, &result, "--model", model, "--epochs", strconv.Itoa(epochs),
+		"--warm-up", strconv.Itoa(peerWarmUp), "--threads", strconv.Itoa(devices.Cores()))
+	if err != nil {
+		return nil, err
+	}
+	if len(result.EpochS) != epochs {
 		return nil, fmt.Errorf("%s on %s: its last line is no result of %d epochs", peer, data, epochs)
 	}
 	l := newLine()

@@ -1,10 +1,7 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -171,30 +168,18 @@ func (s *stacks) draw(from, to int) (edges, rows int64) {
 
 // dglStacks runs the script on the same graph.
 func (b *Bench) dglStacks(ctx context.Context, data string, d drawing, steps int) (*bench.Line, error) {
-	store, err := b.store(ctx, data)
-	if err != nil {
-		return nil, err
-	}
-	scripts, err := unpackScripts()
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(scripts.folder)
-	cmd := exec.CommandContext(ctx, b.opt.Python, scripts.path(samplerPeer), "--dataset", store, "--batch-size", strconv.Itoa(d.batch), "--fanout", d.text(),
-		"--steps", strconv.Itoa(steps), "--seed", strconv.FormatUint(b.opt.Seeds[0], 10))
-	cmd.Env = peerEnvironment()
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("dgl on %s: %s", data, lastLine(errs.Bytes(), err))
-	}
 	var result struct {
 		Versions map[string]string `json:"versions"`
 		CPU      float64           `json:"cpu_s"`
 		Edges    float64           `json:"edges"`
 		Rows     float64           `json:"rows"`
 	}
-	if err := json.Unmarshal([]byte(lastLine(out.Bytes(), errors.New("it printed nothing"))), &result); err != nil || result.Edges == 0 {
+	err := b.runPeer(ctx, data, samplerPeer, &result, "--batch-size", strconv.Itoa(d.batch), "--fanout", d.text(),
+		"--steps", strconv.Itoa(steps))
+	if err != nil {
+		return nil, err
+	}
+	if result.Edges == 0 {
 		return nil, fmt.Errorf("dgl on %s: its last line is no result", data)
 	}
 	l := newLine()
