@@ -176,7 +176,8 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					x.counts.Roots = int64(len(x.roots))
 					d.epoch.Add(&x.counts)
 					d.work[part].Add(&x.counts)
-					all = append(all, e.clone())
+					all = append(all, e)
+					all[len(all)-1].hops = slices.Clone(e.hops)
 				}
 				if n := most[x.unit]; n < fewRoots && 2*e.roots >= n { // of a smaller share of them too little is seen
 					e.grow(n, p.Vertices())
@@ -259,7 +260,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if part < len(d.residents) {
 		kept = d.residents[part]
 	}
-	gathers := info.Kind != gpu.CPU || !near && !allLie(tables) || o.fetches() && !(near && d.whole(o, part))
+	gathers := info.Kind != gpu.CPU || !near && slices.ContainsFunc(tables, func(t table) bool { return t.of != nil }) || o.fetches() && !(near && d.whole(o, part))
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), targets: d.task.Targets(true),
 		roots: d.roots, scaling: d.scaling, blockUses: d.blockUses, sums: d.sums, drops: o.Model.DropsFeatures(),
 		tables: tables, gathers: gathers, resident: kept, apart: o.Sampling.NoGather, fetches: o.fetches(),
@@ -275,9 +276,4 @@ func (d *design) whole(o *Options, part int) bool {
 // keepsAll reports whether a cache with so many slots for so many rows keeps what it has.
 func keepsAll(r rowcache.Rules, slots, rows int) bool {
 	return r.Kind == rowcache.Planned && r.Reach(0, slots, rows) == 0
-}
-
-// allLie reports whether tables are memory that devices can be given the ids of rows of.
-func allLie(tables []table) bool {
-	return !slices.ContainsFunc(tables, func(t table) bool { return t.of != nil })
 }

@@ -64,6 +64,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, error) {
 	if err != nil {
 		return learn.Metrics{}, err
 	}
+	t.Received() // what travels to evaluate counts for no epoch
 	m, err := t.Scores(own)
 	m.Estimated = t.o.EvalFanout != nil
 	return m, err

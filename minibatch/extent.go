@@ -2,7 +2,6 @@ package minibatch
 
 import (
 	"math"
-	"slices"
 
 	"capgnn/gnn"
 	"capgnn/internal/learn"
@@ -53,12 +52,6 @@ func (e *extent) cover(x *extent) {
 		a.rows, a.cols, a.entries = max(a.rows, y.rows), max(a.cols, y.cols), max(a.entries, y.entries)
 		a.scaled, a.weighed = a.scaled || y.scaled, a.weighed || y.weighed
 	}
-}
-
-func (e *extent) clone() extent {
-	x := *e
-	x.hops = slices.Clone(e.hops)
-	return x
 }
 
 // grow makes e that of a step with so many roots, on a graph of n vertices, if it has fewer: of steps of few roots

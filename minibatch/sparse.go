@@ -26,13 +26,6 @@ func (g *stage) laySparse(l *layout, e *extent) {
 	}
 }
 
-// putSparse writes the sparse features of a sampledUnit's vertices, all of which the part has at hand.
-func (g *stage) putSparse(d *sampledUnit) {
-	d.begins(ptr(d.host, d.layout.in.X.Sparse)[:0], &g.p.Features)
-	g.seatOwnSparse(d)
-	g.spreadSparse(d)
-}
-
 // begins appends where the rows of a sampledUnit's sparse features begin, and where the last one ends.
 func (d *sampledUnit) begins(dst []int64, f *learn.Features) []int64 {
 	at := int64(0)

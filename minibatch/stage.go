@@ -275,7 +275,9 @@ func (g *stage) put(d *sampledUnit) {
 		}
 	}
 	if g.sparse() != nil && !g.fetches {
-		g.putSparse(d)
+		d.begins(ptr(mem, l.in.X.Sparse)[:0], &g.p.Features)
+		g.seatOwnSparse(d)
+		g.spreadSparse(d)
 	}
 }
 

@@ -98,9 +98,6 @@ func (h *holding) edges(name string, g *gnn.LayerGraph, p *pair, rows, cols, in,
 	g.Backward = gnn.Operand{Inner: backward, RowScale: col, ColScale: row}
 }
 
-// weighsRows reports whether the value of an entry depends on who reads.
-func (s *isolation) weighsRows() bool { return s.Correction == chunks.LongRun || s.p.Weighted() }
-
 // replicated makes layer 0 read the features of vertices outside the pair, by all edges and with the weights of the
 // whole graph.
 func (h *holding) replicated(g *gnn.LayerGraph, p *pair) {

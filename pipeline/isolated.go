@@ -138,14 +138,6 @@ type capacity struct {
 	haloStored int
 }
 
-// capacityOf returns that of a worker: over its parts and all shifts.
-func (s *isolation) capacityOf(worker int) (c capacity) {
-	for _, part := range s.Course.PartsOf(worker) {
-		c.cover(s, part)
-	}
-	return c
-}
-
 // cover makes a capacity that of a part too, over all shifts.
 func (c *capacity) cover(s *isolation, part int) {
 	var all int64

@@ -100,7 +100,7 @@ func (s *isolation) weigh(p *pair, v *chunks.View, w *chunks.Weights, loop []flo
 		return val
 	}
 	p.in = values(p.In, false)
-	if p.out = p.in; p.Out != p.In || s.weighsRows() {
+	if p.out = p.in; p.Out != p.In || s.Correction == chunks.LongRun || s.p.Weighted() { // who reads weighs too
 		p.out = values(p.Out, true)
 	}
 }

@@ -48,7 +48,10 @@ func (t *Trainer) hold(epoch, phase int) error {
 // buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
 func (t *Trainer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
-	h := &holding{contents: b.contents, s: s, most: s.capacityOf(w.Index), slots: map[string]gpu.Buffer{}, base: -1}
+	h := &holding{contents: b.contents, s: s, slots: map[string]gpu.Buffer{}, base: -1}
+	for _, part := range s.Course.PartsOf(w.Index) {
+		h.most.cover(s, part)
+	}
 	w.hold = h
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.ReadsOwn()
 	if t.plan.Input == gnn.Precomputed {

@@ -72,14 +72,6 @@ func (c *Crew) Weights(layout *gnn.Weights) (*gnn.Weights, error) {
 	return weights, nil
 }
 
-// computing are the queues that workers compute on.
-func (c *Crew) computing() (queues []gpu.Queue) {
-	for _, w := range c.Workers {
-		queues = append(queues, w.Compute)
-	}
-	return queues
-}
-
 // Usages returns what every worker has done so far, by one of its counts.
 func Usages(workers []*Worker, of func(*Worker) gpu.Usage) []gpu.Usage {
 	u := make([]gpu.Usage, len(workers))

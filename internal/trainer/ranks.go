@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"capgnn/cluster"
+	"capgnn/gpu"
 	"capgnn/internal/together"
 	"capgnn/pipeline/link"
 )
@@ -89,7 +90,11 @@ func (t *Trainer) Join(net *link.Net, areas []cluster.Area) error {
 	}
 	t.Joined = true
 	t.meetings.open()
-	t.Watch = t.Hub.Watch(o.First, t.Crew.computing())
+	var queues []gpu.Queue
+	for _, w := range t.Crew.Workers {
+		queues = append(queues, w.Compute)
+	}
+	t.Watch = t.Hub.Watch(o.First, queues)
 	go func() { // ends with the run
 		select {
 		case <-o.Ranks.Done():

@@ -125,10 +125,8 @@ func (f *fitter) SaveNow(slow bool) (bool, error) {
 	return FromRank0(f.Trainer, TagSave, slow)
 }
 
-// Scores returns what is made of the evidence of all parts: that of this process is given. What has travelled to
-// evaluate counts for no epoch.
+// Scores returns what is made of the evidence of all parts: that of this process is given.
 func (t *Trainer) Scores(own []learn.Evidence) (learn.Metrics, error) {
-	t.Received()
 	return together.Scores(t.Hub.Context(), t.Talk(), TagEvaluation, TagScores, t.Task, own)
 }
 

@@ -77,7 +77,7 @@ func (v *View) Weights(k Correction, t Targets, train []bool) Weights {
 			w.Loss[i] = v.Ratio(i)
 		}
 	case Inclusion, LongRun:
-		w.Cross = float64(v.rotation().Shifts())
+		w.Cross = float64(Rotation{v.cut.Chunks()}.Shifts())
 	}
 	if k == LongRun {
 		w.Own = v.longRun()
@@ -87,8 +87,6 @@ func (v *View) Weights(k Correction, t Targets, train []bool) Weights {
 	}
 	return w
 }
-
-func (v *View) rotation() Rotation { return Rotation{Chunks: v.cut.Chunks()} }
 
 // resampling returns the factor of Eq. 12.
 func (v *View) resampling(t Targets, train []bool) float64 {

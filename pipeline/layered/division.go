@@ -90,7 +90,7 @@ func (d *division) chunks() int { return len(d.begin) - 1 }
 // Method: vertices are added to a chunk as long as it stays within the limits, with a bit for every source that it has.
 func divide(need *needed, layer int, inner []graph.NodeID, limit size, c cost, sparse bool) division {
 	d := division{begin: []int{0}, worst: -1}
-	n := newSeen(need.p.Vertices())
+	n := &seen{make([]uint64, (need.p.Vertices()+63)/64)}
 	var now size
 	var least gpu.Bytes
 	closeAt := func(i int) {
@@ -129,8 +129,6 @@ func divideRows(inner []graph.NodeID, rows int) division {
 
 // seen is a set of vertices.
 type seen struct{ bits []uint64 }
-
-func newSeen(n int) *seen { return &seen{make([]uint64, (n+63)/64)} }
 
 func (s *seen) clear() { clear(s.bits) }
 
@@ -220,8 +218,6 @@ type word struct {
 	rows, others             uint64
 	rowsBefore, othersBefore int32
 }
-
-func newIndexer(n int) *indexer { return &indexer{make([]word, (n+63)/64)} }
 
 // of returns the number of a vertex that the chunk reads.
 func (x *indexer) of(u graph.NodeID) int32 {

@@ -83,7 +83,7 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 	w.compute, w.copies = w.dev.NewQueue("evaluation"), w.dev.NewQueue("evaluation copies")
 	_, writes := w.copies.(gpu.HostWriter)
 	w.direct = writes && direct(w.dev)
-	w.indexer = newIndexer(e.p.Vertices())
+	w.indexer = &indexer{make([]word, (e.p.Vertices()+63)/64)}
 	weights := gnn.NewWeights(e.o.Model)
 	var err error
 	if w.weights, err = w.dev.Alloc(4*gpu.Bytes(len(weights.Flat)), "weights"); err != nil {
