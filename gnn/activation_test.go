@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"capgnn/gpu"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
 
 // Gradients through activations, with LayerNorm and without, dropout on, are the slope of the loss along each tensor's gradient: by central differences, which err by kinks
@@ -13,18 +15,18 @@ import (
 // gradient, or of a twentieth of the whole one where it cancels to less. Without LayerNorm rows are also stored in bf16: 2⁻⁹
 // of each value, in three layers forward and backward, is less than 5 % of a tensor's norm. Other activations give other gradients.
 func TestActivationGradients(t *testing.T) {
-	for _, kind := range Kinds {
-		if kind == SGC {
+	for _, kind := range named.Kinds {
+		if kind == named.SGC {
 			continue
 		}
 		for _, noNorm := range []bool{false, true} {
 			if noNorm && !kind.Norms() {
 				continue
 			}
-			seen := map[string]Activation{}
-			for _, f := range Activations {
-				c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7, NoNorm: noNorm, Activation: f}
-				u, w, p := newTask(c, 160, 5), NewWeights(c), Plan{Input: Exchanged, Layers: make([]LayerPlan, 3)}
+			seen := map[string]model.Op{}
+			for _, f := range model.Activations {
+				c := named.Model{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7, NoNorm: noNorm, Activation: f}
+				u, w, p := newTask(netOf(c), 160, 5), NewWeights(netOf(c)), Plan{Input: Exchanged, Layers: make([]LayerPlan, 3)}
 				w.Init(3)
 				run := func(p Plan, w *Weights) result { return newDesk(t).whole(c, p, w, u, everyVertex(u), 5) }
 				grad := run(p, w).grad
@@ -38,7 +40,7 @@ func TestActivationGradients(t *testing.T) {
 					})
 				}
 				if noNorm && kind.StoresBF16() {
-					if c.Chooses(2) { // the layer that gathers rows stores them in bf16
+					if netOf(c).Chooses(2) { // the layer that gathers rows stores them in bf16
 						p.Layers[1], p.Layers[2] = aggregateIn, aggregateIn
 					}
 					p.Storage = gpu.BF16

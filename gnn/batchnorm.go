@@ -55,33 +55,28 @@ func (f *fusion) statistic(i, k int) string {
 // Meetings returns how often parts meet in a training epoch to sum over all vertices, and how many bytes each of them
 // offers there at most.
 func (c Config) Meetings() (count, bytes int) {
-	if c.Custom == nil {
-		return 0, 0
-	}
-	for _, cols := range c.Custom.batches {
+	for _, cols := range c.batches {
 		count, bytes = count+2, max(bytes, offerBytes(cols))
 	}
-	for _, cols := range c.Custom.sums {
+	for _, cols := range c.sums {
 		count, bytes = count+2, max(bytes, 4*cols)
 	}
 	return count, bytes
 }
 
 // AllRows reports whether layers of training compute the rows of all vertices, whatever the loss reads.
-func (c Config) AllRows() bool { return c.Custom != nil && len(c.Custom.batches) > 0 || c.SumsAll() }
+func (c Config) AllRows() bool { return len(c.batches) > 0 || c.SumsAll() }
 
 // SumsAll reports whether the model sums over all vertices in evaluation, too.
-func (c Config) SumsAll() bool { return c.Custom != nil && len(c.Custom.sums) > 0 }
+func (c Config) SumsAll() bool { return len(c.sums) > 0 }
 
 // running reports whether a tensor is a running statistic or is read behind stops alone. Its gradient is 0, so that
 // update
 // rules leave it alone.
-func (c Config) running(name string) bool {
-	return c.Custom != nil && slices.Contains(c.Custom.running, name)
-}
+func (m *Model) runs(name string) bool { return slices.Contains(m.running, name) }
 
 // findBatches notes the columns of sums and norms over all vertices, and the latter's running statistics.
-func (c *Custom) findBatches(nodes []*node) {
+func (c *Model) findBatches(nodes []*node) {
 	for _, n := range nodes {
 		if n.whole != nil {
 			c.sums = append(c.sums, n.cols)

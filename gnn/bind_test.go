@@ -8,17 +8,18 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
+	"capgnn/internal/named"
 )
 
 // boundModels are models with every buffer that a pass can have: each order of operations, ÂX given or not, sparse features,
 // replicated rows, BF16, LayerNorm apart from ReLU, and residuals.
-func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
+func boundModels(t *testing.T, f func(c named.Model, p Plan, in Input)) {
 	t.Helper()
 	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
-	for _, kind := range Kinds {
-		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Alpha: 0.3, Theta: 0.7}
+	for _, kind := range named.Kinds {
+		c := named.Model{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Alpha: 0.3, Theta: 0.7}
 		for _, order := range orders {
-			if kind == GIN && order.AggregateFirst && !order.BackwardIn || !c.Chooses(0) && order.AggregateFirst {
+			if kind == named.GIN && order.AggregateFirst && !order.BackwardIn || !netOf(c).Chooses(0) && order.AggregateFirst {
 				continue
 			}
 			for k, input := range []InputMode{Precomputed, Replicated, Exchanged} {
@@ -38,7 +39,7 @@ func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
 						p.Layers[0] = LayerPlan{}
 					}
 					for l := range p.Layers {
-						if !c.Chooses(l) {
+						if !netOf(c).Chooses(l) {
 							p.Layers[l] = LayerPlan{}
 						}
 					}
@@ -81,15 +82,15 @@ func viewsOf(p *Pass) []any {
 // After Bind, every buffer has the rows that it has in a pass made for these blocks: larger, smaller, none.
 func TestBindFitsEveryView(t *testing.T) {
 	large, small, none := sizes(90, 60, 30, 9), sizes(50, 31, 17, 9), sizes(0, 0, 0, 0)
-	boundModels(t, func(c Config, plan Plan, in Input) {
-		w := NewWeights(c)
+	boundModels(t, func(c named.Model, plan Plan, in Input) {
+		w := NewWeights(netOf(c))
 		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
-		p := NewPass(c, plan, large, in, params, params, NewWorkspace(gpu.Info{}))
+		p := NewPass(netOf(c), plan, large, in, params, params, NewWorkspace(gpu.Info{}))
 		for _, layers := range [][]LayerGraph{small, none, large} {
 			if err := p.Bind(layers, in); err != nil {
 				t.Fatal(err)
 			}
-			want := viewsOf(NewPass(c, plan, layers, in, params, params, NewWorkspace(gpu.Info{})))
+			want := viewsOf(NewPass(netOf(c), plan, layers, in, params, params, NewWorkspace(gpu.Info{})))
 			if got := viewsOf(p); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s, %+v, %d rows: %v, want %v", c.Kind, plan, layers[0].Rows, got, want)
 			}
@@ -100,13 +101,13 @@ func TestBindFitsEveryView(t *testing.T) {
 // A block that is too large for one slab is an error that names it, and changes nothing; Grow makes this slab larger by an eighth
 // at least, leaves the others alone, and all views of it, those of other passes too, look at the new one.
 func TestGrow(t *testing.T) {
-	boundModels(t, func(c Config, plan Plan, in Input) {
-		w := NewWeights(c)
+	boundModels(t, func(c named.Model, plan Plan, in Input) {
+		w := NewWeights(netOf(c))
 		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 		ws := NewWorkspace(gpu.Info{})
 		planned := sizes(900, 600, 300, 90)
-		p := NewPass(c, plan, planned, in, params, params, ws)
-		other := NewPass(c, plan, planned, in, params, nil, ws)
+		p := NewPass(netOf(c), plan, planned, in, params, params, ws)
+		other := NewPass(netOf(c), plan, planned, in, params, nil, ws)
 		dev := ledger.New(gpu.Info{Name: "ledger:0"})
 		if err := ws.Alloc(dev); err != nil {
 			t.Fatal(err)
@@ -163,16 +164,16 @@ func TestGrow(t *testing.T) {
 
 // Where an eighth more cannot be had, what is needed is taken; where that cannot be had, it is an error and nothing leaks.
 func TestGrowOutOfMemory(t *testing.T) {
-	c := Config{Kind: GCN, Layers: 1, In: 4, Out: 16}
+	c := named.Model{Kind: named.GCN, Layers: 1, In: 4, Out: 16}
 	plan := Plan{Input: Exchanged, Layers: []LayerPlan{{}}}
-	w := NewWeights(c)
+	w := NewWeights(netOf(c))
 	params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 	for _, x := range []struct {
 		rows int
 		fits bool
 	}{{1001, true}, {1100, false}} {
 		ws := NewWorkspace(gpu.Info{})
-		p := NewPass(c, plan, sizes(1000, 1000), Input{}, params, nil, ws)
+		p := NewPass(netOf(c), plan, sizes(1000, 1000), Input{}, params, nil, ws)
 		dev := ledger.New(gpu.Info{Budget: 2*64*1000 + 64})
 		if err := ws.Alloc(dev); err != nil {
 			t.Fatal(err)
@@ -192,17 +193,17 @@ func TestGrowOutOfMemory(t *testing.T) {
 
 // Bind allocates nothing. A step allocates the same few values whatever its blocks: one for each of its two ways through the
 // layers, and the epilogues, which the queue keeps until it has run them: one behind each convolution that makes no logits, one inside
-// each of GIN's.
+// each of named.GIN's.
 func TestStepAllocations(t *testing.T) {
-	boundModels(t, func(c Config, plan Plan, in Input) {
+	boundModels(t, func(c named.Model, plan Plan, in Input) {
 		if in.X.sparse() { // of which only the shape is there
 			return
 		}
 		in.X.Dense, in.AX, in.IDs = gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Ints{Len: 90}
-		w := NewWeights(c)
+		w := NewWeights(netOf(c))
 		params := Bind(w, gpu.Vec{Len: len(w.Flat)})
 		planned, other := sizes(90, 60, 30, 9), sizes(60, 41, 12, 3)
-		p := NewPass(c, plan, planned, in, params, params, NewWorkspace(gpu.Info{}))
+		p := NewPass(netOf(c), plan, planned, in, params, params, NewWorkspace(gpu.Info{}))
 		q := ledger.New(gpu.Info{}).NewQueue("compute")
 		bind := func() {
 			planned, other = other, planned
@@ -218,11 +219,11 @@ func TestStepAllocations(t *testing.T) {
 			p.Forward(q, nil, 1)
 			p.Backward(q, nil, 1, nil)
 		})
-		most := 2 + c.HiddenLayers()
+		most := 2 + netOf(c).HiddenLayers()
 		switch c.Kind { // of what follows products inside layers
-		case GIN, GCNII:
+		case named.GIN, named.GCNII:
 			most += c.Layers
-		case APPNP:
+		case named.APPNP:
 			most++
 		}
 		if n > float64(most) {

@@ -6,19 +6,21 @@ import (
 	"testing"
 
 	"capgnn/gpu"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
 
 // blockPlans are the orders of operations that a pass over blocks may have. Models that can have LayerNorm do without in half of them, others for odd and even numbers of layers; so it is with jumping knowledge. Those that can have residuals come with and without.
-func blockPlans(c Config, f func(Config, Plan)) {
+func blockPlans(c named.Model, f func(named.Model, Plan)) {
 	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
 	for _, input := range []InputMode{Precomputed, Exchanged} {
 		for i, order := range orders {
-			if c.Kind == GIN && order.AggregateFirst && !order.BackwardIn || input == Precomputed && !c.Kind.Precomputes() || i > 1 && !c.Chooses(0) {
+			if c.Kind == named.GIN && order.AggregateFirst && !order.BackwardIn || input == Precomputed && !c.Kind.Precomputes() || i > 1 && !netOf(c).Chooses(0) {
 				continue
 			}
 			p := Plan{Input: input}
 			for l := range c.Layers {
-				if !c.Chooses(l) {
+				if !netOf(c).Chooses(l) {
 					order = LayerPlan{}
 				}
 				p.Layers = append(p.Layers, order)
@@ -29,7 +31,7 @@ func blockPlans(c Config, f func(Config, Plan)) {
 			c.NoNorm = c.Kind.Norms() && (i/2+int(input)+c.Layers)%2 == 1
 			c.Jumping = c.Kind.Norms() && (i+int(input)/2+c.Layers/2)%2 == 1
 			c.DropFeatures = c.Kind.Norms() && input == Exchanged && (i+c.Layers)%2 == 0
-			c.Activation = Activations[(i+int(input)+c.Layers)%len(Activations)]
+			c.Activation = model.Activations[(i+int(input)+c.Layers)%len(model.Activations)]
 			f(c, p)
 			if c.Residual = c.Kind.Norms() && c.Layers > 2; c.Residual {
 				f(c, p)
@@ -59,15 +61,15 @@ func differences(w *Weights, a, b []float32) []float64 {
 // The gradient over blocks with all neighbours of the roots is that of the whole graph: within 2e-5 of each tensor's norm, or
 // within twice the largest difference of five random renumberings of the whole graph, as docs/determinism.md has it.
 func TestBlocksGiveTheWholeGradient(t *testing.T) {
-	for _, kind := range Kinds {
+	for _, kind := range named.Kinds {
 		for layers := 1; layers <= 4; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers%2 == 0, Alpha: 0.3, Theta: 0.7}
+			c := named.Model{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers%2 == 0, Alpha: 0.3, Theta: 0.7}
 			if kind.Attends() {
 				c.AttentionDropout = 0.4
 			}
-			u := newTask(c, 160, uint64(layers))
-			blockPlans(c, func(c Config, p Plan) {
-				w := NewWeights(c)
+			u := newTask(netOf(c), 160, uint64(layers))
+			blockPlans(c, func(c named.Model, p Plan) {
+				w := NewWeights(netOf(c))
 				w.Init(3)
 				for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
 					p.Storage = storage
@@ -80,15 +82,15 @@ func TestBlocksGiveTheWholeGradient(t *testing.T) {
 
 // The same with sparse features, which a layer transforms before it aggregates.
 func TestBlocksOfSparseFeatures(t *testing.T) {
-	for _, kind := range Kinds {
+	for _, kind := range named.Kinds {
 		for layers := 1; layers <= 3; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7, DropFeatures: kind != SGC && layers != 2}
-			u := newTask(c, 160, uint64(layers))
+			c := named.Model{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7, DropFeatures: kind != named.SGC && layers != 2}
+			u := newTask(netOf(c), 160, uint64(layers))
 			u.sparse = true
 			for i := range u.x {
 				u.x[i] *= float32(i * 7 % 3 / 2)
 			}
-			w := NewWeights(c)
+			w := NewWeights(netOf(c))
 			w.Init(3)
 			p := Plan{Input: Exchanged, Layers: make([]LayerPlan, layers)}
 			checkWhole(t, c, p, w, u)
@@ -97,7 +99,7 @@ func TestBlocksOfSparseFeatures(t *testing.T) {
 	}
 }
 
-func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
+func checkWhole(t *testing.T, c named.Model, p Plan, w *Weights, u *task) {
 	t.Helper()
 	const epoch = 5
 	d := newDesk(t)
@@ -125,7 +127,7 @@ func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 	if p.Input == Precomputed {
 		hops--
 	}
-	s := d.step(c, p, u, u.stack(u.roots, hops, everyone))
+	s := d.step(netOf(c), p, u, u.stack(u.roots, hops, everyone))
 	got := d.train(c, p, w, s).run(u, s, nil, epoch)
 	for i, x := range differences(w, want.grad, got.grad) {
 		if !(x <= limit[i]) {
@@ -151,12 +153,12 @@ func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 // Steps of different sizes on one pass, in buffers that are NaN before each of them, give the bits of a pass made for the step:
 // many roots, few, roots without neighbours, none, many again.
 func TestRebind(t *testing.T) {
-	for _, kind := range Kinds {
+	for _, kind := range named.Kinds {
 		for layers := 1; layers <= 3; layers++ {
-			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers == 3, Alpha: 0.3, Theta: 0.7}
-			u := newTask(c, 160, uint64(layers))
-			blockPlans(c, func(c Config, p Plan) {
-				w := NewWeights(c)
+			c := named.Model{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Multi: layers == 3, Alpha: 0.3, Theta: 0.7}
+			u := newTask(netOf(c), 160, uint64(layers))
+			blockPlans(c, func(c named.Model, p Plan) {
+				w := NewWeights(netOf(c))
 				w.Init(3)
 				for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
 					p.Storage = storage
@@ -167,7 +169,7 @@ func TestRebind(t *testing.T) {
 	}
 }
 
-func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
+func checkRebind(t *testing.T, c named.Model, p Plan, w *Weights, u *task) {
 	t.Helper()
 	d := newDesk(t)
 	r := rand.New(rand.NewPCG(5, 5))
@@ -176,11 +178,11 @@ func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 		hops--
 	}
 	n := int32(u.g.Rows())
-	largest := d.step(c, p, u, u.stack(u.roots, hops, everyone))
+	largest := d.step(netOf(c), p, u, u.stack(u.roots, hops, everyone))
 	one := d.train(c, p, w, largest)
 	for i, roots := range [][]int32{u.roots, u.roots[:2], {n - 1, n - 3}, nil, u.roots[3:9], u.roots} {
 		for _, keep := range []draw{everyone, u.some(2, r)} {
-			s := d.step(c, p, u, u.stack(roots, hops, keep))
+			s := d.step(netOf(c), p, u, u.stack(roots, hops, keep))
 			one.poison()
 			if err := one.pass.Bind(s.layers, s.in); err != nil {
 				t.Fatal(err)
@@ -195,14 +197,14 @@ func checkRebind(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 
 // A pass that was planned for a few roots and has grown gives the bits of one that was planned for many.
 func TestGrownBits(t *testing.T) {
-	for _, kind := range Kinds {
-		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
-		u := newTask(c, 160, 1)
-		w := NewWeights(c)
+	for _, kind := range named.Kinds {
+		c := named.Model{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7, Alpha: 0.3, Theta: 0.7}
+		u := newTask(netOf(c), 160, 1)
+		w := NewWeights(netOf(c))
 		w.Init(3)
 		p := Plan{Input: Exchanged, Layers: make([]LayerPlan, 3)}
 		d := newDesk(t)
-		few, many := d.step(c, p, u, u.stack(u.roots[:1], 3, everyone)), d.step(c, p, u, u.stack(u.roots, 3, everyone))
+		few, many := d.step(netOf(c), p, u, u.stack(u.roots[:1], 3, everyone)), d.step(netOf(c), p, u, u.stack(u.roots, 3, everyone))
 		one := d.train(c, p, w, few)
 		one.run(u, few, nil, 0)
 		if err := one.pass.Bind(many.layers, many.in); err == nil {

@@ -45,7 +45,7 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 	for i, d := range named {
 		some := false
 		if fits[i], some = d.in(tensors); !some {
-			errs = append(errs, fmt.Errorf("no weight of this %s has the part %q in its name: parts are %s", c.Name(), d.Of, nameParts(tensors)))
+			errs = append(errs, fmt.Errorf("no weight of the model has the part %q in its name: parts are %s", d.Of, nameParts(tensors)))
 		}
 	}
 	var out []DecayRange
@@ -57,7 +57,7 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 				decay = d.Decay
 			}
 		}
-		if c.running(t.Name) {
+		if c.runs(t.Name) {
 			decay = 0
 		}
 		end := at + int(padded(product(t.Shape)))
@@ -74,7 +74,7 @@ func (c Config) DecayRanges(rest float64, named []NamedDecay) ([]DecayRange, err
 // Sparing returns an update rule that takes nothing off what has no gradient: running statistics and tensors behind
 // stops.
 func (o Optimizer) Sparing(c Config) Optimizer {
-	if o.Decays == nil && c.Custom != nil && len(c.Custom.running) > 0 {
+	if o.Decays == nil && len(c.running) > 0 {
 		o.Decays, _ = c.DecayRanges(o.WeightDecay, nil) // no name can be wrong
 	}
 	return o

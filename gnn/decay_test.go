@@ -4,15 +4,17 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"capgnn/internal/named"
 )
 
 // In any model, each element of each tensor has the decay of the last name that fits, and ranges are all of Flat.
 func TestDecayRanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
-		cfg := Config{Kind: Kinds[r.IntN(len(Kinds))], Layers: 1 + r.IntN(12), Hidden: 4 * (1 + r.IntN(5)), In: 1 + r.IntN(9), Out: 1 + r.IntN(9), Heads: 2, NoNorm: r.IntN(2) == 0}
+		cfg := named.Model{Kind: named.Kinds[r.IntN(len(named.Kinds))], Layers: 1 + r.IntN(12), Hidden: 4 * (1 + r.IntN(5)), In: 1 + r.IntN(9), Out: 1 + r.IntN(9), Heads: 2, NoNorm: r.IntN(2) == 0}
 		cfg.Jumping = cfg.Kind.Norms() && r.IntN(2) == 0
-		w := NewWeights(cfg)
+		w := NewWeights(netOf(cfg))
 		var named []NamedDecay
 		want := map[string]float64{}
 		for range r.IntN(4) {
@@ -27,7 +29,7 @@ func TestDecayRanges(t *testing.T) {
 				}
 			}
 		}
-		ranges, err := cfg.DecayRanges(0, named)
+		ranges, err := netOf(cfg).DecayRanges(0, named)
 		if err != nil {
 			t.Fatalf("%+v, %v: %v", cfg, named, err)
 		}
@@ -87,43 +89,43 @@ func has(name, group []string) bool {
 
 // Parts of a component, as of a number, fit no name; every name that fits none is reported. A whole name is of its tensor alone.
 func TestNamesOfDecays(t *testing.T) {
-	cfg := Config{Kind: GCNII, Layers: 11, Hidden: 4, In: 3, Out: 2}
+	cfg := named.Model{Kind: named.GCNII, Layers: 11, Hidden: 4, In: 3, Out: 2}
 	for _, name := range []string{"lin", "conv", "convs.11", "convs.1.weight", "ins.0", "0.1", "lins.2", "Lins", "convs..0"} {
-		_, err := cfg.DecayRanges(0, []NamedDecay{{"bias", 1}, {name, 1}, {"x", 1}})
+		_, err := netOf(cfg).DecayRanges(0, []NamedDecay{{"bias", 1}, {name, 1}, {"x", 1}})
 		if err == nil || !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), `"x"`) || !strings.Contains(err.Error(), "parts are lins, lins.0 to lins.1, weight, bias, convs, convs.0 to convs.10, weight1") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	one, err := cfg.DecayRanges(2, []NamedDecay{{"convs.1", 1}})
+	one, err := netOf(cfg).DecayRanges(2, []NamedDecay{{"convs.1", 1}})
 	if err != nil || len(one) != 3 || one[1].Hi-one[1].Lo != 16 {
 		t.Errorf("the weight of convs.1, 4 × 4: %v, %v", one, err)
 	}
-	cfg = Config{Kind: GCN, Layers: 2, Hidden: 4, In: 3, Out: 2, Jumping: true}
-	whole, err := cfg.DecayRanges(0, []NamedDecay{{"lin.weight", 1}})
-	if at := NewWeights(cfg).Tensor("lin.weight").Off; err != nil || len(whole) != 3 || whole[1].Lo != at || whole[1].Hi != at+16 {
+	cfg = named.Model{Kind: named.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2, Jumping: true}
+	whole, err := netOf(cfg).DecayRanges(0, []NamedDecay{{"lin.weight", 1}})
+	if at := NewWeights(netOf(cfg)).Tensor("lin.weight").Off; err != nil || len(whole) != 3 || whole[1].Lo != at || whole[1].Hi != at+16 {
 		t.Errorf("lin.weight, 2 × 8, alone: %v, %v", whole, err)
 	}
 }
 
 // Decays of another model are refused, and such as leave weights out.
 func TestDecaysFitTheModel(t *testing.T) {
-	cfg := Config{Kind: GCN, Layers: 2, Hidden: 16, In: 30, Out: 3}
+	cfg := named.Model{Kind: named.GCN, Layers: 2, Hidden: 16, In: 30, Out: 3}
 	o := Optimizer{Kind: SGD, LR: 1}
-	if err := o.Fits(cfg); err != nil {
+	if err := o.Fits(netOf(cfg)); err != nil {
 		t.Fatal(err)
 	}
-	o.Decays, _ = cfg.DecayRanges(0, []NamedDecay{{"bias", 1}})
-	if err := o.Fits(cfg); err != nil {
+	o.Decays, _ = netOf(cfg).DecayRanges(0, []NamedDecay{{"bias", 1}})
+	if err := o.Fits(netOf(cfg)); err != nil {
 		t.Error(err)
 	}
 	narrow := cfg
 	narrow.In = 1
-	for name, decays := range map[string][]DecayRange{"none": {}, "a gap": {o.Decays[0], o.Decays[2]}, "twice": {o.Decays[0], o.Decays[0]}, "empty": {{Range{0, 0}, 1}, o.Decays[0]}, "the end is missing": o.Decays[:2], "negative": {{Range{0, int(FlatLen(cfg))}, -1}}} {
-		if err := (Optimizer{Kind: SGD, LR: 1, Decays: decays}).Fits(cfg); err == nil {
+	for name, decays := range map[string][]DecayRange{"none": {}, "a gap": {o.Decays[0], o.Decays[2]}, "twice": {o.Decays[0], o.Decays[0]}, "empty": {{Range{0, 0}, 1}, o.Decays[0]}, "the end is missing": o.Decays[:2], "negative": {{Range{0, int(FlatLen(netOf(cfg)))}, -1}}} {
+		if err := (Optimizer{Kind: SGD, LR: 1, Decays: decays}).Fits(netOf(cfg)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if err := o.Fits(narrow); err == nil {
+	if err := o.Fits(netOf(narrow)); err == nil {
 		t.Error("decays of a model with more features: accepted")
 	}
 }

@@ -62,7 +62,7 @@ func (d *derivation) splits(n *node) bool {
 // operations makes those of the pass, with the epilogue of a node apart from its aggregation, if there is one of that
 // number.
 func (p *Pass) operations(apart int) *derivation {
-	f, err := fuse(p.cfg.Program())
+	f, err := fuse(p.cfg.Program)
 	if err != nil {
 		panic("gnn: " + err.Error())
 	}

@@ -1,7 +1,7 @@
 // Package gnn is graph neural networks on one device: the operations of a program, forward and backward, their buffers, weights, initialisation,
 // losses and metrics.
 //
-// Its nouns: a Config describes a model; Weights are its parameters on the host; a Pass is one way through the network on
+// Its nouns: a Model is what is derived from a program, a Config that with the settings of training; Weights are its parameters on the host; a Pass is one way through the network on
 // one device (training or evaluation) with the buffers it needs; a Halo brings the rows of vertices that other devices
 // own. The package sees neither a graph nor a partition: adjacency is handed in as an Operand, {inner, halo} sparse
 // matrices with row scales.

@@ -4,15 +4,20 @@ import (
 	"fmt"
 
 	"capgnn/gnn"
+	"capgnn/model"
 )
 
 // Weights have the names and shapes of a torch_geometric state_dict.
 func ExampleNewWeights() {
-	cfg := gnn.Config{Kind: gnn.SAGE, Layers: 2, Hidden: 16, In: 100, Out: 7}
-	if err := cfg.Validate(); err != nil {
+	program, err := model.SAGE(model.Arguments{Layers: 2, Hidden: 16, In: 100, Out: 7})
+	if err != nil {
 		panic(err)
 	}
-	w := gnn.NewWeights(cfg)
+	m, err := gnn.NewModel(program)
+	if err != nil {
+		panic(err)
+	}
+	w := gnn.NewWeights(m.Config(false, 1))
 	w.Init(1)
 	for _, t := range w.Tensors {
 		fmt.Println(t.Name, t.Shape)

@@ -22,7 +22,7 @@ type Exchange struct {
 
 // Exchanges returns those of a training epoch under plan p, in its order.
 func (c Config) Exchanges(p Plan) []Exchange {
-	nodes, drop := c.custom().nodes, c.custom().drop
+	nodes, drop := c.nodes, c.drop
 	var forward, backward []Exchange
 	add := func(x *node, f, b Exchange) {
 		if x == nil && p.Input != Exchanged {

@@ -233,7 +233,7 @@ func (x *exec) gather(n *node, dir Direction, y, rows gpu.Matrix) {
 			if dir == Backward {
 				from, to, op = r.to, r.from, x.graph(n.layer).Backward
 			}
-			op = op.kind(r.kind, x.cfg.kinds())
+			op = op.kind(r.kind, x.cfg.values())
 			a := gpu.AggregateArgs{Y: y.ColRange(to, to+r.cols), X: rows.ColRange(from, from+r.cols), RowScale: op.RowScale, Accumulate: add}
 			a.A, a.ColScale = of(op)
 			x.q.Aggregate(a)

@@ -9,6 +9,8 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/golden"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
 
 // The golden cases without edge weights through blocks with all neighbours: loss and gradients with the training vertices as roots, logits with all
@@ -26,21 +28,21 @@ func TestGoldenThroughBlocks(t *testing.T) {
 			continue
 		}
 		d := g.Dims()
-		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Activation: Activation(g.Activation), Multi: g.Multi(), Jumping: g.Jumping(), NoNorm: g.NoNorm()}
-		u := goldenTask(t, &g, c)
-		w := NewWeights(c)
+		c := named.Model{Kind: named.Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Activation: model.Op(g.Activation), Multi: g.Multi(), Jumping: g.Jumping(), NoNorm: g.NoNorm()}
+		u := goldenTask(t, &g, netOf(c))
+		w := NewWeights(netOf(c))
 		for _, x := range g.Params {
 			for i, v := range x.Data {
 				w.Tensor(x.Name).Data[i] = float32(v)
 			}
 		}
-		blockPlans(c, func(_ Config, p Plan) {
+		blockPlans(c, func(_ named.Model, p Plan) {
 			hops := c.Layers
 			if p.Input == Precomputed {
 				hops--
 			}
 			desk := newDesk(t)
-			s := desk.step(c, p, u, u.stack(u.roots, hops, everyone))
+			s := desk.step(netOf(c), p, u, u.stack(u.roots, hops, everyone))
 			one := desk.train(c, p, w, s)
 			got := one.run(u, s, nil, 0)
 			near(t, name(c, p)+" loss", []float32{float32(got.loss)}, []float64{g.Loss})
@@ -67,7 +69,7 @@ func TestGoldenThroughBlocks(t *testing.T) {
 			for v := range all {
 				all[v] = int32(len(all) - 1 - v)
 			}
-			s = desk.step(c, p, u, u.stack(all, hops, everyone))
+			s = desk.step(netOf(c), p, u, u.stack(all, hops, everyone))
 			logits := desk.train(c, p, w, s).run(u, s, nil, 0).logits
 			near(t, name(c, p)+" logits", rowsOf(logits, all, c.Out), g.Logits.Data)
 		})

@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"capgnn/gpu"
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
 // TestInitRules: every tensor of every model has the distribution that docs/mathematics.md says.
 func TestInitRules(t *testing.T) {
-	for _, kind := range Kinds {
-		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4, Jumping: kind.Norms()}
-		w := NewWeights(cfg)
+	for _, kind := range named.Kinds {
+		cfg := named.Model{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4, Jumping: kind.Norms()}
+		w := NewWeights(netOf(cfg))
 		w.Init(7)
 		for _, x := range w.Tensors {
 			bound := math.NaN()
@@ -25,11 +26,11 @@ func TestInitRules(t *testing.T) {
 			case strings.HasPrefix(x.Name, "norms.") && strings.HasSuffix(x.Name, "weight"):
 				constant = 1
 			case strings.HasPrefix(x.Name, "norms."), strings.HasSuffix(x.Name, "eps"):
-			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"), kind == GATv2 && strings.HasPrefix(x.Name, "convs.") && strings.HasSuffix(x.Name, ".weight"):
+			case strings.HasSuffix(x.Name, ".lin.weight"), strings.HasSuffix(x.Name, "weight1"), kind == named.GATv2 && strings.HasPrefix(x.Name, "convs.") && strings.HasSuffix(x.Name, ".weight"):
 				bound = math.Sqrt(6 / float64(rows+cols))
 			case strings.Contains(x.Name, "att"):
 				bound = math.Sqrt(6 / float64(x.Shape[1]+x.Shape[2]))
-			case strings.HasPrefix(x.Name, "convs.") && (kind == GCN || kind == GAT), kind == GATv2 && strings.HasPrefix(x.Name, "convs.") && !strings.Contains(x.Name, "lin_"): // biases
+			case strings.HasPrefix(x.Name, "convs.") && (kind == named.GCN || kind == named.GAT), kind == named.GATv2 && strings.HasPrefix(x.Name, "convs.") && !strings.Contains(x.Name, "lin_"): // biases
 			case strings.HasSuffix(x.Name, "weight"):
 				bound = 1 / math.Sqrt(float64(cols))
 			case strings.HasSuffix(x.Name, "bias"):
@@ -102,8 +103,8 @@ func TestUniformIsTheDocumentedFunction(t *testing.T) {
 }
 
 func TestInitDependsOnNameAndSeedOnly(t *testing.T) {
-	small, large := NewWeights(Config{Kind: GCN, Layers: 2, Hidden: 32, In: 8, Out: 4}),
-		NewWeights(Config{Kind: GCN, Layers: 5, Hidden: 32, In: 8, Out: 4})
+	small, large := NewWeights(netOf(named.Model{Kind: named.GCN, Layers: 2, Hidden: 32, In: 8, Out: 4})),
+		NewWeights(netOf(named.Model{Kind: named.GCN, Layers: 5, Hidden: 32, In: 8, Out: 4}))
 	small.Init(9)
 	large.Init(9)
 	if !slices.Equal(small.Tensor("convs.0.lin.weight").Data, large.Tensor("convs.0.lin.weight").Data) {
@@ -120,7 +121,7 @@ func TestInitDependsOnNameAndSeedOnly(t *testing.T) {
 	if r, limit := dot/math.Sqrt(aa*bb), 6/math.Sqrt(float64(len(a))); math.Abs(r) > limit {
 		t.Errorf("two tensors correlate: %g, allowed ±%g", r, limit)
 	}
-	again, other := NewWeights(layoutModels()["sage"]), NewWeights(layoutModels()["sage"])
+	again, other := NewWeights(netOf(layoutModels()["sage"])), NewWeights(netOf(layoutModels()["sage"]))
 	again.Init(9)
 	sum := again.SHA256()
 	again.Init(9)
@@ -137,8 +138,8 @@ func TestInitDependsOnNameAndSeedOnly(t *testing.T) {
 // models share a hash.
 func TestInitCountersAreNotDropouts(t *testing.T) {
 	seen := map[uint64]string{}
-	for _, kind := range Kinds {
-		for _, x := range layout(Config{Kind: kind, Layers: 64, Hidden: 4, In: 1, Out: 1, Heads: 1}) {
+	for _, kind := range named.Kinds {
+		for _, x := range layout(netOf(named.Model{Kind: kind, Layers: 64, Hidden: 4, In: 1, Out: 1, Heads: 1})) {
 			f := fnv.New64a()
 			f.Write([]byte(x.Name))
 			h := f.Sum64()
@@ -157,21 +158,21 @@ func TestInitCountersAreNotDropouts(t *testing.T) {
 // checked with Random123's vectors, FNV-1a, struct.pack), so that weights of a seed stay what they are.
 func TestInitKnownAnswers(t *testing.T) {
 	cases := []struct {
-		kind Kind
+		kind named.Kind
 		seed uint64
 		name string
 		k    int
 		want uint32
 	}{
-		{GCN, 0, "convs.0.lin.weight", 0, 0x3dffd367},
-		{GCN, 0, "convs.0.lin.weight", 255, 0xbe09f53e},
-		{GCN, 1, "convs.1.lin.weight", 6, 0x3e7ca478},
-		{GCN, 1<<40 + 3, "convs.1.lin.weight", 127, 0x3e9b3c7a},
-		{SAGE, 7, "convs.0.lin_l.bias", 5, 0xbcd5bebc},
-		{SAGE, 7, "convs.0.lin_r.weight", 5, 0x3e52322f},
+		{named.GCN, 0, "convs.0.lin.weight", 0, 0x3dffd367},
+		{named.GCN, 0, "convs.0.lin.weight", 255, 0xbe09f53e},
+		{named.GCN, 1, "convs.1.lin.weight", 6, 0x3e7ca478},
+		{named.GCN, 1<<40 + 3, "convs.1.lin.weight", 127, 0x3e9b3c7a},
+		{named.SAGE, 7, "convs.0.lin_l.bias", 5, 0xbcd5bebc},
+		{named.SAGE, 7, "convs.0.lin_r.weight", 5, 0x3e52322f},
 	}
 	for _, c := range cases {
-		w := NewWeights(Config{Kind: c.kind, Layers: 2, Hidden: 32, In: 8, Out: 4})
+		w := NewWeights(netOf(named.Model{Kind: c.kind, Layers: 2, Hidden: 32, In: 8, Out: 4}))
 		w.Init(c.seed)
 		if got := math.Float32bits(w.Tensor(c.name).Data[c.k]); got != c.want {
 			t.Errorf("%s seed %d %s[%d]: got %#x, want %#x", c.kind, c.seed, c.name, c.k, got, c.want)

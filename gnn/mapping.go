@@ -339,8 +339,8 @@ func (d *derivation) cutBack(n *node, dy *value) {
 
 // freeze appends what clears the gradients of tensors that are read behind stops alone.
 func (d *derivation) freeze() {
-	for i := range d.cfg.Program().Params() {
-		if name := d.cfg.Program().Nodes[i].Name; frozen(d.cfg.Program(), i) {
+	for i := range d.cfg.Program.Params() {
+		if name := d.cfg.Program.Nodes[i].Name; frozen(d.cfg.Program, i) {
 			g := rowOf(d.vec(d.Pass.grads, name))
 			d.op(nil, nil, func(x *exec) { x.q.Fill(g, 0) })
 		}

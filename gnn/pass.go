@@ -58,7 +58,6 @@ func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Pa
 }
 
 func newPass(p *Pass) *Pass {
-	p.cfg = p.cfg.Built()
 	from := len(p.ws.views)
 	p.derived = p.derive()
 	p.views = p.ws.views[from:len(p.ws.views):len(p.ws.views)]

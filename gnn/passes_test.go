@@ -1,6 +1,7 @@
 package gnn
 
 import (
+	"capgnn/internal/named"
 	"fmt"
 	"math"
 	"slices"
@@ -21,15 +22,15 @@ type trainer struct {
 }
 
 // train plans passes over blocks of the sizes of largest.
-func (d *desk) train(c Config, p Plan, w *Weights, largest *step) *trainer {
+func (d *desk) train(c named.Model, p Plan, w *Weights, largest *step) *trainer {
 	return d.passes(c, p, w, largest).alloc()
 }
 
 // passes is train without the memory.
-func (d *desk) passes(c Config, p Plan, w *Weights, largest *step) *trainer {
-	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(gpu.Info{})}
+func (d *desk) passes(c named.Model, p Plan, w *Weights, largest *step) *trainer {
+	t := &trainer{desk: d, c: netOf(c), w: w, ws: NewWorkspace(gpu.Info{})}
 	t.params, t.grads = Bind(w, d.vec(w.Flat)), Bind(w, d.vec(make([]float32, len(w.Flat))))
-	t.pass = NewPass(c, p, largest.layers, largest.in, t.params, t.grads, t.ws)
+	t.pass = NewPass(netOf(c), p, largest.layers, largest.in, t.params, t.grads, t.ws)
 	return t
 }
 
@@ -119,7 +120,7 @@ func (t *trainer) runWith(u *task, s *step, whole []int32, epoch int, halo Halo)
 }
 
 // whole goes through the whole graph: every layer computes every row.
-func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch int) result {
+func (d *desk) whole(c named.Model, p Plan, w *Weights, u *task, ids []int32, epoch int) result {
 	all := make([]int32, u.g.Rows())
 	for v := range all {
 		all[v] = int32(v)
@@ -128,7 +129,7 @@ func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch i
 	if p.Input == Precomputed {
 		hops--
 	}
-	s := d.step(c, p, u, u.stack(all, hops, everyone))
+	s := d.step(netOf(c), p, u, u.stack(all, hops, everyone))
 	s.in.IDs = d.ints(ids)
 	if u.sparse {
 		d.number(s, u.x, ids, c.In)
@@ -136,7 +137,7 @@ func (d *desk) whole(c Config, p Plan, w *Weights, u *task, ids []int32, epoch i
 	return d.train(c, p, w, s).run(u, s, all, epoch)
 }
 
-func name(c Config, p Plan) string {
+func name(c named.Model, p Plan) string {
 	return fmt.Sprintf("%s, %d layers, norm %t, residual %t, jumping %t, %s, %v, multi %t, %v, %+v", c.Kind, c.Layers,
 		!c.NoNorm, c.Residual, c.Jumping, c.Activation, p.Input, c.Multi, p.Storage, p.Layers)
 }

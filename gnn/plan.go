@@ -99,7 +99,6 @@ const (
 // order in which they are made and used by the same weights (docs/adr/0020).
 // Pure: the same configuration and shape give the same plan.
 func Choose(c Config, s Shape, ch Choice) Plan {
-	c = c.Built()
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
@@ -215,4 +214,4 @@ func (c Config) staysFresh(l int, ch Choice) bool {
 }
 
 // gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has as many.
-func (c Config) gatWidth(layer int) int { return c.custom().layers[layer].attends }
+func (c Config) gatWidth(layer int) int { return c.layers[layer].attends }

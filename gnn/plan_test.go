@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"capgnn/internal/named"
 )
 
 // A layer that stays fresh has the order of operations of exact rows; one that does not has that of stale rows (docs/adr/0020). Layers that
@@ -11,7 +13,7 @@ import (
 func TestChooseFollowsStaleLayers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for k := range 300 {
-		c := Config{Kind: []Kind{GCN, SAGE, GIN, GAT}[k%4], In: 1 + r.IntN(300), Hidden: 4 * (1 + r.IntN(64)), Out: 1 + r.IntN(60), Layers: 1 + r.IntN(5), Heads: 4}
+		c := named.Model{Kind: []named.Kind{named.GCN, named.SAGE, named.GIN, named.GAT}[k%4], In: 1 + r.IntN(300), Hidden: 4 * (1 + r.IntN(64)), Out: 1 + r.IntN(60), Layers: 1 + r.IntN(5), Heads: 4}
 		s := Shape{FeatureEntries: r.Int64N(1 << 20)}
 		for range c.Layers + 1 {
 			s.Rows = append(s.Rows, 1+r.Int64N(1<<16))
@@ -26,11 +28,11 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 			}
 		}
 		ch := Choice{Period: 1 + r.IntN(17)}
-		exact, byWidth := Choose(c, s, Choice{}), Choose(c, s, ch)
+		exact, byWidth := Choose(netOf(c), s, Choice{}), Choose(netOf(c), s, ch)
 		ch.Stale = stale
-		named := Choose(c, s, ch)
+		named := Choose(netOf(c), s, ch)
 		ch.Stale = []int{}
-		if none := Choose(c, s, ch); none.Mixed() != (c.Layers > 1) {
+		if none := Choose(netOf(c), s, ch); none.Mixed() != (c.Layers > 1) {
 			t.Errorf("%d: no layer may be stale, fresh ones: %v", k, none.Mixed())
 		}
 		for l := 1; l < c.Layers; l++ {
@@ -45,9 +47,9 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 				t.Errorf("%d: stale layer %d: %+v is made with old weights", k, l, p)
 			}
 			// Moving the output both ways in every epoch, against input and output once in a period: narrow is at most 4/3 of it.
-			in, out := c.Width(l)
+			in, out := netOf(c).Width(l)
 			if c.Kind.Attends() {
-				out = c.gatWidth(l)
+				out = netOf(c).gatWidth(l)
 			}
 			narrow := float64(2*out) <= 4./3*float64(in+out)/float64(max(4, ch.Period))
 			if byWidth.Ages(l) == narrow {
@@ -65,7 +67,7 @@ func TestChooseForBlocks(t *testing.T) {
 	transform := LayerPlan{}
 	for _, c := range []struct {
 		name   string
-		kind   Kind
+		kind   named.Kind
 		in     int
 		shape  Shape
 		sparse bool
@@ -73,20 +75,20 @@ func TestChooseForBlocks(t *testing.T) {
 		input  InputMode
 		first  LayerPlan
 	}{
-		{"ÂX", SAGE, 602, wide, false, Choice{Blocks: true}, Precomputed, aggregateIn},
-		{"no ÂX, many rows to read", SAGE, 602, wide, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
-		{"no ÂX, many entries", SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, transform},
-		{"no ÂX, many entries, narrow features", SAGE, 100, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
-		{"sparse features", GCN, 602, wide, true, Choice{Blocks: true}, Exchanged, transform},
-		{"GAT", GAT, 602, wide, false, Choice{Blocks: true}, Exchanged, transform},
-		{"the same without blocks", GAT, 602, wide, false, Choice{}, Replicated, transform},
-		{"the same, sparse, without blocks", GCN, 602, wide, true, Choice{}, Replicated, transform},
+		{"ÂX", named.SAGE, 602, wide, false, Choice{Blocks: true}, Precomputed, aggregateIn},
+		{"no ÂX, many rows to read", named.SAGE, 602, wide, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
+		{"no ÂX, many entries", named.SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, transform},
+		{"no ÂX, many entries, narrow features", named.SAGE, 100, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
+		{"sparse features", named.GCN, 602, wide, true, Choice{Blocks: true}, Exchanged, transform},
+		{"GAT", named.GAT, 602, wide, false, Choice{Blocks: true}, Exchanged, transform},
+		{"the same without blocks", named.GAT, 602, wide, false, Choice{}, Replicated, transform},
+		{"the same, sparse, without blocks", named.GCN, 602, wide, true, Choice{}, Replicated, transform},
 	} {
 		c.shape.Sparse = c.sparse
 		if c.sparse {
 			c.shape.FeatureEntries = 10
 		}
-		p := Choose(Config{Kind: c.kind, Layers: 2, Hidden: 64, In: c.in, Out: 40, Heads: 4}, c.shape, c.choice)
+		p := Choose(netOf(named.Model{Kind: c.kind, Layers: 2, Hidden: 64, In: c.in, Out: 40, Heads: 4}), c.shape, c.choice)
 		if p.Input != c.input || p.Layers[0] != c.first {
 			t.Errorf("%s: %v, %+v", c.name, p.Input, p.Layers[0])
 		}

@@ -23,7 +23,7 @@ func TestCustomRefusesWithCause(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		_, err = NewCustom(p)
+		_, err = NewModel(p)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.HasPrefix(c.want, `node "o"`) && !strings.HasSuffix(err.Error(), "  (net.py:31)") {
 			t.Errorf("got %v, want %s", err, c.want)
 		}

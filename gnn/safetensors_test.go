@@ -16,7 +16,7 @@ import (
 func TestSafetensorsRoundTrip(t *testing.T) {
 	for name, cfg := range layoutModels() {
 		t.Run(name, func(t *testing.T) {
-			w := NewWeights(cfg)
+			w := NewWeights(netOf(cfg))
 			w.Init(3)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			meta := map[string]string{"model": name, "note": "<ε & \"quotes\">"}
@@ -43,7 +43,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := NewWeights(cfg)
+			got := NewWeights(netOf(cfg))
 			if err := got.LoadStateDict(ts); err != nil {
 				t.Fatal(err)
 			}
@@ -83,13 +83,13 @@ func TestWriteSafetensorsKeepsTheOldFileOnError(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteSafetensors(path, NewWeights(layoutModels()["gcn"]), map[string]string{"a": "\xff"}); err == nil {
+	if err := WriteSafetensors(path, NewWeights(netOf(layoutModels()["gcn"])), map[string]string{"a": "\xff"}); err == nil {
 		t.Error("metadata that is not UTF-8 was written")
 	}
 	if got, _ := os.ReadFile(path); string(got) != "old" {
 		t.Errorf("the file is now %q", got)
 	}
-	if err := WriteSafetensors(filepath.Join(dir, "none", "x"), NewWeights(layoutModels()["gcn"]), nil); err == nil {
+	if err := WriteSafetensors(filepath.Join(dir, "none", "x"), NewWeights(netOf(layoutModels()["gcn"])), nil); err == nil {
 		t.Error("a folder that does not exist was written to")
 	}
 }
@@ -186,7 +186,7 @@ func TestReadSafetensorsRefuses(t *testing.T) {
 // TestReadSafetensorsTruncated cuts a good file at every length.
 func TestReadSafetensorsTruncated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := WriteSafetensors(path, NewWeights(layoutModels()["gcn one"]), nil); err != nil {
+	if err := WriteSafetensors(path, NewWeights(netOf(layoutModels()["gcn one"])), nil); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ func ScalingOf[D int32 | float64](c Config, in, out []D) Scaling {
 	switch {
 	case c.Symmetric():
 		s := Scaling{Row: degrees(in, invSqrt)}
-		if s.Col = s.Row; c.custom().weights == model.Sym {
+		if s.Col = s.Row; c.weights == model.Sym {
 			s.Col = degrees(out, invSqrt)
 		}
 		return s

@@ -4,20 +4,22 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"capgnn/internal/named"
 )
 
 func TestScalingOf(t *testing.T) {
 	in, out := []int32{4, 0, 1}, []int32{1, 4, 0}
 	for _, c := range []struct {
-		kind     Kind
+		kind     named.Kind
 		row, col []float32
 	}{
-		{GCN, []float32{0.5, 0, 1}, []float32{1, 0.5, 0}},
-		{SAGE, []float32{0.25, 0, 1}, nil},
-		{GIN, nil, nil},
-		{GAT, nil, nil},
+		{named.GCN, []float32{0.5, 0, 1}, []float32{1, 0.5, 0}},
+		{named.SAGE, []float32{0.25, 0, 1}, nil},
+		{named.GIN, nil, nil},
+		{named.GAT, nil, nil},
 	} {
-		s := ScalingOf(Config{Kind: c.kind, Layers: 1, Heads: 1, In: 1, Out: 1}, in, out)
+		s := ScalingOf(netOf(named.Model{Kind: c.kind, Layers: 1, Heads: 1, In: 1, Out: 1}), in, out)
 		if !slices.Equal(s.Row, c.row) || !slices.Equal(s.Col, c.col) {
 			t.Errorf("%s: %v, want rows %v, columns %v", c.kind, s, c.row, c.col)
 		}
@@ -53,10 +55,10 @@ func TestBlockWeights(t *testing.T) {
 	}{
 		{"rows", s.BlockRows(nil, ids[:2], ratio), []float32{12, 1}},
 		{"rows, all neighbours", s.BlockRows(nil, ids[:2], nil), []float32{3, 1}},
-		{"rows of GIN", Scaling{}.BlockRows(nil, ids[:2], ratio), ratio},
-		{"rows of GIN, all neighbours", Scaling{}.BlockRows(nil, ids[:2], nil), nil},
+		{"rows of named.GIN", Scaling{}.BlockRows(nil, ids[:2], ratio), ratio},
+		{"rows of named.GIN, all neighbours", Scaling{}.BlockRows(nil, ids[:2], nil), nil},
 		{"columns", s.BlockCols(nil, ids), []float32{6, 4, 5}},
-		{"columns of GIN", Scaling{}.BlockCols(nil, ids), nil},
+		{"columns of named.GIN", Scaling{}.BlockCols(nil, ids), nil},
 		{"loops", loopsOf(begin, indices, ratio), []float32{0.25, 1, 1, 1}},
 		{"loops of the transpose", loopsOf(back, rows, ratio), []float32{0.25, 1, 1, 1}},
 		{"loops, all neighbours", loopsOf(begin, indices, nil), []float32{1, 1, 1, 1}},

@@ -1,11 +1,15 @@
 package gnn
 
 import (
+	"capgnn/internal/named"
 	"math/rand/v2"
 	"slices"
 
 	"capgnn/graph"
 )
+
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) Config { return named.Config(m, NewModel) }
 
 // task is a small problem: what a model is trained on, whole or block by block.
 type task struct {
@@ -30,7 +34,7 @@ func newTask(c Config, n int, seed uint64) *task {
 	if err != nil {
 		panic(err)
 	}
-	t := &task{g: g.WithoutLoops(), loops: (c.Custom == nil && c.Kind.AddsLoops())}
+	t := &task{g: g.WithoutLoops(), loops: c.Symmetric() || c.Attends()}
 	if t.loops {
 		t.g = t.g.WithLoops()
 	}

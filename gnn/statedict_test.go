@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/internal/named"
 	"capgnn/internal/npy"
 )
 
 func TestStateDictRoundTrip(t *testing.T) {
 	for name, cfg := range layoutModels() {
-		src, dst := NewWeights(cfg), NewWeights(cfg)
+		src, dst := NewWeights(netOf(cfg)), NewWeights(netOf(cfg))
 		src.Init(5)
 		d := src.StateDict()
 		if len(d) != len(src.Tensors) {
@@ -34,7 +35,7 @@ func TestStateDictRoundTrip(t *testing.T) {
 }
 
 func TestLoadStateDictRefuses(t *testing.T) {
-	w := NewWeights(layoutModels()["gin"])
+	w := NewWeights(netOf(layoutModels()["gin"]))
 	w.Init(2)
 	before := w.SHA256()
 	d := w.Clone().StateDict()
@@ -61,7 +62,7 @@ tensor "convs.0.lin.weight" is not part of the model`
 
 // TestLoadStateDictScalar: eps is a scalar in PyTorch.
 func TestLoadStateDictScalar(t *testing.T) {
-	w := NewWeights(layoutModels()["gin"])
+	w := NewWeights(netOf(layoutModels()["gin"]))
 	for _, shape := range [][]int{{}, {1, 1}} {
 		d := w.Clone().StateDict()
 		d["convs.0.eps"] = &Tensor{Shape: shape, Data: []float32{0.5}}
@@ -74,9 +75,9 @@ func TestLoadStateDictScalar(t *testing.T) {
 
 // The batches that torch counts beside running statistics are no weights, and are refused where no statistics are.
 func TestLoadStateDictCounts(t *testing.T) {
-	cfg := Config{Kind: GCN, BatchNorm: true, Layers: 2, Hidden: 1, In: 1, Out: 1}
+	cfg := named.Model{Kind: named.GCN, BatchNorm: true, Layers: 2, Hidden: 1, In: 1, Out: 1}
 	const name = "norms.0.module.num_batches_tracked"
-	w, dir := NewWeights(cfg), t.TempDir()
+	w, dir := NewWeights(netOf(cfg)), t.TempDir()
 	w.Init(2)
 	entries := []npy.Entry{{Key: name, Data: []int64{7}}}
 	header, data := `"`+name+`":{"dtype":"I64","shape":[],"data_offsets":[0,8]}`, make([]byte, 8)

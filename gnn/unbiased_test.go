@@ -4,19 +4,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"capgnn/internal/named"
 )
 
-// The sum over sampled neighbours times n/k is, on average over many draws, the sum over all: of GCN, GraphSAGE and GIN one layer,
-// whose logits are linear in it (GIN's first bias holds every ReLU open). z is how far the mean of the draws lies from the whole,
+// The sum over sampled neighbours times n/k is, on average over many draws, the sum over all: of named.GCN, GraphSAGE and named.GIN one layer,
+// whose logits are linear in it (named.GIN's first bias holds every ReLU open). z is how far the mean of the draws lies from the whole,
 // in standard errors, by root and class; of 100 values of a normal distribution one is beyond 4.5 in 1,500 tests. Without n/k
 // it is far off.
 func TestSampledSumsAreUnbiased(t *testing.T) {
-	for _, kind := range []Kind{GCN, SAGE, GIN} {
-		c := Config{Kind: kind, Layers: 1, In: 12, Out: 5}
-		u := newTask(c, 160, 3)
-		w := NewWeights(c)
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GIN} {
+		c := named.Model{Kind: kind, Layers: 1, In: 12, Out: 5}
+		u := newTask(netOf(c), 160, 3)
+		w := NewWeights(netOf(c))
 		w.Init(3)
-		if kind == GIN {
+		if kind == named.GIN {
 			for i := range w.Tensor("convs.0.nn.lins.0.bias").Data {
 				w.Tensor("convs.0.nn.lins.0.bias").Data[i] = 300
 			}
@@ -35,17 +37,17 @@ func TestSampledSumsAreUnbiased(t *testing.T) {
 	}
 }
 
-func worstZ(t *testing.T, c Config, u *task, w *Weights, keep draw) float64 {
+func worstZ(t *testing.T, c named.Model, u *task, w *Weights, keep draw) float64 {
 	t.Helper()
 	const draws = 600
 	d := newDesk(t)
 	p := Plan{Input: Exchanged, Layers: []LayerPlan{aggregateIn}}
-	s := d.step(c, p, u, u.stack(u.roots, 1, everyone))
+	s := d.step(netOf(c), p, u, u.stack(u.roots, 1, everyone))
 	one := d.train(c, p, w, s)
 	want := one.run(u, s, nil, 0).logits
 	sum, squares := make([]float64, len(want)), make([]float64, len(want))
 	for range draws {
-		s := d.step(c, p, u, u.stack(u.roots, 1, keep))
+		s := d.step(netOf(c), p, u, u.stack(u.roots, 1, keep))
 		if err := one.pass.Bind(s.layers, s.in); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"math"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ const tensorAlign = 16
 
 // NewWeights returns the parameters of a model, all 0. cfg is valid; FlatLen tells the size beforehand.
 func NewWeights(cfg Config) *Weights {
-	w := &Weights{Tensors: layout(cfg), layers: len(cfg.custom().layers)}
+	w := &Weights{Tensors: layout(cfg), layers: cfg.Layers}
 	n := 0
 	for i := range w.Tensors {
 		w.Tensors[i].Off = n
@@ -53,12 +52,8 @@ func NewWeights(cfg Config) *Weights {
 	return w
 }
 
-// FlatLen returns the number of elements of NewWeights(cfg).Flat, padding included, without allocating it;
-// math.MaxInt64 if no program has so many.
+// FlatLen returns the number of elements of NewWeights(cfg).Flat, padding included, without allocating it.
 func FlatLen(cfg Config) (n int64) {
-	if cfg = cfg.Built(); cfg.Custom == nil {
-		return math.MaxInt64
-	}
 	for _, t := range layout(cfg) {
 		n += padded(product(t.Shape))
 	}
@@ -66,7 +61,7 @@ func FlatLen(cfg Config) (n int64) {
 }
 
 // layout lists the tensors of a model's program. One belongs to the first layer that reads it.
-func layout(cfg Config) []Tensor { return slices.Clone(cfg.custom().tensors) }
+func layout(cfg Config) []Tensor { return slices.Clone(cfg.tensors) }
 
 // product returns the number of elements of a shape.
 func product(shape []int) int {

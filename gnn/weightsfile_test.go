@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"capgnn/internal/golden"
+	"capgnn/internal/named"
 	"capgnn/internal/npy"
+	"capgnn/model"
 )
 
 // weightsConfig returns the model of a golden case.
-func weightsConfig(c *golden.Case) Config {
+func weightsConfig(c *golden.Case) named.Model {
 	d := c.Dims()
-	return Config{Kind: Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+	return named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
 }
 
 func weightsCases(t *testing.T) []golden.Case {
@@ -30,7 +32,7 @@ func weightsCases(t *testing.T) []golden.Case {
 // TestLayoutIsGolden: names, order and shapes of all four models are those of PyTorch Geometric ([] is [1] for eps).
 func TestLayoutIsGolden(t *testing.T) {
 	for _, c := range weightsCases(t) {
-		w := NewWeights(weightsConfig(&c))
+		w := NewWeights(netOf(weightsConfig(&c)))
 		if len(w.Tensors) != len(c.Params) {
 			t.Errorf("%s: %d tensors, want %d", c.Name, len(w.Tensors), len(c.Params))
 			continue
@@ -51,7 +53,7 @@ func TestLayoutIsGolden(t *testing.T) {
 func TestReadStateDictGolden(t *testing.T) {
 	for _, c := range weightsCases(t) {
 		cfg := weightsConfig(&c)
-		w := NewWeights(cfg)
+		w := NewWeights(netOf(cfg))
 		values, err := ReadStateDict(filepath.Join("..", "testdata", "golden", c.Name+".npz"))
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +86,7 @@ func TestReadStateDictGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := NewWeights(cfg)
+			again := NewWeights(netOf(cfg))
 			if err := again.LoadStateDict(ts); err != nil || again.SHA256() != w.SHA256() {
 				t.Errorf("%s from %s: %v, or other weights", c.Name, filepath.Ext(path), err)
 			}

@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 	"capgnn/model"
@@ -22,7 +23,7 @@ import (
 )
 
 // normed is a task with BatchNorm between layers, of which all vertices train.
-func normed(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
+func normed(t testing.TB, kind named.Kind) (*learn.Problem, named.Model) {
 	p, m := task{share: 1}.make(t, kind)
 	m.BatchNorm, m.Dropout = true, 0.2
 	for v := range p.Labels { // a vertex without a label is no root
@@ -60,11 +61,11 @@ func TestBatchNormOfWholeSteps(t *testing.T) {
 			}
 			rule := gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}
 			got := trained(t, p, Options{
-				Training: Training{Model: m, Optimizer: rule, Epochs: 3}, Devices: devices(t, parts, host.Spec{}), Part: part,
+				Training: Training{Model: netOf(m), Optimizer: rule, Epochs: 3}, Devices: devices(t, parts, host.Spec{}), Part: part,
 				Sampling: Sampling{BatchSize: p.Vertices(), Fanout: fanouts(sample.All, sample.All, sample.All), Local: true},
 			})
 			tr, err := pipeline.New(t.Context(), p, pipeline.Options{
-				Training: pipeline.Training{Model: m, Optimizer: rule, Epochs: 3},
+				Training: pipeline.Training{Model: netOf(m), Optimizer: rule, Epochs: 3},
 				Devices:  devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices()),
 			})
 			if err != nil {
@@ -75,9 +76,9 @@ func TestBatchNormOfWholeSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			from := gnn.NewWeights(m)
+			from := gnn.NewWeights(netOf(m))
 			from.Init(m.Seed)
-			zero := gnn.NewWeights(m)
+			zero := gnn.NewWeights(netOf(m))
 			for _, x := range zero.Tensors { // a bias before a norm has no gradient
 				if w := want.Weights.Tensor(x.Name); slices.Equal(w.Data, from.Tensor(x.Name).Data) {
 					copy(from.Tensor(x.Name).Data, make([]float32, len(x.Data)))
@@ -97,7 +98,7 @@ func TestBatchNormOfWholeSteps(t *testing.T) {
 
 // Parts without roots in a step meet the others: with a batch of one root, steps are those of one part.
 func TestBatchNormOfAbsentParts(t *testing.T) {
-	p, m := normed(t, gnn.SAGE)
+	p, m := normed(t, named.SAGE)
 	var want *Result
 	for _, parts := range []int{1, 3, 5} {
 		o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))
@@ -118,7 +119,7 @@ func TestBatchNormOfAbsentParts(t *testing.T) {
 
 // A step of one row, whose variance nobody knows, leaves running statistics as they are, and all weights are numbers.
 func TestBatchNormOfOneRow(t *testing.T) {
-	p, m := normed(t, gnn.SAGE)
+	p, m := normed(t, named.SAGE)
 	p.Graph = &graph.CSR{Cols: p.Vertices(), Indptr: make([]int64, p.Vertices()+1)}
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.Sampling.BatchSize, o.Epochs = 1, 1
@@ -139,7 +140,7 @@ func TestBatchNormOfOneRow(t *testing.T) {
 func TestBatchNormResumesAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for k, place := range []kindOfRoots{{place: Home}, {}, {local: true}} {
-		p, m := normed(t, gnn.SAGE)
+		p, m := normed(t, named.SAGE)
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 		o.Sampling.BatchSize, o.EvalEvery = 40, 1
 		o.Sampling.Fetch, o.Sampling.RowCache = rowcache.Rules{Kind: rowcache.Planned}, CacheSize{CacheRows, 40}
@@ -150,7 +151,7 @@ func TestBatchNormResumesAlike(t *testing.T) {
 		checkRanksResume(t, fmt.Sprintf("%+v", place), p, o, k, k, r)
 	}
 	for _, workers := range []int{1, 3} {
-		p, m := normed(t, gnn.GCN)
+		p, m := normed(t, named.GCN)
 		o := isolatedOptions(t, m, chunks.Isolated{Chunks: 4, AllLayers: true, Targets: chunks.Both}, p.Vertices(), workers)
 		o.Sampling.BatchSize = 24
 		want := trained(t, p, o)
@@ -167,22 +168,23 @@ func TestBatchNormResumesAlike(t *testing.T) {
 // Rows of a step that models compute one after the other have no statistics together, and a step has not all rows that
 // sums over all vertices are of.
 func TestBatchNormRefused(t *testing.T) {
-	p, m := normed(t, gnn.GCN)
+	p, m := normed(t, named.GCN)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	kindOfRoots{place: Hop}.set(&o.Sampling)
 	if _, err := New(t.Context(), p, o); err == nil || !contains(err, "drop --sampling hopgnn") {
 		t.Errorf("got %v", err)
 	}
 
-	var custom *gnn.Custom
+	var custom *gnn.Model
 	for seed := uint64(3); custom == nil || !custom.Config(false, 5).SumsAll(); seed += 5 {
 		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, _ = gnn.NewCustom(program)
+		custom, _ = gnn.NewModel(program)
 	}
-	o = small(custom.Config(false, 5), devices(t, 1, host.Spec{}), nil)
+	o = small(m, devices(t, 1, host.Spec{}), nil)
+	o.Model = custom.Config(false, 5)
 	if _, err := New(t.Context(), p, o); err == nil || !contains(err, "the model sums over all vertices") {
 		t.Errorf("got %v", err)
 	}

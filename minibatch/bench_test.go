@@ -14,6 +14,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline/layered"
 )
@@ -39,9 +40,9 @@ func BenchmarkEpoch(b *testing.B) {
 			hidden = 64
 		}
 		b.Run(fmt.Sprintf("%dx%d/%v", len(fan), hidden, fan), func(b *testing.B) {
-			m := gnn.Config{Kind: gnn.SAGE, Layers: len(fan), Hidden: hidden, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
+			m := named.Model{Kind: named.SAGE, Layers: len(fan), Hidden: hidden, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
 			o := Options{
-				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.003}, Epochs: 1 + b.N},
+				Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.003}, Epochs: 1 + b.N},
 				Devices:  devices(b, 1, host.Spec{Threads: 2}), Sampling: Sampling{BatchSize: 1024, Fanout: fan},
 			}
 			if o.Devices[0].Memory().Budget < 4<<30 {
@@ -88,9 +89,9 @@ func BenchmarkEvaluation(b *testing.B) {
 		x, q := draw.Float64(), preset.Split
 		p.Train, p.Val, p.Test = append(p.Train, x < q[0]), append(p.Val, x >= q[0] && x < q[0]+q[1]), append(p.Test, x >= q[0]+q[1] && x < q[0]+q[1]+q[2])
 	}
-	m := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
+	m := named.Model{Kind: named.SAGE, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1000},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1000},
 		Devices:  devices(b, 1, host.Spec{Threads: 1}), Sampling: Sampling{BatchSize: 1024, Fanout: []int{15, 10, sample.All}},
 	}
 	t, err := New(b.Context(), p, o)

@@ -10,13 +10,14 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
 // small is a sampled run of some epochs whose steps differ in size. Its staged steps lie where the race detector sees them.
-func small(m gnn.Config, devices []gpu.Device, part []int32) Options {
+func small(m named.Model, devices []gpu.Device, part []int32) Options {
 	return Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 3},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 3},
 		Devices:  devices, Part: part, Lock: hostmem.LockOptions{Heap: true}, Sampling: Sampling{BatchSize: 32, Fanout: []int{4, 3, 2}},
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -80,7 +80,7 @@ func TestCachesAreReadBehindWrites(t *testing.T) {
 		},
 	} {
 		for _, rules := range []rowcache.Rules{{Kind: rowcache.Planned}, {Kind: rowcache.Planned, Lookahead: 2}} {
-			p, m := task{}.make(t, gnn.SAGE)
+			p, m := task{}.make(t, named.SAGE)
 			o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 			want := trained(t, p, o).WeightsSHA
 			o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, 20}
@@ -119,7 +119,7 @@ func TestCachesAreResumed(t *testing.T) {
 		if testing.Short() && n%2 != 0 { // under the race detector
 			continue
 		}
-		p, m := task{sparse: rules.Kind == rowcache.Rapid}.make(t, gnn.SAGE)
+		p, m := task{sparse: rules.Kind == rowcache.Rapid}.make(t, named.SAGE)
 		home := homes(p.Vertices(), 3)
 		if n/2%2 == 1 { // nearly all is at home in one part, which has no slots
 			clear(home)
@@ -170,7 +170,7 @@ func TestCachesAreResumed(t *testing.T) {
 
 // Plan names what caches and areas take: as much as a run has of them.
 func TestPlanNamesCaches(t *testing.T) {
-	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	p, m := task{vertices: 2000}.make(t, named.SAGE)
 	o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
 	for _, rules := range policies {
 		o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, 900}

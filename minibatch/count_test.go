@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -79,12 +79,12 @@ func readAgain(p *learn.Problem, o *Options, rules sample.Rules, parts int) (c C
 func TestTraceCountsWhatStepsRead(t *testing.T) {
 	const parts = 3
 	for _, fanout := range [][]int{{3, 4}, {3, sample.All}} {
-		for _, kind := range []gnn.Kind{gnn.SAGE, gnn.GCN} {
+		for _, kind := range []named.Kind{named.SAGE, named.GCN} {
 			p, m := task{vertices: 400}.make(t, kind)
 			m.Layers = 2
 			for _, s := range []Sampling{{}, {Local: true}, {Place: Home}, {Place: Hop}, {Place: Hop, NoGather: true}, {Ladies: true}, {Ladies: true, Place: Hop}} {
 				s.BatchSize, s.Fanout = 40, fanout
-				o := Options{Training: Training{Model: m}, Sampling: s, Part: partsOf(p.Vertices(), parts)}
+				o := Options{Training: Training{Model: netOf(m)}, Sampling: s, Part: partsOf(p.Vertices(), parts)}
 				tr := NewTrace(p, o, parts)
 				all := Way{rowcache.Rules{Kind: rowcache.Planned, Lookahead: rowcache.All}, []int{400, 400, 400}}
 				got, err := tr.Count(t.Context(), 2, []Way{{Slots: make([]int, parts)}, all})
@@ -111,10 +111,10 @@ func TestTraceCountsWhatStepsRead(t *testing.T) {
 
 // The cache that is chosen fetches few rows, and the next smaller one too many.
 func TestTraceSmallest(t *testing.T) {
-	p, m := task{vertices: 600}.make(t, gnn.SAGE)
+	p, m := task{vertices: 600}.make(t, named.SAGE)
 	m.Layers = 2
 	tr := NewTrace(p, Options{
-		Training: Training{Model: m},
+		Training: Training{Model: netOf(m)},
 		Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}, Place: Home}, Part: partsOf(p.Vertices(), 3),
 	}, 3)
 	rules := rowcache.Rules{Kind: rowcache.Planned}
@@ -143,7 +143,7 @@ func TestTraceSmallest(t *testing.T) {
 // Counts are those of a run that trains: for every way to fetch rows, and wherever roots are computed. Requests apart, of which a run may have more: areas have a size.
 func TestTraceCountsWhatARunCounts(t *testing.T) {
 	const parts, slots = 3, 40
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, s := range []Sampling{{Place: Home}, {Local: true}, {Place: Hop, NoMerge: true, NoGather: true}} {
 		for _, rules := range policies {
 			o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))

@@ -10,6 +10,7 @@ import (
 	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/model"
 	"capgnn/pipeline"
@@ -23,12 +24,12 @@ func TestPrograms(t *testing.T) {
 		n = 500
 	}
 	for seed := range n {
-		p, _ := task{directed: seed%2 == 0}.make(t, gnn.GCN)
+		p, _ := task{directed: seed%2 == 0}.make(t, named.GCN)
 		program, err := model.Parse([]byte(programs.Draw(uint64(seed), p.Features.Cols, p.Classes)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, err := gnn.NewCustom(program)
+		custom, err := gnn.NewModel(program)
 		if err != nil {
 			continue
 		}

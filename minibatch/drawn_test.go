@@ -16,12 +16,15 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
+	"capgnn/model"
 )
 
 // drawn is a run that nobody thought of.
 type drawn struct {
 	p    *learn.Problem
+	m    named.Model
 	o    Options
 	name string
 }
@@ -31,23 +34,23 @@ type drawn struct {
 func draw(t *testing.T, k int) drawn {
 	t.Helper()
 	r := rand.New(rand.NewPCG(19, uint64(k)))
-	kind := gnn.Kinds[k%len(gnn.Kinds)]
+	kind := named.Kinds[k%len(named.Kinds)]
 	p, m := task{directed: r.IntN(2) == 0, multi: r.IntN(3) == 0, sparse: r.IntN(3) == 0, share: []float64{0.02, 0.3, 1}[r.IntN(3)], vertices: 20 + r.IntN(300)}.make(t, kind)
 	p.Loops = []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)]
 	if r.IntN(3) == 0 {
 		p.Graph = withHubs(t, p.Graph, 60)
 	}
 	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
-	if k/len(gnn.Kinds)%4 == 1 {
+	if k/len(named.Kinds)%4 == 1 {
 		m.AttentionDropout = 0
 	}
-	m.NoNorm, m.Activation = kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
-	m.DropFeatures = kind != gnn.SGC && k/len(gnn.Kinds)%5 < 2
-	m.Residual = kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
-	m.Jumping = kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
+	m.NoNorm, m.Activation = kind.Norms() && k/len(named.Kinds)%2 == 1, model.Activations[k/len(named.Kinds)/2%len(model.Activations)]
+	m.DropFeatures = kind != named.SGC && k/len(named.Kinds)%5 < 2
+	m.Residual = kind.Norms() && m.Layers > 2 && k/len(named.Kinds)%3 > 0
+	m.Jumping = kind.Norms() && k/len(named.Kinds)/3%2 == 1
 	parts := []int{1, 2, 3, 5}[r.IntN(4)]
 	o := Options{
-		Training: Training{Model: m,
+		Training: Training{Model: netOf(m),
 			Optimizer: gnn.Optimizer{Kind: []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}[r.IntN(3)], LR: 0.01},
 			Epochs:    2},
 	}
@@ -65,7 +68,7 @@ func draw(t *testing.T, k int) drawn {
 		s.Fanout = append(s.Fanout, []int{1, 2, 3, 10, sample.All}[r.IntN(5)])
 	}
 	s.Ladies = k%3 == 1 && !kind.Attends()
-	if s.Ladies && kind == gnn.GIN && m.NoNorm { // weights of drawn rows in sums that nothing scales: some overflow
+	if s.Ladies && kind == named.GIN && m.NoNorm { // weights of drawn rows in sums that nothing scales: some overflow
 		o.Optimizer.LR = 1e-4
 	}
 	if !s.Local && r.IntN(2) == 0 {
@@ -79,8 +82,9 @@ func draw(t *testing.T, k int) drawn {
 	}
 	kindOfRoots{places[r.IntN(len(places))], s.Local}.set(s)
 	s.NoGather = s.Place == Hop && r.IntN(2) == 0
-	o.Model.BatchNorm = kind.Norms() && !m.NoNorm && s.Place != Hop && k%2 == 0
-	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %v", k, o.Model, p.Vertices(),
+	m.BatchNorm = kind.Norms() && !m.NoNorm && s.Place != Hop && k%2 == 0
+	o.Model = netOf(m)
+	return drawn{p, m, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %v", k, m, p.Vertices(),
 		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Storage)}
 }
 
@@ -178,7 +182,7 @@ func tryDrawn(t *testing.T, k int) {
 		}
 		break
 	}
-	if !d.o.Sampling.Local && !d.o.Sampling.Ladies && d.o.Storage == gpu.FP32 && !d.o.Model.BatchNorm {
+	if !d.o.Sampling.Local && !d.o.Sampling.Ladies && d.o.Storage == gpu.FP32 && !d.m.BatchNorm {
 		from, step := want.Weights, r.IntN(100)
 		got := gradient(t, d.p, d.o, step, from)
 		one := d.o

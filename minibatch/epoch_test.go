@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // A loss that is no number ends the run and names the first step that had it.
 func TestDiverges(t *testing.T) {
-	p, m := task{}.make(t, gnn.GIN)
+	p, m := task{}.make(t, named.GIN)
 	p.Graph = &graph.CSR{Cols: p.Vertices(), Indptr: make([]int64, p.Vertices()+1)} // so that a vertex is read in its own step alone
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	bad := newRoots(p, &o).of(3, 1, 0, nil)[2]
@@ -34,7 +34,7 @@ func TestDiverges(t *testing.T) {
 
 // Losses are looked at behind some time, however many steps are left, and when they are changes neither bits nor counts.
 func TestLossesAreLookedAtInTime(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.EvalEvery, o.CheckpointDir, o.CheckpointSteps = 1, t.TempDir(), 2
 	want := trained(t, p, o)
@@ -67,7 +67,7 @@ func (o *Options) steps(p *learn.Problem) int { return newRoots(p, o).steps }
 
 // Epochs of more steps than parts run without a stop: progress counts all of them, a checkpoint inside goes on to equal bits.
 func TestLongEpochs(t *testing.T) {
-	p, m := task{vertices: 800}.make(t, gnn.SAGE)
+	p, m := task{vertices: 800}.make(t, named.SAGE)
 	m.Hidden = 4
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.Sampling.BatchSize, o.Epochs = 1, 2
@@ -98,7 +98,7 @@ func TestLongEpochs(t *testing.T) {
 
 // Rows that are gathered as bfloat16 train to about the same loss.
 func TestBF16(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GIN} {
 		p, m := task{}.make(t, kind)
 		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 		want := trained(t, p, o).FinalLoss
@@ -112,7 +112,7 @@ func TestBF16(t *testing.T) {
 
 // Numbers of steps that samples cannot be numbered by are refused, and everything that is wrong is said at once.
 func TestBadOptions(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	good := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	for want, edit := range map[string]func(o *Options){
 		"batch size 0: want at least 1":                func(o *Options) { o.Sampling.BatchSize = 0 },
@@ -150,7 +150,7 @@ func (f *files) ByRows(on bool) { f.said = append(f.said, on) }
 
 // Steps read features by rows, evaluations in order.
 func TestReadsByRows(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.Epochs, o.EvalEvery = 2, 1
 	f := new(files)

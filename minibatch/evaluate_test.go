@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline"
 )
@@ -21,11 +21,11 @@ func TestEvaluationIsExact(t *testing.T) {
 			o := small(m, devices(t, 2, host.Spec{}), part)
 			o.EvalEvery = 1
 			r := trained(t, p, o)
-			want, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: r.Weights, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
+			want, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: r.Weights, Devices: o.Devices, Part: part, Chunks: true})
+			got, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: o.Devices, Part: part, Chunks: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestEvaluationIsExact(t *testing.T) {
 
 // Without validation vertices the newest weights are the best.
 func TestNoValidation(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	p.Val, p.Test = nil, nil
 	o := small(m, devices(t, 1, host.Spec{}), nil)
 	o.EvalEvery = 1
@@ -96,13 +96,14 @@ func TestEstimates(t *testing.T) {
 
 // Fan-outs of evaluation are one for each layer; where features are summed once, the last one is all.
 func TestEvalFanoutIsChecked(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, list := range [][]int{{2, 2}, {2, 2, 2}, {2, 0, sample.All}} {
 		o := small(m, devices(t, 1, host.Spec{}), nil)
 		if o.EvalFanout = list; o.Validate(p) == nil {
 			t.Errorf("%v is taken", list)
 		}
-		if _, o.Model = (task{}).make(t, gnn.GAT); len(list) == 3 && list[1] > 0 && o.Validate(p) != nil {
+		_, gat := (task{}).make(t, named.GAT)
+		if o.Model = netOf(gat); len(list) == 3 && list[1] > 0 && o.Validate(p) != nil {
 			t.Errorf("%v is refused: %v", list, o.Validate(p))
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 	"capgnn/gpu/host"
@@ -18,6 +17,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -40,7 +40,7 @@ func none(t *testing.T, name string) {
 
 // A device that fails or does not answer ends the run with an error that names it, and nothing goes on behind Close.
 func TestFaults(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, c := range []struct {
 		name  string
 		fault faulty.Faults
@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 
 // Samplers that do not come back are named.
 func TestSamplersLate(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.WaitDeadline = 100 * time.Millisecond
 	tr, err := New(t.Context(), p, o)
@@ -103,7 +103,7 @@ func TestSamplersLate(t *testing.T) {
 
 // A sampler's error is the run's.
 func TestSamplerFails(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	tr, err := New(t.Context(), p, small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2)))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestSamplerFails(t *testing.T) {
 
 // A run that is closed before it began, or interrupted before its first step, or whose callback fails, leaves nothing behind.
 func TestEndsEarly(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	want := errors.New("disk full")
 	for name, run := range map[string]func(tr *Trainer) error{
@@ -160,7 +160,7 @@ func TestEndsEarly(t *testing.T) {
 
 // A part that does not fit its device says so, and takes nothing.
 func TestDoesNotFit(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, budget := range []gpu.Bytes{1 << 10, 40 << 10, 150 << 10} {
 		d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: budget})
 		if err != nil {
@@ -177,7 +177,7 @@ func TestDoesNotFit(t *testing.T) {
 // Simulated devices with arithmetic give the bits of CPU devices, by staged rows where those fetch them; ones that only count time run to the end.
 func TestSimulatedDevices(t *testing.T) {
 	for _, kind := range kinds(t) {
-		p, m := task{sparse: kind == gnn.GIN}.make(t, kind)
+		p, m := task{sparse: kind == named.GIN}.make(t, kind)
 		part := homes(p.Vertices(), 2)
 		for _, arithmetic := range []bool{true, false} {
 			clock := sim.NewClock()
@@ -221,7 +221,7 @@ func TestStagesAreWrittenWhole(t *testing.T) {
 			for _, gathers := range []bool{false, true} {
 				p, m := k.make(t, kind)
 				o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
-				if kind == gnn.SAGE {
+				if kind == named.SAGE {
 					o.Sampling.Fanout[2] = sample.All
 				}
 				want := trained(t, p, o).WeightsSHA

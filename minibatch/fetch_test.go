@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -28,10 +28,10 @@ var linked = host.Spec{Latency: 10 * time.Microsecond, Link: 1 << 30}
 // change no bit.
 func TestFetchChangesNoBit(t *testing.T) {
 	for i, k := range []task{{}, {sparse: true}, {}, {}} {
-		kind := []gnn.Kind{gnn.SAGE, gnn.GCN, gnn.GAT, gnn.GIN}[i]
+		kind := []named.Kind{named.SAGE, named.GCN, named.GAT, named.GIN}[i]
 		p, m := k.make(t, kind)
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
-		if kind == gnn.SAGE {
+		if kind == named.SAGE {
 			o.Sampling.Fanout[2] = sample.All
 		}
 		o.Epochs, o.Sampling.Place = 2, []Place{Batch, Home, Batch, Hop}[i]
@@ -136,7 +136,7 @@ func TestFetchedRowsAreCounted(t *testing.T) {
 	for i, place := range []Sampling{{}, {Place: Home}, {Place: Hop, Merged: &zero},
 		{Place: Hop, NoMerge: true, NoGather: true}} {
 		k := task{sparse: i%2 == 1}
-		kind := []gnn.Kind{gnn.SAGE, gnn.GIN}[i%2]
+		kind := []named.Kind{named.SAGE, named.GIN}[i%2]
 		p, m := k.make(t, kind)
 		list := devices(t, 3, linked)
 		for n, rules := range policies {
@@ -197,7 +197,7 @@ func TestRowsAreReadWhereTheyLie(t *testing.T) {
 		for _, kind := range kinds(t) {
 			p, m := task{}.make(t, kind)
 			o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
-			if kind == gnn.SAGE { // rows of two tables
+			if kind == named.SAGE { // rows of two tables
 				o.Sampling.Fanout[2] = sample.All
 			}
 			o.Sampling.Place = []Place{Batch, Home, Hop}[i%3]
@@ -231,7 +231,7 @@ func TestRowsAreReadWhereTheyLie(t *testing.T) {
 // Blocks, own rows and kept rows cross no link: over one that is as slow as this, uploads would take seconds.
 func TestOwnRowsCrossNoLink(t *testing.T) {
 	const rate = 1 << 18
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, parts := range []int{1, 2} {
 		o := small(m, devices(t, parts, host.Spec{Link: rate}), homes(p.Vertices(), parts))
 		o.Sampling.Fetch, o.EvalEvery = rowcache.Rules{Kind: rowcache.Planned}, 1000

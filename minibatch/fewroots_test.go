@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph/synth"
+	"capgnn/internal/named"
 )
 
 // Where few roots fall to a part, a part has twice as many in one step as in another, and a plan's bounds hold all the same: no buffer grows.
@@ -15,7 +15,7 @@ func TestPlanOfFewRoots(t *testing.T) {
 	for _, place := range []Place{Batch, Home, Hop} {
 		for parts := 1; parts <= 7; parts++ {
 			for seed := uint64(1); seed <= 10; seed++ {
-				p, m := task{vertices: 200}.make(t, gnn.SAGE)
+				p, m := task{vertices: 200}.make(t, named.SAGE)
 				g, err := synth.Random(p.Vertices(), int(2+seed%2*4)*p.Vertices(), false, seed)
 				if err != nil {
 					t.Fatal(err)

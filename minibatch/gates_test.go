@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -26,7 +27,7 @@ func TestGradientOfPartsIsThatOfOne(t *testing.T) {
 			m.Dropout = 0.5
 			fanout := [][]int{{4, 3, sample.All}, {3, sample.All, 2}, {4, 3, 2}}[i]
 			o := Options{
-				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.001}, Epochs: 30},
+				Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.001}, Epochs: 30},
 				Sampling: Sampling{BatchSize: 16, Fanout: fanout},
 			}
 			for _, step := range []int{0, 20, 200} {
@@ -128,7 +129,7 @@ func near(t *testing.T, what string, got, want *gnn.Weights) {
 // Where all neighbours count the same, a sum over some of them, times n/k, is that over all, and so is the gradient of one layer: of
 // every model with sums, whatever becomes of loops. An added loop is no neighbour, and keeps its weight.
 func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GIN} {
 		for _, loops := range []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved} {
 			p, m := task{directed: true}.make(t, kind)
 			p.Loops = loops
@@ -143,11 +144,11 @@ func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
 					p.Features.Dense[v*m.In+j] = float32(x)
 				}
 			}
-			w := gnn.NewWeights(m)
+			w := gnn.NewWeights(netOf(m))
 			w.Init(1)
 			gradient := func(fanout int) *gnn.Weights {
 				o := Options{
-					Training: Training{Model: m, Epochs: 1},
+					Training: Training{Model: netOf(m), Epochs: 1},
 					Sampling: Sampling{BatchSize: p.Vertices(), Fanout: []int{fanout}},
 				}
 				return gradientAt(t, p, o, w, 0, 1, nil)

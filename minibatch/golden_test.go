@@ -10,7 +10,9 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
+	"capgnn/model"
 )
 
 // PyTorch's gradients, of all training vertices in one step with all neighbours, on 1 and 3 parts, with ÂX and without, within the tolerance of
@@ -26,7 +28,7 @@ func TestGoldenGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := c.Dims()
-		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
 		p := &learn.Problem{Graph: g, Labels: c.Labels, Targets: c.Targets, Classes: d.Out, Train: c.TrainMask}
 		p.Features.Cols = d.In
 		for _, x := range c.X.Data {
@@ -35,7 +37,7 @@ func TestGoldenGradients(t *testing.T) {
 		if c.SelfLoops {
 			p.Loops = graph.LoopsAdded
 		}
-		from := gnn.NewWeights(m)
+		from := gnn.NewWeights(netOf(m))
 		for _, x := range c.Params {
 			for i, v := range x.Data {
 				from.Tensor(x.Name).Data[i] = float32(v)
@@ -43,7 +45,7 @@ func TestGoldenGradients(t *testing.T) {
 		}
 		for _, parts := range []int{1, 3} {
 			got := gradient(t, p, Options{
-				Training: Training{Model: m},
+				Training: Training{Model: netOf(m)},
 				Devices:  devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts), Sampling: Sampling{BatchSize: p.Vertices(), Fanout: slices.Repeat([]int{sample.All}, m.Layers)},
 			}, 0, from)
 			for _, want := range c.Grads {

@@ -1,7 +1,6 @@
 package minibatch
 
 import (
-	"capgnn/internal/trainer"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
+	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -145,7 +146,7 @@ func TestSearchForTimeSteps(t *testing.T) {
 func TestCarriedSumsAreThoseOfOnePlace(t *testing.T) {
 	for i, kind := range kinds(t) {
 		for merged := range 4 {
-			p, m := task{sparse: kind == gnn.GIN, multi: kind == gnn.SAGE}.make(t, kind)
+			p, m := task{sparse: kind == named.GIN, multi: kind == named.SAGE}.make(t, kind)
 			o := small(m, devices(t, 4, host.Spec{Threads: 1 + i%2}), homes(p.Vertices(), 4))
 			if i%2 == 1 {
 				o.Devices[3] = o.Devices[1]
@@ -245,8 +246,8 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 
 // Models bring as many bytes along as their gradients have, once between two time steps, counted apart; a run of Hop alone has them.
 func TestCarriedBytes(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
-	n := gpu.Bytes(4 * len(gnn.NewWeights(m).Flat))
+	p, m := task{}.make(t, named.SAGE)
+	n := gpu.Bytes(4 * len(gnn.NewWeights(netOf(m)).Flat))
 	for _, c := range []struct {
 		place  Place
 		merged int
@@ -276,7 +277,7 @@ func TestCarriedBytes(t *testing.T) {
 // A run that measures which time steps to drop, and is interrupted meanwhile, is repeated to the bit by one that is told, however rows of other parts come. Where they
 // come in the same way, the same rows are fetched.
 func TestMeasuredMerging(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid}, {Kind: rowcache.Massive, Delta: 4}} {
 		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
 		o.Sampling.Place, o.Sampling.Fetch, o.Sampling.RowCache, o.Epochs, o.Sampling.MeasureMerge = Hop, rules, CacheSize{Unit: CacheRows, N: 20}, 6, true
@@ -318,7 +319,7 @@ func TestMeasuredMerging(t *testing.T) {
 func TestMergingByCounts(t *testing.T) {
 	for hidden, want := range map[int]int{4: 0, 512: 2} {
 		for i, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: 9}, {Kind: rowcache.Rapid, Pull: true}} {
-			p, m := task{cols: 200}.make(t, gnn.SAGE)
+			p, m := task{cols: 200}.make(t, named.SAGE)
 			var near []graph.Edge // vertices lie on a line, and parts are its pieces
 			part := make([]int32, p.Vertices())
 			for v := range part {
@@ -345,7 +346,7 @@ func TestMergingByCounts(t *testing.T) {
 // Bytes that cross links count in the epoch whose steps read them, however far ahead they come: what devices exchange is rows, their ids, and gradients.
 func TestLinkedBytes(t *testing.T) {
 	for i, place := range []Place{Home, Hop} {
-		p, m := task{}.make(t, gnn.SAGE)
+		p, m := task{}.make(t, named.SAGE)
 		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
 		o.Sampling.Place, o.Sampling.Prefetch, o.EvalEvery = place, 9, 1
 		if o.Sampling.BatchSize = 20; i == 0 {
@@ -363,7 +364,7 @@ func TestLinkedBytes(t *testing.T) {
 
 // What a run plans by does not depend on whether it knows how many time steps will be dropped: else the repetition of a run had another order of operations.
 func TestPlanBeforeMerging(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	var want design
 	for _, merged := range []*int{nil, new(int), new(2)} {
 		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))

@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/memory"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline/chunks"
 )
@@ -26,18 +26,18 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 		t.Skip("the race detector has memory of its own")
 	}
 	for name, c := range map[string]struct {
-		kind                   gnn.Kind
+		kind                   named.Kind
 		vertices, cols, hidden int
 		parts                  int
 		fanout                 []int
 		least                  float64 // of the bound
 		chunks                 int     // of isolated parts; 0: they are not
 	}{
-		"wide features": {gnn.SAGE, 40000, 128, 32, 1, []int{10, 5, sample.All}, 0.8, 0},
-		"wide layers":   {gnn.GCN, 40000, 16, 128, 1, []int{5, 5, 5}, 0.8, 0},
-		"first layers":  {gnn.APPNP, 10000, 250, 512, 1, []int{8, 8}, 0.8, 0},
-		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0, 0},
-		"isolated":      {gnn.SAGE, 20000, 64, 32, 1, []int{10, 5, sample.All}, 0.7, 6},
+		"wide features": {named.SAGE, 40000, 128, 32, 1, []int{10, 5, sample.All}, 0.8, 0},
+		"wide layers":   {named.GCN, 40000, 16, 128, 1, []int{5, 5, 5}, 0.8, 0},
+		"first layers":  {named.APPNP, 10000, 250, 512, 1, []int{8, 8}, 0.8, 0},
+		"small":         {named.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0, 0},
+		"isolated":      {named.SAGE, 20000, 64, 32, 1, []int{10, 5, sample.All}, 0.7, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if os.Getenv(alone) == "" { // what other tests have left on the heap would be collected later
@@ -52,7 +52,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 				return
 			}
 			p := large(t, c.vertices, c.cols, c.kind)
-			o := small(gnn.Config{Kind: c.kind, Layers: len(c.fanout), Hidden: c.hidden, In: c.cols, Out: p.Classes, Dropout: 0.5, Seed: 5}, nil, homes(c.vertices, c.parts))
+			o := small(named.Model{Kind: c.kind, Layers: len(c.fanout), Hidden: c.hidden, In: c.cols, Out: p.Classes, Dropout: 0.5, Seed: 5}, nil, homes(c.vertices, c.parts))
 			for range c.parts {
 				d, err := host.Open(host.Spec{Threads: 1, Memory: 1 << 30})
 				if err != nil {
@@ -95,7 +95,7 @@ func TestPlanIsWhatTheProcessTakes(t *testing.T) {
 }
 
 // large is a problem whose features lie outside the heap, as those of a mapped store do.
-func large(t *testing.T, n, cols int, kind gnn.Kind) *learn.Problem {
+func large(t *testing.T, n, cols int, kind named.Kind) *learn.Problem {
 	t.Helper()
 	g, err := synth.Random(n, 10*n, false, 11)
 	if err != nil {

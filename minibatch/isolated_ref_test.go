@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline/chunks"
 )
@@ -15,7 +16,7 @@ import (
 // Networks have two layers, without LayerNorm and dropout. Gradients are central differences.
 type isolatedRef struct {
 	p       *learn.Problem
-	m       gnn.Config
+	m       named.Model
 	how     Isolated
 	fanout  []int
 	chunks  int
@@ -24,15 +25,15 @@ type isolatedRef struct {
 	w       map[string][]float64
 }
 
-func newIsolatedRef(p *learn.Problem, m gnn.Config, how Isolated, fanout []int, first *gnn.Weights) *isolatedRef {
+func newIsolatedRef(p *learn.Problem, m named.Model, how Isolated, fanout []int, first *gnn.Weights) *isolatedRef {
 	n := p.Vertices()
 	r := &isolatedRef{p: p, m: m, how: how, fanout: fanout, chunks: int(slices.Max(how.Of)) + 1,
 		in: make([]float64, n), out: make([]float64, n), w: map[string][]float64{}}
 	for l := range r.widths {
-		r.widths[l][0], r.widths[l][1] = m.Width(l)
+		r.widths[l][0], r.widths[l][1] = netOf(m).Width(l)
 	}
 	for v := range p.Vertices() {
-		if m.Kind == gnn.GCN {
+		if m.Kind == named.GCN {
 			r.in[v]++
 			r.out[v]++
 		}
@@ -117,7 +118,7 @@ func (r *isolatedRef) messages(h heldChunks, v int32, drawn []int32, cut bool) (
 		}
 		out = append(out, message{u, w * r.entry(v, u)})
 	}
-	if r.m.Kind == gnn.GCN {
+	if r.m.Kind == named.GCN {
 		out = append(out, message{v, r.entry(v, v)})
 	}
 	return out
@@ -125,7 +126,7 @@ func (r *isolatedRef) messages(h heldChunks, v int32, drawn []int32, cut bool) (
 
 // entry is the weight of an edge in the graph.
 func (r *isolatedRef) entry(v, u int32) float64 {
-	if r.m.Kind == gnn.GCN {
+	if r.m.Kind == named.GCN {
 		return 1 / math.Sqrt(r.in[v]*r.out[u])
 	}
 	return 1 / r.in[v]
@@ -208,7 +209,7 @@ func (r *isolatedRef) layer(l int, s *share, v int32) []float64 {
 			sum[j] += msg.weight * x
 		}
 	}
-	name := map[gnn.Kind][2]string{gnn.GCN: {".lin.weight", ".bias"}, gnn.SAGE: {".lin_l.weight", ".lin_l.bias"}}[r.m.Kind]
+	name := map[named.Kind][2]string{named.GCN: {".lin.weight", ".bias"}, named.SAGE: {".lin_l.weight", ".lin_l.bias"}}[r.m.Kind]
 	conv := "convs." + string(rune('0'+l))
 	z := slices.Clone(r.w[conv+name[1]])
 	add := func(w []float64, x []float64) {
@@ -219,7 +220,7 @@ func (r *isolatedRef) layer(l int, s *share, v int32) []float64 {
 		}
 	}
 	add(r.w[conv+name[0]], sum)
-	if r.m.Kind == gnn.SAGE {
+	if r.m.Kind == named.SAGE {
 		add(r.w[conv+".lin_r.weight"], input(v))
 	}
 	if l == 0 {

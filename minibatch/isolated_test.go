@@ -10,12 +10,14 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
+	"capgnn/model"
 	"capgnn/pipeline/chunks"
 )
 
 // isolatedOptions are those of a run of isolated parts on so many workers.
-func isolatedOptions(t testing.TB, m gnn.Config, how chunks.Isolated, n, workers int) Options {
+func isolatedOptions(t testing.TB, m named.Model, how chunks.Isolated, n, workers int) Options {
 	o := small(m, devices(t, workers, host.Spec{}), nil)
 	o.Isolated = &Isolated{how, homes(n, how.Chunks)}
 	return o
@@ -24,7 +26,7 @@ func isolatedOptions(t testing.TB, m gnn.Config, how chunks.Isolated, n, workers
 // Steps of isolated parts are those of their definition, in float64: samples of the pair without its edges to other
 // chunks, all layers or all but the first cut, every part in turn or at once.
 func TestIsolatedSamples(t *testing.T) {
-	for k, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+	for k, kind := range []named.Kind{named.GCN, named.SAGE} {
 		for i, workers := range []int{4, 1} {
 			checkIsolatedRun(t, kind, chunks.Isolated{Chunks: 4, AllLayers: true, Targets: chunks.AllTargets[i]}, workers)
 			checkIsolatedRun(t, kind, chunks.Isolated{Chunks: 4, Targets: chunks.AllTargets[1-i]}, workers)
@@ -37,11 +39,11 @@ func TestIsolatedSamples(t *testing.T) {
 	}
 }
 
-func checkIsolatedRun(t *testing.T, kind gnn.Kind, how chunks.Isolated, workers int) {
+func checkIsolatedRun(t *testing.T, kind named.Kind, how chunks.Isolated, workers int) {
 	t.Helper()
 	name := fmt.Sprintf("%s, %d workers, %+v", kind, workers, how)
 	p, m := task{vertices: 120, cols: 4}.make(t, kind)
-	m.Layers, m.Hidden, m.Dropout, m.NoNorm, m.Activation = 2, 4, 0, true, gnn.Tanh
+	m.Layers, m.Hidden, m.Dropout, m.NoNorm, m.Activation = 2, 4, 0, true, model.Tanh
 	o := isolatedOptions(t, m, how, p.Vertices(), workers)
 	o.Epochs, o.Optimizer = 3, gnn.Optimizer{Kind: gnn.SGD, LR: 0.3}
 	if how.Correction == chunks.Resampling { // whose factors are small
@@ -56,7 +58,7 @@ func checkIsolatedRun(t *testing.T, kind gnn.Kind, how chunks.Isolated, workers 
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	from := gnn.NewWeights(m)
+	from := gnn.NewWeights(netOf(m))
 	from.Init(m.Seed)
 	ref := newIsolatedRef(p, m, *o.Isolated, o.Sampling.Fanout, from)
 	iso, steps := tr.roots.isolation, tr.roots.steps
@@ -94,7 +96,7 @@ func tensorOf(w *gnn.Weights, name string) []float32 {
 
 // Every target is a root once in an epoch of the part that it is one of, in as many steps as batches take.
 func TestIsolatedRoots(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, workers := range []int{1, 2, 5} {
 		for _, targets := range chunks.AllTargets {
 			o := isolatedOptions(t, m, chunks.Isolated{Chunks: 5, Targets: targets}, p.Vertices(), workers)
@@ -168,7 +170,7 @@ func TestIsolatedRanksResumeAlike(t *testing.T) {
 		{Chunks: 7, Targets: chunks.Both},
 		{Chunks: 5, Correction: chunks.LongRun, AllLayers: true},
 	} {
-		p, m := task{sparse: k == 1}.make(t, []gnn.Kind{gnn.SAGE, gnn.SAGE, gnn.GCN}[k])
+		p, m := task{sparse: k == 1}.make(t, []named.Kind{named.SAGE, named.SAGE, named.GCN}[k])
 		o := isolatedOptions(t, m, how, p.Vertices(), 3)
 		o.Epochs, o.EvalEvery, o.Sampling.BatchSize = 4, 2, 20
 		if k == 0 {
@@ -180,7 +182,7 @@ func TestIsolatedRanksResumeAlike(t *testing.T) {
 
 // What epochs say of pairs is what package chunks says, in phases too.
 func TestIsolatedEpochs(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	how := chunks.Isolated{Chunks: 5, Targets: chunks.Both}
 	o := isolatedOptions(t, m, how, p.Vertices(), 2)
 	o.Epochs = 6
@@ -217,14 +219,18 @@ func TestIsolatedEpochs(t *testing.T) {
 
 // What goes with isolated parts and what does not.
 func TestIsolatedOptions(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for want, edit := range map[string]func(o *Options){
-		"299 chunk entries for 300 vertices":         func(o *Options) { o.Isolated.Of = o.Isolated.Of[:299] },
-		"chunk 6, which is not in":                   func(o *Options) { o.Isolated.Of[4] = 6 },
-		"no place, and no share, to choose":          func(o *Options) { o.Sampling.Place = Hop },
-		"the first layer is cut as the others are":   func(o *Options) { o.Model.DropFeatures = true },
-		"needs gradients in fp32, not":               func(o *Options) { o.Storage, o.Isolated.Correction = gpu.BF16, chunks.Node },
-		"correction longrun weighs edges, which gat": func(o *Options) { o.Model.Kind, o.Isolated.Correction = gnn.GAT, chunks.LongRun },
+		"299 chunk entries for 300 vertices":       func(o *Options) { o.Isolated.Of = o.Isolated.Of[:299] },
+		"chunk 6, which is not in":                 func(o *Options) { o.Isolated.Of[4] = 6 },
+		"no place, and no share, to choose":        func(o *Options) { o.Sampling.Place = Hop },
+		"the first layer is cut as the others are": func(o *Options) { m := m; m.DropFeatures = true; o.Model = netOf(m) },
+		"needs gradients in fp32, not":             func(o *Options) { o.Storage, o.Isolated.Correction = gpu.BF16, chunks.Node },
+		"correction longrun weighs edges, which att": func(o *Options) {
+			m := m
+			m.Kind = named.GAT
+			o.Model, o.Isolated.Correction = netOf(m), chunks.LongRun
+		},
 	} {
 		o := isolatedOptions(t, m, chunks.Isolated{Chunks: 4}, p.Vertices(), 2)
 		edit(&o)
@@ -238,7 +244,7 @@ func TestIsolatedOptions(t *testing.T) {
 func TestIsolatedPlan(t *testing.T) {
 	for k, how := range []chunks.Isolated{{Chunks: 4}, {Chunks: 6, Targets: chunks.Both, Correction: chunks.Uniform},
 		{Chunks: 9, Correction: chunks.Inclusion, AllLayers: true}, {Chunks: 12, AllLayers: true}} {
-		p, m := task{vertices: 2000, sparse: k == 1}.make(t, gnn.SAGE)
+		p, m := task{vertices: 2000, sparse: k == 1}.make(t, named.SAGE)
 		o := isolatedOptions(t, m, how, p.Vertices(), []int{4, 2, 1, 12}[k])
 		for v := range o.Isolated.Of { // of unequal sizes
 			o.Isolated.Of[v] = int32(v*v/p.Vertices()) % int32(how.Chunks)
@@ -266,7 +272,7 @@ func TestIsolatedPlan(t *testing.T) {
 // Phases without targets are left out: nothing is trained in them, and the others go on.
 func TestIsolatedPhasesWithoutTargets(t *testing.T) {
 	for _, targets := range chunks.AllTargets {
-		p, m := task{}.make(t, gnn.SAGE)
+		p, m := task{}.make(t, named.SAGE)
 		o := isolatedOptions(t, m, chunks.Isolated{Chunks: 4, Targets: targets}, p.Vertices(), 1)
 		for v := range p.Train {
 			p.Train[v] = p.Train[v] && o.Isolated.Of[v] == 2

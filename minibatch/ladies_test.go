@@ -9,17 +9,19 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu/host"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
+	"capgnn/model"
 	"capgnn/pipeline/chunks"
 )
 
 // Steps whose hops draw layers are those of their definition, in float64: a message weighs what its edge does, what its column does and what its row does. What these are is compared with a
 // slow twin in package sample.
 func TestLadiesSteps(t *testing.T) {
-	for k, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+	for k, kind := range []named.Kind{named.GCN, named.SAGE} {
 		for parts := 1; parts < 4; parts += 2 {
 			p, m := task{vertices: 120, cols: 4}.make(t, kind)
-			m.Layers, m.Hidden, m.Dropout, m.NoNorm, m.Activation = 2, 4, 0, true, gnn.Tanh
+			m.Layers, m.Hidden, m.Dropout, m.NoNorm, m.Activation = 2, 4, 0, true, model.Tanh
 			o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))
 			o.Epochs, o.Optimizer = 2, gnn.Optimizer{Kind: gnn.SGD, LR: 0.3}
 			o.Sampling = Sampling{BatchSize: 24, Fanout: fanouts(20, 25), Ladies: true, Place: []Place{Batch, Home}[k]}
@@ -27,7 +29,7 @@ func TestLadiesSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			from := gnn.NewWeights(m)
+			from := gnn.NewWeights(netOf(m))
 			from.Init(m.Seed)
 			ref := newIsolatedRef(p, m, Isolated{chunks.Isolated{}, make([]int32, p.Vertices())}, o.Sampling.Fanout, from)
 			sampler := sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, sample.Rules{Seed: m.Seed, Fanout: o.Sampling.Fanout, Ladies: 24})
@@ -83,28 +85,28 @@ func TestLadiesSteps(t *testing.T) {
 
 // With layers as large as all candidates the gradient of two layers is that of all neighbours, whoever computes which roots.
 func TestLadiesOfAllNeighbours(t *testing.T) {
-	for i, kind := range gnn.Kinds {
+	for i, kind := range named.Kinds {
 		if kind.Attends() {
 			continue
 		}
 		p, m := task{sparse: i%2 == 1, directed: i%3 == 0}.make(t, kind)
 		m.Layers = 2
 		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
-		from := gnn.NewWeights(m)
+		from := gnn.NewWeights(netOf(m))
 		from.Init(m.Seed)
 		o.Sampling.Fanout, o.Sampling.Ladies = fanouts(20*p.Vertices(), 20*p.Vertices()), true
 		got := gradient(t, p, o, 1, from)
 		o.Sampling.Fanout, o.Sampling.Ladies, o.Sampling.Place = fanouts(sample.All, sample.All), false, Home
-		closeTo(t, fmt.Sprint(kind), got, gradient(t, p, o, 1, from), gnn.NewWeights(m), 2e-5)
+		closeTo(t, fmt.Sprint(kind), got, gradient(t, p, o, 1, from), gnn.NewWeights(netOf(m)), 2e-5)
 	}
 }
 
 // What layers are not drawn for is refused.
 func TestLadiesRefusals(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
+	for _, kind := range []named.Kind{named.GCN, named.GAT} {
 		p, m := task{}.make(t, kind)
 		o := small(m, devices(t, 1, host.Spec{}), nil)
-		if kind == gnn.GCN {
+		if kind == named.GCN {
 			o = isolatedOptions(t, m, chunks.Isolated{Chunks: 4}, p.Vertices(), 1)
 		}
 		o.Sampling.Ladies = true

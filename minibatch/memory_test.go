@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/memory"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -56,7 +57,7 @@ func TestPlanIsWhatARunTakes(t *testing.T) {
 
 // A batch that does not fit names one that does.
 func TestBatchThatFits(t *testing.T) {
-	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	p, m := task{vertices: 2000}.make(t, named.SAGE)
 	o := small(m, nil, nil)
 	o.Sampling.BatchSize = 1000
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 300 << 10})
@@ -76,7 +77,7 @@ func TestBatchThatFits(t *testing.T) {
 
 // What fits is asked of every device by itself, whatever it is called, and of the parts of one device together.
 func TestFitsByDevice(t *testing.T) {
-	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	p, m := task{vertices: 2000}.make(t, named.SAGE)
 	for _, one := range []bool{false, true} {
 		both := make([]gpu.Device, 2)
 		for i := range both {
@@ -106,7 +107,7 @@ func TestFitsByDevice(t *testing.T) {
 // A step that is larger than everything that was seen before makes its buffers larger, and changes no bit.
 func TestBuffersGrow(t *testing.T) {
 	for _, kind := range kinds(t) {
-		p, m := task{sparse: kind == gnn.GIN}.make(t, kind)
+		p, m := task{sparse: kind == named.GIN}.make(t, kind)
 		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 		want := trained(t, p, o).WeightsSHA
 		tr, err := New(t.Context(), p, o)
@@ -120,7 +121,7 @@ func TestBuffersGrow(t *testing.T) {
 			w.Workspace = gnn.NewWorkspace(gpu.Info{})
 			var l layout
 			w.stage.lay(&l, &tiny, nil)
-			w.Pass = gnn.NewPass(m, tr.design.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
+			w.Pass = gnn.NewPass(netOf(m), tr.design.plan, l.layers, l.in, w.Params, w.Grads, w.Workspace)
 			if err := w.Workspace.Alloc(w.Device); err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +149,7 @@ func TestBuffersGrow(t *testing.T) {
 
 // A vertex whose in-neighbours alone are more than a device's chunks may take is named where memory is planned.
 func TestPlanNamesHubs(t *testing.T) {
-	p, m := task{vertices: 3000}.make(t, gnn.GAT)
+	p, m := task{vertices: 3000}.make(t, named.GAT)
 	p.Graph = star(p.Vertices())
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 400 << 10})
 	if err != nil {
@@ -179,7 +180,7 @@ func (d kindOf) Info() gpu.Info {
 
 // Evaluation takes no more of the host's memory for a part than training lets it, however much a CPU device may have, and half of what is left of a GPU's.
 func TestEvaluationOnTheHost(t *testing.T) {
-	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	p, m := task{vertices: 2000}.make(t, named.SAGE)
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +203,7 @@ func TestEvaluationOnTheHost(t *testing.T) {
 // A CPU device that reads most of the graph in a step has no copy of it beside the input.
 func TestLargeStepsAreNotStaged(t *testing.T) {
 	for fanout, want := range map[int]bool{1: true, sample.All: false} {
-		p, m := task{vertices: 2000, sparse: true}.make(t, gnn.GCN)
+		p, m := task{vertices: 2000, sparse: true}.make(t, named.GCN)
 		o := small(m, devices(t, 1, host.Spec{}), nil)
 		o.Sampling.Fanout = []int{fanout, fanout, fanout}
 		plan, err := Plan(t.Context(), p, o)

@@ -14,9 +14,13 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline"
 )
+
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) gnn.Config { return named.Config(m, gnn.NewModel) }
 
 // task is a small random problem.
 type task struct {
@@ -27,7 +31,7 @@ type task struct {
 }
 
 // make builds the task for a model. Vertices 0 and 1 have no in-neighbour; stored loops are not what any model wants.
-func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
+func (k task) make(t testing.TB, kind named.Kind) (*learn.Problem, named.Model) {
 	t.Helper()
 	if k.vertices == 0 {
 		k.vertices = 300
@@ -95,7 +99,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 	if kind.Attends() {
 		attention = 0.4
 	}
-	return p, gnn.Config{Kind: kind, AttentionDropout: attention, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Multi: k.multi, Seed: 5}
+	return p, named.Model{Kind: kind, AttentionDropout: attention, Layers: 3, Hidden: 16, In: cols, Out: classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Multi: k.multi, Seed: 5}
 }
 
 // devices opens CPU devices.
@@ -169,15 +173,15 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					rule := gnn.Optimizer{Kind: gnn.SGD, LR: 1}
 					part := homes(p.Vertices(), parts)
 					var weigh learn.Labels
-					if kind == gnn.SAGE && !k.multi {
+					if kind == named.SAGE && !k.multi {
 						weigh = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothing: 0.2}
 					}
 					got := trained(t, p, Options{
-						Training: Training{Model: m, Task: weigh, Optimizer: rule, Epochs: 1},
+						Training: Training{Model: netOf(m), Task: weigh, Optimizer: rule, Epochs: 1},
 						Devices:  devices(t, parts, host.Spec{}), Part: part, Sampling: Sampling{BatchSize: p.Vertices(), Fanout: all},
 					})
 					tr, err := pipeline.New(t.Context(), p, pipeline.Options{
-						Training: pipeline.Training{Model: m, Task: weigh, Optimizer: rule, Epochs: 1},
+						Training: pipeline.Training{Model: netOf(m), Task: weigh, Optimizer: rule, Epochs: 1},
 						Devices:  devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices()),
 					})
 					if err != nil {
@@ -188,7 +192,7 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					from := gnn.NewWeights(m)
+					from := gnn.NewWeights(netOf(m))
 					from.Init(m.Seed)
 					closeTo(t, name, got.Weights, want.Weights, from, 2e-5)
 					if math.Abs(got.FinalLoss-want.FinalLoss) > 1e-5*want.FinalLoss {
@@ -204,9 +208,9 @@ func TestFullNeighboursAreFullBatch(t *testing.T) {
 }
 
 // kinds returns the models that a test goes through: GCN, GAT, and two of the others; in short, as under the race detector, GCN and one other.
-func kinds(t testing.TB) []gnn.Kind {
+func kinds(t testing.TB) []named.Kind {
 	if testing.Short() {
-		return long.Few(t, gnn.Kinds, 1, gnn.GCN)
+		return long.Few(t, named.Kinds, 1, named.GCN)
 	}
-	return long.Few(t, gnn.Kinds, 2, gnn.GCN, gnn.GAT)
+	return long.Few(t, named.Kinds, 2, named.GCN, named.GAT)
 }

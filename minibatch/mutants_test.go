@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu/host"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -38,9 +39,9 @@ func TestMutantsAreCaught(t *testing.T) {
 			return err
 		},
 	} {
-		p, m := task{}.make(t, gnn.GIN)
+		p, m := task{}.make(t, named.GIN)
 		o := small(m, devices(t, 1, host.Spec{}), nil)
-		from := gnn.NewWeights(m)
+		from := gnn.NewWeights(netOf(m))
 		from.Init(m.Seed)
 		want := gradient(t, p, o, 0, from)
 		o.Devices, o.Part = devices(t, 2, host.Spec{}), homes(p.Vertices(), 2)
@@ -69,7 +70,7 @@ func TestMutantsAreCaught(t *testing.T) {
 
 // Between steps nothing is allocated but what queues note of their operations: far less than a step's blocks and rows.
 func TestStepsAllocateNothing(t *testing.T) {
-	p, m := task{vertices: 20000}.make(t, gnn.SAGE)
+	p, m := task{vertices: 20000}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.Sampling.BatchSize, o.Sampling.Fanout, o.Epochs = 512, []int{10, 5, 5}, 3
 	var before, after runtime.MemStats

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
@@ -16,7 +16,7 @@ import (
 // overlapping trains an epoch behind another one and returns how long its steps took, and what of that the links and the devices were busy. One by one, nothing of a step begins
 // before the step before it is over.
 func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.Duration, c Counts) {
-	p, m := wide.make(b, gnn.SAGE)
+	p, m := wide.make(b, named.SAGE)
 	m.Hidden = 16
 	part := make([]int32, p.Vertices())
 	for v := range part {

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -65,7 +66,7 @@ func star(n int) *graph.CSR {
 }
 
 // unevenWork calls f with every run whose work does not divide evenly.
-func unevenWork(t *testing.T, f func(t *testing.T, name string, p *learn.Problem, m gnn.Config, o Options)) {
+func unevenWork(t *testing.T, f func(t *testing.T, name string, p *learn.Problem, m named.Model, o Options)) {
 	t.Helper()
 	for _, c := range []struct {
 		name   string
@@ -118,7 +119,7 @@ func unevenWork(t *testing.T, f func(t *testing.T, name string, p *learn.Problem
 
 // What does not divide evenly ends, and has every root once an epoch.
 func TestUnevenWork(t *testing.T) {
-	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, _ gnn.Config, o Options) {
+	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, _ named.Model, o Options) {
 		for _, local := range []bool{false, true} {
 			if local && o.Shares != nil {
 				continue
@@ -134,15 +135,15 @@ func TestUnevenWork(t *testing.T) {
 
 // Every part count and share gives the gradient of one part, wherever roots are computed.
 func TestGradientsOfUnevenWork(t *testing.T) {
-	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, m gnn.Config, o Options) {
-		from := gnn.NewWeights(m)
+	unevenWork(t, func(t *testing.T, name string, p *learn.Problem, m named.Model, o Options) {
+		from := gnn.NewWeights(netOf(m))
 		from.Init(m.Seed)
 		one := o
 		one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
 		want := gradient(t, p, one, 0, from)
 		for _, place := range places {
 			kindOfRoots{place: place}.set(&o.Sampling)
-			closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(m), 2e-5)
+			closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(netOf(m)), 2e-5)
 		}
 	})
 }
@@ -150,7 +151,7 @@ func TestGradientsOfUnevenWork(t *testing.T) {
 // Every root is one of an epoch once, in global and local order, wherever it is computed, whatever the batch; parts of an epoch have as many steps. Steps
 // have the same roots in every place.
 func TestEveryRootOnce(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, parts := range []int{1, 2, 5, 40} {
 		for _, batch := range []int{1, 7, 64, 1000} {
 			var of []int // by vertex: the step of the last epoch that has it as a root, with global roots
@@ -201,7 +202,7 @@ func TestEveryRootOnce(t *testing.T) {
 
 // What parts did adds up to what the run did, and the plan knows their shares.
 func TestWorkOfParts(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, place := range []Place{Batch, Home, Hop} {
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 		o.Sampling.Place, o.Epochs = place, 1

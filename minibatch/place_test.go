@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/sample"
 )
 
@@ -283,7 +284,7 @@ func TestRowsByPlace(t *testing.T) {
 
 // Local roots are at home as they are, and one part computes all roots: their place changes no bit.
 func TestPlaceOfLocalRoots(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, parts := range []int{1, 3} {
 		o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))
 		o.Sampling.Local = parts > 1
@@ -300,7 +301,7 @@ func TestPlaceOfLocalRoots(t *testing.T) {
 // A plan's bounds hold for roots at home too, which are as many as their limit in some step or other.
 func TestPlanOfPlaces(t *testing.T) {
 	for _, place := range places {
-		p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+		p, m := task{vertices: 2000}.make(t, named.SAGE)
 		o := small(m, devices(t, 3, host.Spec{}), nil)
 		ringed(p, &o)
 		o.Sampling.BatchSize, o.Shares = 200, []float64{1, 2, 1}
@@ -339,7 +340,8 @@ func TestPlacesOfDrawnRuns(t *testing.T) {
 		r := rand.New(rand.NewPCG(21, uint64(k)))
 		o := d.o
 		o.Storage, o.Sampling.Local, o.Sampling.Ladies = gpu.FP32, false, false // which draws by place
-		o.Model.BatchNorm = false                                               // rows count for each part that has them
+		d.m.BatchNorm = false                                                   // rows count for each part that has them
+		o.Model = netOf(d.m)
 		from := gnn.NewWeights(o.Model)
 		from.Init(o.Model.Seed)
 		step, one := r.IntN(60), o

@@ -20,6 +20,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -216,7 +217,7 @@ func TestRanksResumeAlike(t *testing.T) {
 		{kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, rowcache.Rules{Kind: rowcache.Rapid}, 3},
 		{kindOfRoots{place: Hop}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, rowcache.Rules{}, 0},
 	} {
-		p, m := task{}.make(t, gnn.SAGE)
+		p, m := task{}.make(t, named.SAGE)
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 		o.Optimizer, o.Sampling.BatchSize, o.EvalEvery = c.rule, 16, 1
 		o.Sampling.Fetch, o.Sampling.RowCache = c.fetch, CacheSize{CacheRows, 40}
@@ -275,7 +276,7 @@ func checkRanksResume(t *testing.T, name string, p *learn.Problem, o Options, ev
 
 // Behind every epoch each process reads its meters once, however many stretches of steps the epoch has, and rank 0 has those of all, by rank.
 func TestMetersOfRanks(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, groups := range groupings {
 		epochs := 0
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"capgnn/cluster"
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 	"capgnn/pipeline/link"
@@ -155,7 +155,7 @@ func FuzzAnswer(f *testing.F) {
 // A rank that asks for what it may not ends the run of the rank that it asks, with one line; so does one that is lost, at once; and one that does not answer, when that has been waited for
 // too long. Nothing is left behind.
 func TestFaultsOfRanks(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for name, c := range map[string]struct {
 		wrong func(rank int, tr *Trainer)
 		lose  uint32 // an area of which nothing comes; 0: none
@@ -210,7 +210,7 @@ func (l lossy) Send(to int, area, message uint32, off int, b []byte, sent func(e
 
 // A rank whose numbers are of another step than its neighbours' is told so.
 func TestRanksOfOtherSteps(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 	x := rankRun{p: p, o: func(int) Options { return o }, on: func(rank int, tr *Trainer) {
 		if rank == 1 {
@@ -238,7 +238,7 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 
 // A loss that is no number ends all ranks with the same error, whichever part has it.
 func TestRanksDiverge(t *testing.T) {
-	p, m := task{}.make(t, gnn.GCN)
+	p, m := task{}.make(t, named.GCN)
 	p.Features.Dense[7*m.In] = float32(math.Inf(1))
 	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 	_, want := func() (*Result, error) {

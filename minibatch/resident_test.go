@@ -5,11 +5,11 @@ import (
 	"reflect"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
@@ -56,7 +56,7 @@ func TestResidentRowsChangeNoBit(t *testing.T) {
 				m.Layers = layers
 				o := small(m, remotes(t, parts, 0), homes(p.Vertices(), parts))
 				o.Epochs, o.Sampling.Fanout = 2, []int{4, 3, 2}[:layers]
-				if n%2 == 0 || kind == gnn.SAGE {
+				if n%2 == 0 || kind == named.SAGE {
 					o.Sampling.Fanout[layers-1] = sample.All // ÂX; with GAT all neighbours
 				}
 				o.Sampling.Place = []Place{Batch, Home, Hop}[n%3]
@@ -117,7 +117,7 @@ func TestResidentRowsChangeNoBit(t *testing.T) {
 
 // A device keeps what memory leaves beside steps and evaluation: all rows of its part, those of the vertices with the most neighbours, or none. A plan says so, and holds.
 func TestResidentRowsTakeWhatIsLeft(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.SAGE, gnn.GAT} {
+	for _, kind := range []named.Kind{named.SAGE, named.GAT} {
 		p, m := task{vertices: 2000, cols: 31}.make(t, kind)
 		in := func(memory gpu.Bytes) Options {
 			o := small(m, remotes(t, 2, memory), homes(p.Vertices(), 2))
@@ -197,7 +197,7 @@ func least(p *learn.Problem, r *resident) int {
 
 // A device that has less memory than it says when a run is planned keeps no rows.
 func TestResidentRowsWithoutMemory(t *testing.T) {
-	p, m := task{}.make(t, gnn.GCN)
+	p, m := task{}.make(t, named.GCN)
 	o := small(m, remotes(t, 1, 0), nil)
 	want := trained(t, p, o).WeightsSHA
 	o.Devices = []gpu.Device{promising{o.Devices[0]}}
@@ -223,7 +223,7 @@ func (d promising) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 
 // A run goes on with other rows resident than before.
 func TestResidentRowsAndResume(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, remotes(t, 2, 0), homes(p.Vertices(), 2))
 	o.Sampling.Fanout[2] = sample.All
 	want := trained(t, p, o)

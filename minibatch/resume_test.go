@@ -13,6 +13,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/fit"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -36,7 +37,7 @@ func interrupted(t *testing.T, tr *Trainer, o *Options, stopAt *int) *Result {
 // A run that is interrupted behind the last step of an epoch does not wait for the evaluation: that is made up for when the run is resumed.
 func TestInterruptedInEvaluation(t *testing.T) {
 	for _, every := range []int{1, 0} { // with 0 the last epoch is evaluated
-		p, m := task{}.make(t, gnn.SAGE)
+		p, m := task{}.make(t, named.SAGE)
 		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 		o.EvalEvery = every
 		want := trained(t, p, o)
@@ -70,18 +71,18 @@ func TestInterruptedInEvaluation(t *testing.T) {
 func TestInterruptedAndResumed(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		kind  gnn.Kind
+		kind  named.Kind
 		parts int
 		roots kindOfRoots
 		rule  gnn.Optimizer
 		every int
 	}{
-		{gnn.SAGE, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 0},
-		{gnn.GCN, 3, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, 2},
-		{gnn.GAT, 2, kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
-		{gnn.GIN, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
-		{gnn.SAGE, 3, kindOfRoots{place: Home}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 3},
-		{gnn.GCN, 3, kindOfRoots{place: Hop}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 2},
+		{named.SAGE, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 0},
+		{named.GCN, 3, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, 2},
+		{named.GAT, 2, kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
+		{named.GIN, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
+		{named.SAGE, 3, kindOfRoots{place: Home}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 3},
+		{named.GCN, 3, kindOfRoots{place: Hop}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 2},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		p, m := task{}.make(t, c.kind)
@@ -127,7 +128,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 
 // A checkpoint whose state is of no such run is an error, wherever it stands.
 func TestStatesThatCannotBe(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
 	o.Identity = "id"
 	for name, spoil := range map[string]func(s *state, steps int){
@@ -168,7 +169,7 @@ func TestStatesThatCannotBe(t *testing.T) {
 
 // Where the size of caches follows from free memory, a resumed run keeps that of the run that it goes on from: with room for every row, or without.
 func TestResumedCachesKeepTheirSize(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, few := range []bool{false, true} {
 		begun := func(o Options, few bool) *Trainer {
 			tr, err := New(t.Context(), p, o)

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 	"capgnn/gpu/host"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/minibatch/rowcache"
 )
@@ -68,7 +68,7 @@ func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 // However late and in whatever order answers come, every step gets the rows of its vertices.
 func TestAnswersInAnyOrder(t *testing.T) {
 	const schedules = 1000
-	p, m := task{vertices: 24}.make(t, gnn.SAGE)
+	p, m := task{vertices: 24}.make(t, named.SAGE)
 	m.Layers = 2
 	o := small(m, nil, homes(p.Vertices(), 3))
 	for _, d := range devices(t, 3, host.Spec{}) {
@@ -161,7 +161,7 @@ func (b *broken) fault() error {
 
 // A service that fails or never answers ends the run with one line that names it, and leaves nothing behind.
 func TestServiceFails(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	for _, c := range []struct {
 		left int
 		err  error

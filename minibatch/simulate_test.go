@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
+	"capgnn/internal/named"
 	"capgnn/internal/together"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
@@ -116,7 +116,7 @@ func TestSimulatedMachinesSendAlike(t *testing.T) {
 			if (i+k)%2 == 0 && k > 0 {
 				continue
 			}
-			kind := []gnn.Kind{gnn.SAGE, gnn.GIN, gnn.GCN}[(i+k)%3]
+			kind := []named.Kind{named.SAGE, named.GIN, named.GCN}[(i+k)%3]
 			p, m := task{sparse: i == 1 && k%2 == 1}.make(t, kind)
 			o := small(m, nil, homes(p.Vertices(), 3))
 			s := &o.Sampling
@@ -150,7 +150,7 @@ func TestSimulatedMachinesSendAlike(t *testing.T) {
 
 // An epoch takes as long as what crosses the busiest interface at least; over a fast network rows are hidden, and one that is fast beyond measure takes what devices take.
 func TestSimulatedMachinesTakeTime(t *testing.T) {
-	p, m := task{}.make(t, gnn.SAGE)
+	p, m := task{}.make(t, named.SAGE)
 	o := small(m, nil, homes(p.Vertices(), 3))
 	o.Epochs = 2
 	const slow = 1e6
@@ -173,7 +173,7 @@ func TestSimulatedMachinesTakeTime(t *testing.T) {
 
 // A part that does not fit its device ends the simulation of all machines with what it lacks.
 func TestSimulatedMachineIsTooSmall(t *testing.T) {
-	p, m := task{}.make(t, gnn.GCN)
+	p, m := task{}.make(t, named.GCN)
 	o := small(m, unlinked(t, 3, 20<<10), homes(p.Vertices(), 3))
 	o.Sampling.Fetch = rowcache.Rules{Kind: rowcache.Planned}
 	net, err := sim.NewNetwork(o.Devices[0].(gpu.Clocked).Clock().(*sim.Clock), [][]sim.Line{{{}, {BytesPerSec: 1}}, {{BytesPerSec: 1}, {}}})

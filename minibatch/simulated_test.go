@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
+	"capgnn/internal/named"
 )
 
 // simulated returns devices with links between them, on a clock of their own that tells trace what they do.
@@ -45,7 +45,7 @@ func TestSimulatedStepsOverlap(t *testing.T) {
 // depend on who samples how far ahead.
 func TestSimulatedRowsCrossLinks(t *testing.T) {
 	for i, c := range []kindOfRoots{{}, {place: Home}, {local: true}, {place: Hop}} {
-		p, m := task{sparse: i == 1}.make(t, []gnn.Kind{gnn.SAGE, gnn.GIN, gnn.GCN, gnn.SAGE}[i])
+		p, m := task{sparse: i == 1}.make(t, []named.Kind{named.SAGE, named.GIN, named.GCN, named.SAGE}[i])
 		part := homes(p.Vertices(), 3)
 		for n, rules := range policies {
 			if n%2 != i%2 {
@@ -80,7 +80,7 @@ func TestSimulatedRowsCrossLinks(t *testing.T) {
 
 // Rows are fetched as soon as the slot of their step is free, a step is uploaded when its rows are there and its input has been read, and computed when it has been uploaded.
 func TestSimulatedStepsWaitForRows(t *testing.T) {
-	p, m := task{cols: 512}.make(t, gnn.SAGE)
+	p, m := task{cols: 512}.make(t, named.SAGE)
 	spans := map[string][]sim.Span{}
 	o := small(m, simulated(t, 2, 2e8, false, func(s sim.Span) {
 		if s.Device == "sim:0" {

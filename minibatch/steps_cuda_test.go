@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/internal/named"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 	"capgnn/pipeline/chunks"
@@ -59,21 +60,21 @@ func TestCUDASteps(t *testing.T) {
 			p, m := k.make(t, kind)
 			o := small(m, nil, homes(p.Vertices(), 3))
 			o.Lock = hostmem.LockOptions{Pinner: driver.Pinner(), Optional: true}
-			if kind == gnn.GCN {
+			if kind == named.GCN {
 				o.Sampling.Fanout[2] = sample.All
 			}
-			from := gnn.NewWeights(m)
+			from := gnn.NewWeights(netOf(m))
 			from.Init(m.Seed)
 			cpus := devices(t, 3, host.Spec{})
 			o.Devices = cpus
 			want := gradient(t, p, o, 1, from)
 			o.Devices = []gpu.Device{gpus[0], o.Devices[0], gpus[1]}
 			for _, c := range scattered() {
-				if c.place != Batch && kind != gnn.SAGE {
+				if c.place != Batch && kind != named.SAGE {
 					continue
 				}
 				c.set(&o.Sampling)
-				closeTo(t, fmt.Sprintf("%s %+v, %v", kind, k, c.place), gradient(t, p, o, 1, from), want, zero(m), 2e-5)
+				closeTo(t, fmt.Sprintf("%s %+v, %v", kind, k, c.place), gradient(t, p, o, 1, from), want, zero(netOf(m)), 2e-5)
 			}
 			apart := o
 			apart.Isolated = &Isolated{chunks.Isolated{Chunks: 5, Correction: chunks.Node}, homes(p.Vertices(), 5)}
@@ -83,7 +84,7 @@ func TestCUDASteps(t *testing.T) {
 			kindOfRoots{}.set(&apart.Sampling)
 			alone := apart
 			alone.Devices = cpus
-			closeTo(t, fmt.Sprintf("%s %+v, isolated", kind, k), gradient(t, p, apart, 1, from), gradient(t, p, alone, 1, from), zero(m), 2e-5)
+			closeTo(t, fmt.Sprintf("%s %+v, isolated", kind, k), gradient(t, p, apart, 1, from), gradient(t, p, alone, 1, from), zero(netOf(m)), 2e-5)
 			o.Epochs = 1
 			sha := trained(t, p, o).WeightsSHA
 			o.Sampling.Samplers, o.Sampling.Prefetch = 2, 1

@@ -63,7 +63,6 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 
 // build is New, of a simulated run without what comes behind the steps of an epoch.
 func build(ctx context.Context, p *learn.Problem, o Options, simulated bool) (*Trainer, error) {
-	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err != nil {
 		return nil, err

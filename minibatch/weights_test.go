@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // The entries of sampled blocks, transposed ones too, weigh what the edges weigh. Sums over k of n neighbours count n/k times, but for loops that are added, which
@@ -24,7 +24,7 @@ func TestWeightsOfBlocks(t *testing.T) {
 	for range g.Indices {
 		g.Weights = append(g.Weights, float32(1+r.IntN(200))/64)
 	}
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE} {
 		p := &learn.Problem{Graph: g, Classes: 3, Labels: make([]int32, 300), Train: make([]bool, 300), Loops: graph.LoopsRemoved}
 		if kind.Symmetric() {
 			p.Loops = graph.LoopsAdded
@@ -34,7 +34,7 @@ func TestWeightsOfBlocks(t *testing.T) {
 			p.Train[v] = v%4 == 0
 		}
 		o := Options{
-			Training: Training{Model: gnn.Config{Kind: kind, Layers: 2, Hidden: 8, In: 4, Out: 3}},
+			Training: Training{Model: netOf(named.Model{Kind: kind, Layers: 2, Hidden: 8, In: 4, Out: 3})},
 			Devices:  devices(t, 1, host.Spec{}), Sampling: Sampling{BatchSize: 20, Fanout: []int{3, 4}},
 		}
 		o.setDefaults()

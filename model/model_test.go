@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/model"
 )
 
@@ -19,36 +18,12 @@ func arguments(b model.Builder) (out []model.Arguments) {
 	one := base
 	one.Layers, one.Dropout, one.Activation = 1, 0, model.Tanh
 	out = append(out, one)
-	if gnn.Kind(b.Name).Norms() {
+	if b.Has("jk") {
 		all := base
 		all.NoNorm, all.Residual, all.Jumping, all.DropFeatures, all.Activation = true, true, true, true, model.ELU
 		out = append(out, all)
 	}
 	return out
-}
-
-// Tensors of the models that have a name are those of gnn.Weights, in their order.
-func TestBuildersHaveTheTensorsOfWeights(t *testing.T) {
-	for _, b := range model.Builders {
-		for _, a := range arguments(b) {
-			p, err := b.Build(a)
-			if err != nil {
-				t.Fatal(b.Name, err)
-			}
-			w := gnn.NewWeights(gnn.Config{Kind: gnn.Kind(b.Name), Layers: a.Layers, Hidden: a.Hidden, In: a.In, Out: a.Out,
-				Heads: a.Heads, Jumping: a.Jumping, NoNorm: a.NoNorm})
-			var got, want []string
-			for _, n := range p.Params() {
-				got = append(got, fmt.Sprint(n.Name, n.Shape))
-			}
-			for _, x := range w.Tensors {
-				want = append(want, fmt.Sprint(x.Name, x.Shape))
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s %+v: tensors %v, want %v", b.Name, a, got, want)
-			}
-		}
-	}
 }
 
 // A program that was written is read as it was, and its identity does not depend on lines of the user's code.

@@ -19,6 +19,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -30,7 +31,7 @@ import (
 // setting is a run that schedules are tried on.
 type setting struct {
 	staleCase
-	kind  gnn.Kind
+	kind  named.Kind
 	parts int
 	sim   bool      // simulated devices with arithmetic, instead of CPU devices
 	wide  bool      // gradients of later layers are summed up before those of the first are there
@@ -59,7 +60,7 @@ func settings(n int) []setting {
 	var out []setting
 	for k := range n {
 		size := sizes[r.IntN(len(sizes))]
-		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0, wide: k%5 == 4}
+		s := setting{kind: named.Kinds[r.IntN(len(named.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0, wide: k%5 == 4}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
 			staleness: []int{1, 2, 4, 8}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
 		if k/16%2 == 1 {
@@ -71,7 +72,7 @@ func settings(n int) []setting {
 }
 
 // problem is small: what counts is the order of operations.
-func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
+func (s setting) problem(t testing.TB) (*learn.Problem, named.Model) {
 	t.Helper()
 	const n = 90
 	g, err := synth.Random(n, 3*n, s.parts == 3, 11)
@@ -90,7 +91,7 @@ func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
 	for range n {
 		p.Train, p.Labels = append(p.Train, r.IntN(3) > 0), append(p.Labels, int32(r.IntN(3)))
 	}
-	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.3, AttentionDropout: attentionDropout(s.kind), Seed: 5}
+	m := named.Model{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.3, AttentionDropout: attentionDropout(s.kind), Seed: 5}
 	if s.wide { // four owners do not take a layer of so many weights together with others
 		m.Hidden = 128
 	}
@@ -140,7 +141,7 @@ type outcome struct {
 }
 
 // run trains on devices that wrap returns for those of the setting, and closes them.
-func (s setting) run(t testing.TB, p *learn.Problem, m gnn.Config, wrap func([]gpu.Device) []gpu.Device, edit func(*Trainer)) (out outcome) {
+func (s setting) run(t testing.TB, p *learn.Problem, m named.Model, wrap func([]gpu.Device) []gpu.Device, edit func(*Trainer)) (out outcome) {
 	t.Helper()
 	devices := s.devices(t)
 	if wrap != nil {
@@ -154,7 +155,7 @@ func (s setting) run(t testing.TB, p *learn.Problem, m gnn.Config, wrap func([]g
 		}
 	}()
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 		Devices:  devices, Part: scatterParts(p.Vertices(), s.parts),
 	}
 	s.options(t, &o)

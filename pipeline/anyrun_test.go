@@ -17,7 +17,9 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
+	"capgnn/model"
 	"capgnn/pipeline/halo"
 )
 
@@ -26,7 +28,7 @@ type anyRun struct {
 	*rand.Rand
 	shape    string
 	p        *learn.Problem
-	m        gnn.Config
+	m        named.Model
 	o        Options
 	parts    int
 	devices  int
@@ -114,14 +116,14 @@ func anyRunOf(k int) *anyRun {
 	d.p = &learn.Problem{Graph: d.edges(n), Loops: one(d, graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved), Classes: 1 + d.IntN(4)}
 	d.drawFeatures(n)
 	d.drawAnswers(n)
-	d.m = gnn.Config{Kind: gnn.Kinds[d.IntN(len(gnn.Kinds))], Layers: 1 + d.IntN(4), Heads: 1 + d.IntN(3), In: d.p.Features.Cols, Out: d.p.Classes,
+	d.m = named.Model{Kind: named.Kinds[d.IntN(len(named.Kinds))], Layers: 1 + d.IntN(4), Heads: 1 + d.IntN(3), In: d.p.Features.Cols, Out: d.p.Classes,
 		Dropout: one(d, 0, 0, 0.5), Multi: d.p.Targets != nil, Seed: uint64(k)}
 	d.m.Hidden = d.m.Heads * (1 + d.IntN(5))
 	if d.m.Kind.KeepsOrigin() {
 		d.m.Alpha, d.m.Theta = one(d, 0, 0.1, 0.5, 1), one(d, 0, 0.5, 2)
 	}
-	d.m.NoNorm, d.m.Activation = d.m.Kind.Norms() && k%3 == 1, gnn.Activations[k/3%len(gnn.Activations)]
-	d.m.DropFeatures = d.m.Kind != gnn.SGC && k%7 < 3
+	d.m.NoNorm, d.m.Activation = d.m.Kind.Norms() && k%3 == 1, model.Activations[k/3%len(model.Activations)]
+	d.m.DropFeatures = d.m.Kind != named.SGC && k%7 < 3
 	if k%4 > 0 {
 		d.m.AttentionDropout = attentionDropout(d.m.Kind)
 	}
@@ -129,7 +131,7 @@ func anyRunOf(k int) *anyRun {
 	d.m.Jumping = d.m.Kind.Norms() && k/5%2 == 1
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
 	d.o = Options{
-		Training: Training{Model: d.m,
+		Training: Training{Model: netOf(d.m),
 			Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01},
 			Epochs:    d.IntN(6), EvalEvery: d.IntN(3), WaitDeadline: time.Minute},
 		Part: d.drawParts(n),

@@ -13,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/interpreter"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/model"
 	"capgnn/pipeline/chunks"
@@ -20,12 +21,12 @@ import (
 
 // normed is GCN of two layers with a batch_norm of the features' product, and one behind the sum over neighbours, of
 // more columns than a block of its factors has.
-func normed(t *testing.T) (*learn.Problem, gnn.Config) { return normedOf(t, 5, 37) }
+func normed(t *testing.T) (*learn.Problem, named.Model) { return normedOf(t, 5, 37) }
 
 // normedOf is the same with so many columns of the two norms.
-func normedOf(t *testing.T, first, second int) (*learn.Problem, gnn.Config) {
+func normedOf(t *testing.T, first, second int) (*learn.Problem, named.Model) {
 	t.Helper()
-	p, _, _ := smallTask(t, gnn.GCN, true, true)
+	p, _, _ := smallTask(t, named.GCN, true, true)
 	text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"l.weight": [5, 6],
 		"n.weight": [5], "n.bias": [5], "n.running_mean": [5], "n.running_var": [5], "c.weight": [37, 5], "c.bias": [37],
 		"m.weight": [37], "m.bias": [37], "m.running_mean": [37], "m.running_var": [37], "o.weight": [3, 37]}, "nodes": [
@@ -43,7 +44,7 @@ func normedOf(t *testing.T, first, second int) (*learn.Problem, gnn.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	custom, err := gnn.NewCustom(program)
+	custom, err := gnn.NewModel(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func normedOf(t *testing.T, first, second int) (*learn.Problem, gnn.Config) {
 	if p, err = p.For(m); err != nil {
 		t.Fatal(err)
 	}
-	return p, m
+	return p, programOf(m)
 }
 
 // Its gradients are those of its definition in float64, with dropout.
@@ -126,7 +127,7 @@ func TestRunningStatistics(t *testing.T) {
 
 // evaluated returns the logits of a program with running statistics.
 func (r *refModel) evaluated(w *gnn.Weights) []float64 {
-	run := interpreter.Run{Program: r.m.Custom.Program, Graph: r.g, X: r.x, Params: map[string][]float64{}}
+	run := interpreter.Run{Program: r.m.Program, Graph: r.g, X: r.x, Params: map[string][]float64{}}
 	for _, x := range w.Tensors {
 		for _, v := range x.Data {
 			run.Params[x.Name] = append(run.Params[x.Name], float64(v))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
@@ -54,7 +54,7 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 func benchOverhead(b *testing.B, data string, rate float64, c overheadCase) {
-	p, m := publishedProblem(b, data, gnn.GCN)
+	p, m := publishedProblem(b, data, named.GCN)
 	plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "multilevel", Parts: 2, Seed: 1}, nil)
 	if err != nil {
 		b.Fatal(err)

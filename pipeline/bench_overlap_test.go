@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
@@ -53,7 +54,7 @@ func epochs(b *testing.B, tr *Trainer, n int) phases {
 // epoch. The links' rate is such that transfers take as long as all else. Without the pipeline a part of them is hidden
 // inside the epoch already, so what an ideal pipeline reaches is 2 against the sum of both, less against the epoch without.
 func BenchmarkOverlap(b *testing.B) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GAT} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GAT} {
 		b.Run(string(kind), func(b *testing.B) {
 			p, m := publishedProblem(b, "heterophilous/tolokers.npz", kind)
 			plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "multilevel", Parts: 2, Seed: 1}, nil)
@@ -98,7 +99,7 @@ func BenchmarkOverlap(b *testing.B) {
 // BenchmarkOverlapSimulated is the same on two simulated RTX 3090 whose links have such a rate, without noise; with rows that
 // pass through the host too, where the link of a part carries them twice.
 func BenchmarkOverlapSimulated(b *testing.B) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range named.Kinds {
 		for _, peer := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/peer=%t", kind, peer), func(b *testing.B) {
 				p, m := publishedProblem(b, "heterophilous/tolokers.npz", kind)
@@ -109,7 +110,7 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 				epoch := func(rate float64, c halo.Options) *Simulation {
 					clock := sim.NewClock()
 					o := Options{
-						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+						Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 						Part:     plan.Part, Cache: c,
 					}
 					for i := range 2 {

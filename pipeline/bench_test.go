@@ -6,17 +6,17 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/internal/published"
 	"capgnn/rapa"
 )
 
-func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem, gnn.Config) {
+func publishedProblem(tb testing.TB, name string, kind named.Kind) (*learn.Problem, named.Model) {
 	tb.Helper()
 	d, err := formats.Load(published.Path(tb, name), dataset.Options{})
 	if err != nil {
@@ -34,14 +34,14 @@ func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem
 			tb.Fatal(err)
 		}
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 256, In: d.Features.Cols, Out: d.Classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
+	return p, named.Model{Kind: kind, Layers: 3, Hidden: 256, In: d.Features.Cols, Out: d.Classes, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
 		Multi: d.Targets != nil, Seed: 1}
 }
 
 // BenchmarkEpoch is a training epoch with the defaults of the program, on one device with two threads.
 func BenchmarkEpoch(b *testing.B) {
 	for _, name := range []string{"coauthor_physics", "coauthor_cs", "amazon_photo", "cora_ml"} {
-		for _, kind := range gnn.Kinds {
+		for _, kind := range named.Kinds {
 			b.Run(fmt.Sprintf("%s/%s", name, kind), func(b *testing.B) {
 				p, m := publishedProblem(b, name, kind)
 				d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 2})
@@ -69,13 +69,13 @@ func BenchmarkEpoch(b *testing.B) {
 // without half of the replicas. It reports their medians and the ratios to the first.
 func BenchmarkPruned(b *testing.B) {
 	for _, name := range []string{"coauthor_physics", "ppi"} {
-		for _, kind := range gnn.Kinds {
+		for _, kind := range named.Kinds {
 			b.Run(fmt.Sprintf("%s/%s", name, kind), func(b *testing.B) { benchPruned(b, name, kind) })
 		}
 	}
 }
 
-func benchPruned(b *testing.B, name string, kind gnn.Kind) {
+func benchPruned(b *testing.B, name string, kind named.Kind) {
 	const parts = 4
 	p, m := publishedProblem(b, name, kind)
 	plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "streaming", Parts: parts, Seed: 1}, nil)

@@ -4,17 +4,17 @@ import (
 	"errors"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 )
 
 // A part whose queue was lost may be stopped by another one, which misses its rows, before it looks at its queues: the run's error is that of the
 // lost device all the same.
 func TestLostQueueBeforeItsEcho(t *testing.T) {
-	p, m := task{share: 0.2}.make(t, gnn.GCN)
+	p, m := task{share: 0.2}.make(t, named.GCN)
 	devices := cpus(t, 2)
 	devices[1] = faulty.Wrap(devices[1], faulty.Faults{Lost: faulty.Point{Queue: "out", At: 1}})
 	tr := newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 2), nil)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
 
@@ -19,7 +19,7 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 		t.Skip("measures memory, of which the race detector takes more")
 	}
 	const parts, epochs, bound = 3, 2, 3 << 20
-	p, m := task{share: 0.2, vertices: 1500}.make(t, gnn.GCN)
+	p, m := task{share: 0.2, vertices: 1500}.make(t, named.GCN)
 	m.Hidden = 512
 	for _, c := range []staleCase{
 		{policy: jaca.JACA, local: "auto", global: "auto", staleness: 4, pipeline: true},

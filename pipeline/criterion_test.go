@@ -8,6 +8,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // weighed is a loss that weighs classes, one of them with nothing, and smooths labels.
@@ -16,7 +17,7 @@ var weighed = learn.Labels{Weights: []float64{1, 0.25, 0, 3, 0.5, 1.5}, Smoothin
 // The gradient of a weighed loss is its derivative, by finite differences along random directions (see TestFiniteDifferences), and parts add up to one part.
 func TestWeighedFiniteDifferences(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
+	for _, kind := range []named.Kind{named.GCN, named.GAT} {
 		t.Run(string(kind), func(t *testing.T) {
 			p, m := task{share: 0.3, sparse: kind.Attends(), vertices: manyVertices}.make(t, kind)
 			weigh := func(o *Options) { o.Task = weighed }
@@ -46,7 +47,7 @@ func TestWeighedFiniteDifferences(t *testing.T) {
 
 // Rows stored in bf16 do not change what a loss weighs: its gradient is rounded once, as that of a plain one.
 func TestWeighedLossInBF16(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	p, m := task{share: 0.5}.make(t, named.GCN)
 	loss := map[gpu.DType]float64{}
 	grads := map[gpu.DType]*gnn.Weights{}
 	for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
@@ -60,14 +61,14 @@ func TestWeighedLossInBF16(t *testing.T) {
 
 // Weights that no training vertex has, or that isolated parts in phases cannot take the mean over, are refused; smoothing goes with them.
 func TestWeighedLossesRefused(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	p, m := task{share: 0.5}.make(t, named.GCN)
 	for v, y := range p.Labels {
 		if y == 2 {
 			p.Labels[v] = -1
 		}
 	}
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1},
 		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
 	}
 	o.Task = learn.Labels{Weights: []float64{0, 0, 1, 0, 0, 0}}

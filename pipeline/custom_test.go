@@ -12,6 +12,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/interpreter/programs"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
@@ -20,12 +21,12 @@ func TestProgramsBF16(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for seed := range uint64(400) {
-		p, _, _ := smallTask(t, gnn.GCN, true, true)
+		p, _, _ := smallTask(t, named.GCN, true, true)
 		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, err := gnn.NewCustom(program)
+		custom, err := gnn.NewModel(program)
 		if err != nil {
 			continue
 		}
@@ -36,7 +37,7 @@ func TestProgramsBF16(t *testing.T) {
 		tried++
 		p.Loops = map[string]graph.Loops{model.FullLoops: graph.LoopsAdded, model.NoLoops: graph.LoopsRemoved}[custom.Loops()]
 		loss := func(parts int, storage gpu.DType) float64 {
-			_, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Storage = storage }))
+			_, loss := gradients(t, newTrainer(t, p, programOf(m), cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Storage = storage }))
 			return loss
 		}
 		want, one, three := loss(1, gpu.FP32), loss(1, gpu.BF16), loss(3, gpu.BF16)
@@ -65,7 +66,7 @@ func TestPrograms(t *testing.T) {
 	for seed := range n {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) { // whose trainers go before the next one
 			directed := seed%2 == 0
-			p, _, _ := smallTask(t, gnn.GCN, directed, true)
+			p, _, _ := smallTask(t, named.GCN, directed, true)
 			if seed%3 == 0 {
 				p.Features = sparsified(p.Features)
 			}
@@ -74,7 +75,7 @@ func TestPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			custom, err := gnn.NewCustom(program)
+			custom, err := gnn.NewModel(program)
 			if err != nil {
 				why[err.Error()[max(0, strings.Index(err.Error(), ":")):]]++
 				return
@@ -87,16 +88,16 @@ func TestPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Features = made.Features
-			weights, r := weightsOf(t, m, nil), rand.New(rand.NewPCG(23, uint64(seed)))
+			weights, r := weightsOf(t, programOf(m), nil), rand.New(rand.NewPCG(23, uint64(seed)))
 			for i := range weights.Tensors {
 				for k := range weights.Tensors[i].Data {
 					weights.Tensors[i].Data[k] += float32(0.1 * r.NormFloat64())
 				}
 			}
-			ref := newRefModel(p, m, nil, nil)
+			ref := newRefModel(p, programOf(m), nil, nil)
 			wantLoss, want := ref.gradient(newRefWeights(weights), 0)
 			for _, parts := range []int{1, 2, 3, 5} {
-				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
+				got, loss := gradients(t, newTrainer(t, p, programOf(m), cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) { o.Init = weights.StateDict() }))
 				worst := ""
 				bad := !(math.Abs(loss-wantLoss) <= 1e-5*max(1, wantLoss))
 				for _, x := range got.Tensors {

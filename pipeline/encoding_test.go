@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/internal/ref"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -37,8 +38,8 @@ func blur(o *Options, id halo.ID, m gpu.Matrix, host []byte, inner []graph.NodeI
 // blurRow is blur of the row of one vertex.
 func blurRow(o *Options, id halo.ID, x []float64, v graph.NodeID, epoch int) {
 	head := x
-	if o.Model.Kind == gnn.GAT && id.Dir == gnn.Backward && o.Cache.Staleness == 0 { // scores of every head come last
-		head = x[:len(x)-3*o.Model.Heads]
+	if madeOf(o.Model).Kind == named.GAT && id.Dir == gnn.Backward && o.Cache.Staleness == 0 { // scores of every head come last
+		head = x[:len(x)-3*madeOf(o.Model).Heads]
 	}
 	switch as := o.Cache.HaloType; as {
 	case halo.Int8, halo.Int2:
@@ -88,7 +89,7 @@ func exchanged(tr *Trainer, l int, dir gnn.Direction) int {
 }
 
 // encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
-func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding) gpu.Bytes {
+func encodedBytes(tr *Trainer, m named.Model, storage gpu.DType, as halo.Encoding) gpu.Bytes {
 	var sum gpu.Bytes
 	for l := range m.Layers {
 		for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
@@ -96,9 +97,9 @@ func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding
 			if width == 0 {
 				continue
 			}
-			stored := m.GatherType(tr.plan, l, dir)
+			stored := netOf(m).GatherType(tr.plan, l, dir)
 			row, scores := width*stored.Size(), 0
-			if m.Kind == gnn.GAT && dir == gnn.Backward {
+			if m.Kind == named.GAT && dir == gnn.Backward {
 				scores = 3 * m.Heads
 			}
 			switch {
@@ -167,7 +168,7 @@ func TestEncodedBytes(t *testing.T) {
 func TestEncodedRowsLearn(t *testing.T) {
 	t.Parallel()
 	const parts = 3
-	kinds := gnn.Kinds
+	kinds := named.Kinds
 	switch {
 	case testing.Short():
 		kinds = kinds[:1]

@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // task is a small random problem for exactness tests.
@@ -31,8 +32,36 @@ const (
 	taskClasses  = 6
 )
 
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) gnn.Config {
+	c := named.Config(m, gnn.NewModel)
+	made.Store(c.Model, m)
+	return c
+}
+
+// made has the settings of models of netOf.
+var made sync.Map
+
+// madeOf returns the settings of a model of netOf.
+func madeOf(c gnn.Config) named.Model {
+	m, _ := made.Load(c.Model)
+	return m.(named.Model)
+}
+
+// change replaces the model of options by that of other settings.
+func change(o *Options, edit func(m *named.Model)) {
+	m := madeOf(o.Model)
+	edit(&m)
+	o.Model = netOf(m)
+}
+
+// programOf returns a model as tests pass it on.
+func programOf(m gnn.Config) named.Model {
+	return named.Model{Program: m.Program, Layers: m.Layers, In: m.In, Out: m.Out, Multi: m.Multi, Seed: m.Seed}
+}
+
 // make builds the task for a model: random graph, smooth random features, labels that depend on both.
-func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
+func (k task) make(t testing.TB, kind named.Kind) (*learn.Problem, named.Model) {
 	t.Helper()
 	if k.vertices == 0 {
 		k.vertices = taskVertices
@@ -68,12 +97,12 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(taskClasses+1))-1)
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
+	return p, named.Model{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Alpha: 0.3, Theta: 0.7, Dropout: 0.5,
 		Multi: k.multi, Residual: k.residual && kind.Norms(), AttentionDropout: attentionDropout(kind), Seed: 5}
 }
 
 // attentionDropout is that of a model in tests.
-func attentionDropout(kind gnn.Kind) float64 {
+func attentionDropout(kind named.Kind) float64 {
 	if kind.Attends() {
 		return 0.4
 	}
@@ -93,10 +122,10 @@ func sparsified(f learn.Features) learn.Features {
 	return s
 }
 
-func newTrainer(t testing.TB, p *learn.Problem, m gnn.Config, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
+func newTrainer(t testing.TB, p *learn.Problem, m named.Model, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
 	t.Helper()
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20},
 		Devices:  devices, Part: part,
 	}
 	if edit != nil {
@@ -188,7 +217,7 @@ func lossDistance(a, b trace) float64 {
 }
 
 // renumberings returns the spread of five.
-func renumberings(t *testing.T, p *learn.Problem, m gnn.Config, one []gpu.Device, base trace, at [][]float32) *spread {
+func renumberings(t *testing.T, p *learn.Problem, m named.Model, one []gpu.Device, base trace, at [][]float32) *spread {
 	s := new(spread)
 	for i := range 5 {
 		rank := make([]int32, p.Vertices())

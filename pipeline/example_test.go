@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/model"
 	"capgnn/pipeline"
 )
 
@@ -33,8 +34,12 @@ func ExampleNew() {
 		defer dev.Close()
 		devices = append(devices, dev)
 	}
+	program, err := model.GCN(model.Arguments{Layers: 2, Hidden: 8, In: 2, Out: 2})
+	check(err)
+	gcn, err := gnn.NewModel(program)
+	check(err)
 	trainer, err := pipeline.New(context.Background(), problem, pipeline.Options{
-		Training: pipeline.Training{Model: gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 2, Out: 2, Seed: 1},
+		Training: pipeline.Training{Model: gcn.Config(false, 1),
 			Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.05}, Epochs: 30, EvalEvery: 10},
 		Devices: devices, Part: part,
 	})

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
 
 // Ranks with GPUs, several parts on one of them, train as one process with them does, whatever the schedule of the driver and of the network.
 func TestRanksTrainAlikeCUDA(t *testing.T) {
-	kinds, names := gnn.Kinds[1:2], []string{"1x4", "3+1"}
+	kinds, names := named.Kinds[1:2], []string{"1x4", "3+1"}
 	if long.Wanted() {
-		kinds, names = gnn.Kinds, []string{"1x4", "3+1", "2x2", "4x1"}
+		kinds, names = named.Kinds, []string{"1x4", "3+1", "2x2", "4x1"}
 	}
 	for k, kind := range kinds {
 		var want []string

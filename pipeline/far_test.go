@@ -21,6 +21,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -110,7 +111,7 @@ var groupings = map[string][]graph.Range{
 // farRun is a way to train on four parts.
 type farRun struct {
 	p       *learn.Problem
-	m       gnn.Config
+	m       named.Model
 	edit    func(p *learn.Problem, o *Options)
 	sharing bool                       // two parts on each device
 	at      func(rank int, o *Options) // nil: nothing differs between ranks
@@ -151,7 +152,7 @@ func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]str
 	out, errs, done := make([]string, len(groups)), make([]error, len(groups)), make(chan bool)
 	for k, own := range groups {
 		o := Options{
-			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+			Training: Training{Model: netOf(c.m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 				Epochs: 4, EvalEvery: 2, WaitDeadline: 30 * time.Second},
 			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
 		}
@@ -208,7 +209,9 @@ var farEdits = map[string]func(p *learn.Problem, o *Options){
 	"pieces": func(_ *learn.Problem, o *Options) {
 		o.Cache.Piece, o.Cache.Policy, o.Cache.Global = 300, jaca.JACA, jaca.Percent(50)
 	},
-	"layer 0": func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = o.Model.Kind.Norms() },
+	"layer 0": func(_ *learn.Problem, o *Options) {
+		change(o, func(m *named.Model) { m.DropFeatures = m.Kind.Norms() })
+	},
 }
 
 // However four parts are grouped into ranks, and however long what they send is under way, they have the weights and scores of one process.
@@ -249,7 +252,7 @@ func TestRanksTrainAlike(t *testing.T) {
 // The same over connections.
 func TestRanksTrainOverTCP(t *testing.T) {
 	c := farRun{edit: farEdits["jaca"]}
-	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.SAGE)
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, named.SAGE)
 	want, err := c.train(t, groupings["1x4"], nil)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +322,8 @@ func TestOddRanksTrainAlike(t *testing.T) {
 						o.Part[v] = odd.part(v)
 					}
 					if o.Epochs = 2; k%2 == 0 {
-						o.Cache.Policy, o.Model.DropFeatures = jaca.JACA, o.Model.Kind.Norms()
+						o.Cache.Policy = jaca.JACA
+						change(o, func(m *named.Model) { m.DropFeatures = m.Kind.Norms() })
 					}
 				}}
 				c.p, c.m = task{share: 0.5, vertices: odd.vertices}.make(t, kind)
@@ -353,12 +357,12 @@ func (lostRank) Err() error              { return errLost }
 // A rank that waits for one that is lost ends with what the connections say, long before the deadline.
 func TestRankIsLost(t *testing.T) {
 	c := farRun{}
-	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, named.GCN)
 	all, done := memoryRanks(t, 2, 0), make(chan struct{})
 	trainers, ended := make([]*Trainer, 2), make(chan error)
 	for k, own := range groupings["2x2"] {
 		o := Options{
-			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+			Training: Training{Model: netOf(c.m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 				Epochs: 2, Ranks: lostRank{all[k].(*memoryRank), done}},
 			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
 		}

@@ -17,6 +17,7 @@ import (
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
 
@@ -42,7 +43,7 @@ func midEpochs() []midEpoch {
 					continue
 				}
 				c := staleCase{policy: jaca.Paper, local: "30%", global: "40%", staleness: 2, pipeline: pipeline, peers: peers}
-				x := midEpoch{setting{staleCase: c, kind: gnn.GCN, parts: 3}, 1, queue}
+				x := midEpoch{setting{staleCase: c, kind: named.GCN, parts: 3}, 1, queue}
 				if queue == "reduce" { // part 0 is the first whose gradients others wait for
 					x.bad = 0
 				}
@@ -54,9 +55,9 @@ func midEpochs() []midEpoch {
 }
 
 // options are those of the run, with a checkpoint behind every epoch into dir.
-func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *learn.Problem, m gnn.Config, dir string) Options {
+func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *learn.Problem, m named.Model, dir string) Options {
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 		Devices:  devices, Part: scatterParts(p.Vertices(), x.parts),
 	}
 	x.setting.options(t, &o)
@@ -65,7 +66,7 @@ func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *learn.Problem, 
 }
 
 // undisturbed trains on devices without faults and returns the weights; it resumes what lies in dir.
-func (x midEpoch) undisturbed(t *testing.T, p *learn.Problem, m gnn.Config, dir string) string {
+func (x midEpoch) undisturbed(t *testing.T, p *learn.Problem, m named.Model, dir string) string {
 	t.Helper()
 	devices := x.devices(t)
 	defer closeAll(devices)
@@ -100,7 +101,7 @@ type disturbed struct {
 }
 
 // disturb trains with faults on one device.
-func (x midEpoch) disturb(t *testing.T, p *learn.Problem, m gnn.Config, dir string, f faulty.Faults) (out disturbed) {
+func (x midEpoch) disturb(t *testing.T, p *learn.Problem, m named.Model, dir string, f faulty.Faults) (out disturbed) {
 	t.Helper()
 	devices := x.devices(t)
 	bad := faulty.Wrap(devices[x.bad], f)
@@ -138,7 +139,7 @@ func (x midEpoch) disturb(t *testing.T, p *learn.Problem, m gnn.Config, dir stri
 }
 
 // middle is disturb at an operation of the queue in the middle of the run: the last of some that the queue comes to.
-func (x midEpoch) middle(t *testing.T, p *learn.Problem, m gnn.Config, fault func(faulty.Point) faulty.Faults) (out disturbed, dir string) {
+func (x midEpoch) middle(t *testing.T, p *learn.Problem, m named.Model, fault func(faulty.Point) faulty.Faults) (out disturbed, dir string) {
 	t.Helper()
 	for _, at := range []int{400, 150, 60, 25, 12, 5} {
 		dir = t.TempDir()

@@ -8,15 +8,16 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // dropping are the models that can drop features.
-var dropping = slices.DeleteFunc(slices.Clone(gnn.Kinds), func(k gnn.Kind) bool { return k == gnn.SGC })
+var dropping = slices.DeleteFunc(slices.Clone(named.Kinds), func(k named.Kind) bool { return k == named.SGC })
 
 // sparseTask is smallTask with sparse features: one vertex in four has none, and no vertex has the last one.
-func sparseTask(t *testing.T, kind gnn.Kind, p float64) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func sparseTask(t *testing.T, kind named.Kind, p float64) (*learn.Problem, named.Model, gnn.StateDict) {
 	t.Helper()
-	q, m, init := smallTask(t, kind, false, false, func(m *gnn.Config) { m.Dropout, m.DropFeatures, m.AttentionDropout = p, true, 0 })
+	q, m, init := smallTask(t, kind, false, false, func(m *named.Model) { m.Dropout, m.DropFeatures, m.AttentionDropout = p, true, 0 })
 	for i := range q.Features.Dense {
 		if v, j := i/m.In, i%m.In; v%4 == 1 || j == m.In-1 || (3*v+j)%2 == 0 {
 			q.Features.Dense[i] = 0

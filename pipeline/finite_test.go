@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/hostmem"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -51,7 +52,7 @@ func TestFiniteDifferences(t *testing.T) {
 }
 
 // allLayers lists those that may read stale rows.
-func allLayers(m gnn.Config) []int {
+func allLayers(m named.Model) []int {
 	var layers []int
 	for l := 1; l < m.Layers; l++ {
 		layers = append(layers, l)

@@ -45,7 +45,7 @@ func TestLocalCachesFit(t *testing.T) {
 				// uses returns the high-water marks and the local slots of a run with such a cache and budgets.
 				uses := func(c halo.Options, budgets []gpu.Bytes) (marks []gpu.Bytes, slots []int, err error) {
 					o := Options{
-						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+						Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 							Epochs: 20, EvalEvery: 1},
 						Part: part, Cache: c,
 					}

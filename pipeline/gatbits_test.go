@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -45,7 +45,7 @@ func TestStaleGATBits(t *testing.T) {
 	if !strings.Contains(string(text), set+" ") && !*updateGATBits {
 		t.Skipf("no bits are known of %s: -update-gat-bits writes them", set)
 	}
-	p, m := task{share: 0.2, vertices: 300}.make(t, gnn.GAT)
+	p, m := task{share: 0.2, vertices: 300}.make(t, named.GAT)
 	m.AttentionDropout = 0
 	for name, cache := range map[string]halo.Options{
 		"stale":    {Policy: jaca.JACA, Staleness: 4},

@@ -12,6 +12,8 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
 
 // cpus opens n one-thread CPU devices whose fresh memory is NaN: a row that is read without having been written or copied
@@ -39,7 +41,7 @@ func scatterParts(n, parts int) []int32 {
 	return part
 }
 
-func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, named.Model, gnn.StateDict) {
 	t.Helper()
 	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices, Weights: c.Float32Weights()}
 	g, err := graph.Normalise(g)
@@ -56,8 +58,8 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gn
 	for _, w := range c.Params {
 		init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 	}
-	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
-		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm(), BatchNorm: c.BatchNorm()}, init
+	return p, named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
+		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm(), BatchNorm: c.BatchNorm()}, init
 }
 
 func float32s(x []float64) []float32 {
@@ -110,7 +112,7 @@ func TestGolden(t *testing.T) {
 func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device) {
 	p, model, init := goldenProblem(t, c)
 	o := Options{
-		Training: Training{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+		Training: Training{Model: netOf(model), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 			Epochs: 5, Init: init},
 		Devices: devices, Part: scatterParts(p.Vertices(), len(devices)),
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/internal/golden"
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
@@ -60,9 +60,9 @@ func TestGoldenBatchNorm(t *testing.T) {
 // Every model with norms between layers takes BatchNorm.
 func TestBatchNormOfModels(t *testing.T) {
 	for _, name := range model.Names("norm") {
-		p, m, _ := smallTask(t, gnn.Kind(name), true, true)
+		p, m, _ := smallTask(t, named.Kind(name), true, true)
 		m.BatchNorm, m.Layers, m.Heads = true, 3, 2
-		p, err := p.For(m)
+		p, err := p.For(netOf(m))
 		if err != nil {
 			t.Fatal(err)
 		}

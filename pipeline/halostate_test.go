@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -84,7 +84,7 @@ func TestStaleResume(t *testing.T) {
 // Halo rows of another plan are not taken over: all are due once more, and the log says so.
 func TestStaleResumeOnAnotherPlan(t *testing.T) {
 	const parts = 3
-	p, m := task{share: 0.2}.make(t, gnn.GCN)
+	p, m := task{share: 0.2}.make(t, named.GCN)
 	dir, c := t.TempDir(), staleCase{policy: jaca.JACA, local: "auto", global: "auto", staleness: 4}
 	options := func(o *Options) { o.Epochs, o.CheckpointDir, o.Cache = 5, dir, c.cache(t) }
 	run(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), options))

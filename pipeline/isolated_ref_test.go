@@ -9,13 +9,14 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/pipeline/chunks"
 )
 
 // pairModel is the reference of one isolated part, written from the definitions of package chunks without its code:
 // layers know the edges among the part's two chunks alone, layer 0 all edges where it keeps them, and the loss is
 // weighed as the correction says.
-func pairModel(p *learn.Problem, m gnn.Config, part []int32, how Isolated, pair chunks.Pair) *refModel {
+func pairModel(p *learn.Problem, m named.Model, part []int32, how Isolated, pair chunks.Pair) *refModel {
 	inside := func(v int32) bool { return int(part[v]) == pair.Base || int(part[v]) == pair.Added }
 	r := newRefModel(p, m, part, nil)
 	kept := keptEdges(r, m.Kind, part, how.Correction, inside)
@@ -60,7 +61,7 @@ func pairModel(p *learn.Problem, m gnn.Config, part []int32, how Isolated, pair 
 }
 
 // keptEdges returns how often edges count: those among the vertices inside as a correction says, others not.
-func keptEdges(r *refModel, kind gnn.Kind, part []int32, correction chunks.Correction, inside func(int32) bool) []float64 {
+func keptEdges(r *refModel, kind named.Kind, part []int32, correction chunks.Correction, inside func(int32) bool) []float64 {
 	kept := make([]float64, len(r.g.Src))
 	for e, u := range r.g.Src {
 		v := r.g.Dst[e]
@@ -116,7 +117,7 @@ func TestIsolatedDefinition(t *testing.T) {
 		t.Skip("compares with sums in float64, which say nothing of races")
 	}
 	var values [][]any
-	for _, kind := range gnn.Kinds {
+	for _, kind := range named.Kinds {
 		for _, correction := range chunks.Corrections {
 			for _, targets := range chunks.AllTargets {
 				for _, layers := range []int{1, 2, 3, 4, 5} {
@@ -132,16 +133,16 @@ func TestIsolatedDefinition(t *testing.T) {
 		}
 	}
 	taken := takes(t, 100, values)
-	traced := []string{fmt.Sprint(gnn.GCN, chunks.None, chunks.Base, 4, 2, ""), fmt.Sprint(gnn.GAT, chunks.None, chunks.Both, 3, 3, "loops")}
+	traced := []string{fmt.Sprint(named.GCN, chunks.None, chunks.Base, 4, 2, ""), fmt.Sprint(named.GAT, chunks.None, chunks.Both, 3, 3, "loops")}
 	for i, v := range values {
 		if !taken[i] && !slices.Contains(traced, fmt.Sprint(v...)) {
 			continue
 		}
-		kind, layers, c, form := v[0].(gnn.Kind), v[3].(int), v[4].(int), v[5].(string)
+		kind, layers, c, form := v[0].(named.Kind), v[3].(int), v[4].(int), v[5].(string)
 		jumping := kind.Norms() && (layers+c)%2 == 0
 		how := Isolated{Correction: v[1].(chunks.Correction), Targets: v[2].(chunks.Targets), AllLayers: form == "all layers"}
 		t.Run(fmt.Sprintf("%s/%s/%s/%d layers/%d chunks/%s/jumping=%t", kind, how.Correction, how.Targets, layers, c, form, jumping), func(t *testing.T) {
-			p, m, init := deepTask(t, kind, layers, form == "directed", form == "loops", func(m *gnn.Config) { m.Jumping = jumping })
+			p, m, init := deepTask(t, kind, layers, form == "directed", form == "loops", func(m *named.Model) { m.Jumping = jumping })
 			shift := 1 + i%(c-1)
 			compareDefinition(t, p, m, init, how, c, shift)
 		})
@@ -150,7 +151,7 @@ func TestIsolatedDefinition(t *testing.T) {
 
 // deepTask is smallTask with so many layers. Biases are moved off 0 as there: of a row without neighbours they are all
 // that is normalised.
-func deepTask(t *testing.T, kind gnn.Kind, layers int, directed, loops bool, edit ...func(*gnn.Config)) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func deepTask(t *testing.T, kind named.Kind, layers int, directed, loops bool, edit ...func(*named.Model)) (*learn.Problem, named.Model, gnn.StateDict) {
 	t.Helper()
 	p, m, _ := smallTask(t, kind, directed, loops, edit...)
 	m.Layers = layers
@@ -162,7 +163,7 @@ func deepTask(t *testing.T, kind gnn.Kind, layers int, directed, loops bool, edi
 }
 
 // compareDefinition compares the gradients of the epoch with that shift.
-func compareDefinition(t *testing.T, p *learn.Problem, m gnn.Config, init gnn.StateDict, how Isolated, c, shift int) {
+func compareDefinition(t *testing.T, p *learn.Problem, m named.Model, init gnn.StateDict, how Isolated, c, shift int) {
 	t.Helper()
 	part := scatterParts(p.Vertices(), c)
 	tr := newTrainer(t, p, m, cpus(t, c), part, func(o *Options) { o.Init, o.Isolated, o.Epochs = init, &how, c-1 })

@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/pipeline/chunks"
 )
 
@@ -21,14 +22,14 @@ import (
 func isolated(i Isolated) func(*Options) {
 	return func(o *Options) {
 		i := i
-		i.AllLayers = i.AllLayers || o.Model.Kind.KeepsOrigin() // their first layer is no exception
+		i.AllLayers = i.AllLayers || o.Model.KeepsOrigin() // their first layer is no exception
 		o.Isolated, o.EvalEvery = &i, 2
 	}
 }
 
 // cutOff returns the gradient of one pair's base chunk, whose layers behind the first are cut at the pair's border: in
 // float64.
-func cutOff(p *learn.Problem, m gnn.Config, part []int32, pair chunks.Pair, at *gnn.Weights, epoch int) []float64 {
+func cutOff(p *learn.Problem, m named.Model, part []int32, pair chunks.Pair, at *gnn.Weights, epoch int) []float64 {
 	r := pairModel(p, m, part, Isolated{}, pair)
 	if !slices.ContainsFunc(r.weight, func(x float64) bool { return x != 0 }) {
 		return make([]float64, len(at.Flat))
@@ -39,7 +40,7 @@ func cutOff(p *learn.Problem, m gnn.Config, part []int32, pair chunks.Pair, at *
 
 // cutTask is a small task with every fifth vertex in training: directed, with several labels; with sparse features; or
 // neither.
-func cutTask(t *testing.T, kind gnn.Kind, turn int) (*learn.Problem, gnn.Config, gnn.StateDict) {
+func cutTask(t *testing.T, kind named.Kind, turn int) (*learn.Problem, named.Model, gnn.StateDict) {
 	t.Helper()
 	p, m, init := smallTask(t, kind, turn%3 == 1, kind.AddsLoops())
 	for v := range p.Train {
@@ -55,8 +56,8 @@ func cutTask(t *testing.T, kind gnn.Kind, turn int) (*learn.Problem, gnn.Config,
 }
 
 // behindTheFirst are the models that isolated parts cut behind the first layer alone.
-func behindTheFirst() []gnn.Kind {
-	return slices.DeleteFunc(slices.Clone(gnn.Kinds), gnn.Kind.KeepsOrigin)
+func behindTheFirst() []named.Kind {
+	return slices.DeleteFunc(slices.Clone(named.Kinds), named.Kind.KeepsOrigin)
 }
 
 // Gradients of isolated parts are those of their pairs, cut off from the rest behind the first layer: in every
@@ -88,7 +89,7 @@ func TestIsolatedGradients(t *testing.T) {
 }
 
 // compareIsolated compares the gradients of the epoch that comes next.
-func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, part []int32, epoch int) {
+func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m named.Model, part []int32, epoch int) {
 	t.Helper()
 	if err := tr.hold(epoch, 0); err != nil {
 		t.Fatal(err)
@@ -186,7 +187,7 @@ func TestIsolatedLedger(t *testing.T) {
 				continue
 			}
 			const parts = 5
-			p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: kind == gnn.SAGE}.make(t, kind)
+			p, m := task{share: 0.3, sparse: kind == named.GIN, multi: kind == named.SAGE}.make(t, kind)
 			part := make([]int32, p.Vertices()) // of unequal sizes
 			for v := range part {
 				part[v] = int32(min(parts-1, v%(2*parts)))
@@ -262,11 +263,11 @@ func TestIsolatedNothingMissing(t *testing.T) {
 
 // nothingMissing compares isolated gradients with those of one part. Where vertices lack neighbours, only variants
 // that do nothing about it do.
-func nothingMissing(t *testing.T, kind gnn.Kind, c, layers int) {
-	p, m := task{share: 0.4, sparse: kind == gnn.SAGE, directed: layers%2 == 0, vertices: 150}.make(t, kind)
+func nothingMissing(t *testing.T, kind named.Kind, c, layers int) {
+	p, m := task{share: 0.4, sparse: kind == named.SAGE, directed: layers%2 == 0, vertices: 150}.make(t, kind)
 	m.Layers = layers
 	weigh := func(o *Options) {
-		if kind == gnn.GIN { // losses that weigh classes, too
+		if kind == named.GIN { // losses that weigh classes, too
 			o.Task = weighed
 		}
 	}
@@ -300,7 +301,7 @@ func abs(x float64) float64 { return max(x, -x) }
 
 // What does not go with isolated parts is said before anything is placed.
 func TestIsolatedRefusals(t *testing.T) {
-	p, m := task{share: 0.4, vertices: 30}.make(t, gnn.GAT)
+	p, m := task{share: 0.4, vertices: 30}.make(t, named.GAT)
 	for name, edit := range map[string]func(o *Options){
 		"one chunk":   func(o *Options) { o.Devices, o.Part = o.Devices[:1], make([]int32, p.Vertices()) },
 		"weights":     func(o *Options) { o.Isolated.Correction = chunks.Inclusion },
@@ -310,7 +311,7 @@ func TestIsolatedRefusals(t *testing.T) {
 		"empty chunk": func(o *Options) { o.Part = make([]int32, p.Vertices()) },
 	} {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
 			Devices:  cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Isolated: &Isolated{},
 		}
 		edit(&o)

@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/graph/synth"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -16,7 +17,7 @@ import (
 // Rows that are encoded on their way take no longer than others, on devices whose links take as long as sums, and twice and half as long: no transfer stands
 // behind a computation, and packing takes less than a thousandth of an epoch. So it is with rows that are used at once, with those of the epoch before, and where rows pass through the host.
 func TestEncodedRowsDoNotWait(t *testing.T) {
-	p, m := task{share: 0.5, vertices: manyVertices}.make(t, gnn.GCN)
+	p, m := task{share: 0.5, vertices: manyVertices}.make(t, named.GCN)
 	g, part, err := synth.Blocks(p.Vertices(), 2, 40, 0.8, 5) // a fifth of the edges is cut, so there is much to compute before rows are needed
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestEncodedRowsDoNotWait(t *testing.T) {
 	p.Graph, m.Hidden = g.WithoutLoops().WithLoops(), 64
 	epoch := func(rate float64, peer bool, c halo.Options) *Simulation {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 			Part:     part, Cache: c,
 		}
 		o.Devices = simulated(t, 2, func(_ int, c *sim.Config) {

@@ -65,7 +65,12 @@ func (t *Trainer) layered(sums bool) layered.Options {
 		}
 	}
 	o.AggregateFirst = true
-	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+t.o.Model.Hidden))
+	widest := 0
+	for l := range t.o.Model.Layers {
+		_, out := t.o.Model.Width(l)
+		widest = max(widest, out)
+	}
+	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+widest))
 	if n := len(o.Devices); n > 1 {
 		o.Part = make([]int32, len(s.Train))
 		for v := range o.Part {

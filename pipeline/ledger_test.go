@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -21,8 +21,8 @@ func TestLedgerEqualsRun(t *testing.T) {
 		for _, parts := range []int{1, 3} {
 			for name, edit := range map[string]func(*learn.Problem, *Options){
 				"plain":        func(*learn.Problem, *Options) {},
-				"exchanged":    func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
-				"residual":     func(_ *learn.Problem, o *Options) { o.Model.Residual = kind.Norms() },
+				"exchanged":    func(_ *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.DropFeatures = kind.Norms() }) },
+				"residual":     func(_ *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.Residual = kind.Norms() }) },
 				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
 				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
 				"pruned":       func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
@@ -37,10 +37,11 @@ func TestLedgerEqualsRun(t *testing.T) {
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *learn.Problem, o *Options) {
-					o.Dropped, o.Model.DropFeatures = dropReplicas(p.Graph, o.Part, parts, 0.5), kind.Norms()
+					o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5)
+					change(o, func(m *named.Model) { m.DropFeatures = kind.Norms() })
 				},
 			} {
-				p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: parts == 3}.make(t, kind)
+				p, m := task{share: 0.3, sparse: kind == named.GIN, multi: parts == 3}.make(t, kind)
 				part := make([]int32, p.Vertices())
 				if parts > 1 {
 					part = scatterParts(p.Vertices(), parts)
@@ -104,7 +105,7 @@ func TestLedgerEqualsRunOfSharedDevices(t *testing.T) {
 
 // A plan needs shapes alone: no weights are drawn for devices that forget them.
 func TestPlansDrawNoWeights(t *testing.T) {
-	p, m := task{share: 1}.make(t, gnn.GCN)
+	p, m := task{share: 1}.make(t, named.GCN)
 	part := scatterParts(p.Vertices(), 1)
 	for _, tc := range []struct {
 		dev  gpu.Device

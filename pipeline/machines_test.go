@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/internal/learn"
 	"capgnn/internal/machines"
+	"capgnn/internal/named"
 )
 
 // overMachines simulates a run of four parts on machines with so many of them, connected at a rate, in bytes per second.
-func overMachines(t *testing.T, kind gnn.Kind, parts []int, rate float64, latency time.Duration, edit func(i int, c *sim.Config), change func(o *Options)) (*Simulation, error) {
+func overMachines(t *testing.T, kind named.Kind, parts []int, rate float64, latency time.Duration, edit func(i int, c *sim.Config), change func(o *Options)) (*Simulation, error) {
 	t.Helper()
 	p, m := task{share: 0.3}.make(t, kind)
 	devices := simulated(t, 4, edit)
@@ -43,7 +43,7 @@ func TestSimulateMachines(t *testing.T) {
 		t.Skip("counts bytes and virtual time, which says nothing of races")
 	}
 	const rate, latency = 1e6, 100 * time.Microsecond // so slow that the network decides
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GAT} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GAT} {
 		for name, parts := range map[string][]int{"2x2": {2, 2}, "3+1": {3, 1}, "4x1": {1, 1, 1, 1}} {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
 				var all []*Simulation
@@ -85,7 +85,7 @@ func TestSimulatedPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts bytes, which says nothing of races")
 	}
-	p, m := task{share: 0.3}.make(t, gnn.SAGE)
+	p, m := task{share: 0.3}.make(t, named.SAGE)
 	for _, name := range []string{"none", "slots", "int8", "pruned", "pieces"} {
 		for _, group := range []string{"2x2", "3+1", "4x1"} {
 			t.Run(name+" "+group, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSimulatedPairs(t *testing.T) {
 				for _, g := range groups {
 					parts = append(parts, g.Hi-g.Lo)
 				}
-				s, err := overMachines(t, gnn.SAGE, parts, 1e9, 0, nil, func(o *Options) { farEdits[name](p, o) })
+				s, err := overMachines(t, named.SAGE, parts, 1e9, 0, nil, func(o *Options) { farEdits[name](p, o) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +126,7 @@ func TestSimulatedPairs(t *testing.T) {
 
 // A machine whose device is too small ends the simulation with what it lacks.
 func TestSimulateMachinesOutOfMemory(t *testing.T) {
-	_, err := overMachines(t, gnn.GCN, []int{2, 2}, 1e6, 0, func(i int, c *sim.Config) {
+	_, err := overMachines(t, named.GCN, []int{2, 2}, 1e6, 0, func(i int, c *sim.Config) {
 		if i == 3 {
 			c.Memory = 4 << 10
 		}

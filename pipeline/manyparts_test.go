@@ -14,6 +14,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -46,7 +47,7 @@ func TestManyParts(t *testing.T) {
 	for _, c := range caches {
 		book, before := ledger.InPlaceOf(dev, 0), heap()
 		o := Options{
-			Training: Training{Model: gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 16, In: 4, Out: 2, Seed: 1},
+			Training: Training{Model: netOf(named.Model{Kind: named.GCN, Layers: 3, Hidden: 16, In: 4, Out: 2, Seed: 1}),
 				Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
 			Part: part, Cache: c, Devices: make([]gpu.Device, n),
 		}

@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
 
 // small is a problem of a few vertices in two halves without an edge between them: half 0 are the even ones.
-func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*learn.Problem, gnn.Config) {
+func small(t testing.TB, kind named.Kind, layers, hidden int) (*learn.Problem, named.Model) {
 	t.Helper()
 	const n, cols = 40, 6
 	half, err := synth.Random(n/2, 2*n, false, 7)
@@ -44,12 +44,12 @@ func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*learn.Problem, gnn
 	for v := range n {
 		p.Labels, p.Train, p.Val = append(p.Labels, int32(r.IntN(2))), append(p.Train, v%3 > 0), append(p.Val, v%3 == 0)
 	}
-	return p, gnn.Config{Kind: kind, Layers: layers, Hidden: hidden, In: cols, Out: 2, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Seed: 5}
+	return p, named.Model{Kind: kind, Layers: layers, Hidden: hidden, In: cols, Out: 2, Heads: 2, Alpha: 0.3, Theta: 0.7, Dropout: 0.5, Seed: 5}
 }
 
 // youngCase is a run whose rows may be up to four epochs old if any may.
 type youngCase struct {
-	kind           gnn.Kind
+	kind           named.Kind
 	layers, hidden int
 	parts          int // 0: two parts without an edge between them
 	policy         jaca.Policy
@@ -64,7 +64,7 @@ func (k youngCase) String() string {
 // youngCases are all combinations that the options allow.
 func youngCases() []youngCase {
 	var out []youngCase
-	for _, kind := range gnn.Kinds {
+	for _, kind := range named.Kinds {
 		for _, layers := range []int{1, 2, 3} {
 			for _, hidden := range []int{4, 16} { // two classes: behind the wide one the last of two layers stays fresh, but for GAT
 				for parts := range 4 {
@@ -134,7 +134,7 @@ func TestNothingAges(t *testing.T) {
 // Where memory leaves room for no slot, and all epochs are exact ones, nothing ages either.
 func TestNothingAgesWithoutRoom(t *testing.T) {
 	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Paper} {
-		k := youngCase{kind: gnn.SAGE, layers: 3, hidden: 16, parts: 3}
+		k := youngCase{kind: named.SAGE, layers: 3, hidden: 16, parts: 3}
 		want := k.run(t, halo.Options{}).WeightsSHA
 		c := halo.Options{Policy: policy, Staleness: 4}
 		if k.run(t, c).WeightsSHA == want {

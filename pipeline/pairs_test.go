@@ -12,6 +12,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
 
@@ -39,9 +40,9 @@ func (c *farRun) onPairs(t *testing.T, group string, ranks []Ranks) (all []Epoch
 // rows besides where some do, the same in every epoch, evaluations left out. Headers are little beside it, and one process has no pairs.
 func TestPairsOfRanks(t *testing.T) {
 	c := farRun{}
-	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, gnn.GCN)
+	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, named.GCN)
 	c.m.Hidden = 64
-	g := 4 * gpu.Bytes(gnn.FlatLen(c.m))
+	g := 4 * gpu.Bytes(gnn.FlatLen(netOf(c.m)))
 	if all := c.onPairs(t, "1x4", nil); all[0].Pairs != nil {
 		t.Errorf("one process has %v", all[0].Pairs)
 	}
@@ -81,7 +82,7 @@ func TestPairsOfRanks(t *testing.T) {
 func TestPairsOfStaleRanks(t *testing.T) {
 	for turn, name := range []string{"all", "slots"} {
 		for pipeline := range 2 {
-			c := staleRun(t, gnn.GCN, name, 6*turn+pipeline)
+			c := staleRun(t, named.GCN, name, 6*turn+pipeline)
 			var runs []string
 			for seed := range uint64(3) {
 				var rows []gpu.Bytes
@@ -101,13 +102,13 @@ func TestPairsOfStaleRanks(t *testing.T) {
 // A rank says what it waits for, and which rank has it: rows, then the numbers of the epoch.
 func TestRankSaysWhatItWaitsFor(t *testing.T) {
 	c := farRun{}
-	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.SAGE)
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, named.SAGE)
 	ranks := memoryRanks(t, 2, 0)
 	trainers, ended := make([]*Trainer, 2), make(chan error)
 	hold, epochs := make(chan bool), 0
 	for k, own := range groupings["2x2"] {
 		o := Options{
-			Training: Training{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+			Training: Training{Model: netOf(c.m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 				Epochs: 2, Ranks: ranks[k]},
 			First: own.Lo, Parts: 4, Devices: c.devices(t, own), Part: scatterParts(c.p.Vertices(), 4),
 		}
@@ -166,9 +167,9 @@ func TestRankSaysWhatItWaitsFor(t *testing.T) {
 // What gradients and weights take on their way to another rank and back is part of the update, though a rank waits for it on the host.
 func TestUpdateOverRanksTakesItsTime(t *testing.T) {
 	c := farRun{edit: func(_ *learn.Problem, o *Options) { clear(o.Part) }} // no rows cross
-	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, gnn.GCN)
+	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, named.GCN)
 	const rate = 250e3
-	way := time.Duration(4 * float64(gnn.FlatLen(c.m)) / rate * float64(time.Second))
+	way := time.Duration(4 * float64(gnn.FlatLen(netOf(c.m))) / rate * float64(time.Second))
 	locals := shaped.NewLocal(2)
 	defer locals[0].Close()
 	var slow []Ranks
@@ -187,7 +188,7 @@ func TestUpdateOverRanksTakesItsTime(t *testing.T) {
 // Behind every epoch each process reads its meters once, and rank 0 has those of all, by rank.
 func TestMetersOfRanks(t *testing.T) {
 	var c farRun
-	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, gnn.GCN)
+	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, named.GCN)
 	c.edit = func(_ *learn.Problem, o *Options) {
 		first := o.First
 		o.Meter = func(epoch int) []gpu.Metered {

@@ -10,12 +10,13 @@ import (
 	"sync"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/internal/named"
 	"capgnn/jaca"
+	"capgnn/model"
 	"capgnn/pipeline/halo"
 )
 
@@ -82,15 +83,15 @@ const cudaVertices = 210
 // same parts (docs/determinism.md).
 func TestPartsAgreeCUDA(t *testing.T) {
 	gpu, mixed, twice := [][]string{numbered(1), numbered(2), numbered(4), numbered(7)}, []string{"cuda:0", "cpu:0", "cuda:1"}, []string{"cuda:0", "cuda:0", "cuda:1"}
-	lists := map[gnn.Kind][][]string{ // each list with two models, to save time
-		gnn.GCN: append(gpu, mixed, twice), gnn.SAGE: {gpu[3], mixed}, gnn.GIN: {gpu[0], gpu[2], twice}, gnn.GAT: {gpu[1], gpu[2]},
+	lists := map[named.Kind][][]string{ // each list with two models, to save time
+		named.GCN: append(gpu, mixed, twice), named.SAGE: {gpu[3], mixed}, named.GIN: {gpu[0], gpu[2], twice}, named.GAT: {gpu[1], gpu[2]},
 	}
 	for _, kind := range kinds(t) {
-		if testing.Short() && kind != gnn.GCN {
+		if testing.Short() && kind != named.GCN {
 			continue
 		}
 		t.Run(string(kind), func(t *testing.T) {
-			p, m := task{share: 0.4, vertices: cudaVertices, sparse: kind == gnn.SAGE, directed: kind == gnn.GIN, residual: kind == gnn.GIN || kind == gnn.GAT}.make(t, kind)
+			p, m := task{share: 0.4, vertices: cudaVertices, sparse: kind == named.SAGE, directed: kind == named.GIN, residual: kind == named.GIN || kind == named.GAT}.make(t, kind)
 			one := cpus(t, 1)
 			base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
 			renumbered := sync.OnceValue(func() *spread { return renumberings(t, p, m, one, base, at) })
@@ -161,7 +162,7 @@ func TestGapsCUDA(t *testing.T) {
 		within   float64 // the GPUs' products of bf16 rows round what they read; on CPU devices they do not
 	}{{gpu.FP32, false, false, false, 1e-5}, {gpu.FP32, true, false, false, 1e-5}, {gpu.BF16, false, false, false, 0.02}, {gpu.BF16, true, false, false, 0.02}, {gpu.FP32, false, true, false, 1e-5},
 		{gpu.BF16, false, true, false, 0.02}, {gpu.BF16, true, true, false, 0.02}, {gpu.FP32, true, false, true, 1e-5}, {gpu.BF16, false, false, true, 0.02}, {gpu.FP32, false, true, true, 1e-5}} {
-		p, m := task{share: 0.4, vertices: cudaVertices}.make(t, gnn.SAGE)
+		p, m := task{share: 0.4, vertices: cudaVertices}.make(t, named.SAGE)
 		p.Classes = 11
 		m.Out, m.Hidden, m.Dropout, m.NoNorm, m.Residual, m.Jumping = p.Classes, 41, 0, c.noNorm, c.residual, c.jumping
 		part := scatterParts(p.Vertices(), 2)
@@ -179,7 +180,7 @@ func TestGapsCUDA(t *testing.T) {
 // Rows of an odd number of bf16 end in half a word: parts of one GPU, and of GPUs that
 // reach each other or do not, read no memory that nobody has written, which the fake driver would report.
 func TestEncodedRowsCUDA(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} { // GAT's backward rows have columns that are not encoded
+	for _, kind := range []named.Kind{named.GCN, named.GAT} { // GAT's backward rows have columns that are not encoded
 		p, m := task{share: 0.4, vertices: 90}.make(t, kind)
 		m.Hidden, m.Heads, m.Dropout = 13, 1, 0
 		part := scatterParts(p.Vertices(), 4)
@@ -202,7 +203,7 @@ func TestEncodedRowsCUDA(t *testing.T) {
 
 // GPUs drop the features that CPU devices drop, dense and sparse ones.
 func TestDroppedFeaturesCUDA(t *testing.T) {
-	for i, kind := range []gnn.Kind{gnn.APPNP, gnn.GCNII} {
+	for i, kind := range []named.Kind{named.APPNP, named.GCNII} {
 		for _, sparse := range []bool{false, true} {
 			p, m := task{share: 0.4, sparse: sparse, vertices: cudaVertices}.make(t, kind)
 			m.Layers = 2
@@ -221,9 +222,9 @@ func TestDroppedFeaturesCUDA(t *testing.T) {
 
 // GPUs have the activations of CPU devices, with LayerNorm and without, fused and not, and of rows in BF16.
 func TestActivationsCUDA(t *testing.T) {
-	for i, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT, gnn.GATv2, gnn.APPNP, gnn.GCNII, gnn.SAGE, gnn.GCN} {
+	for i, kind := range []named.Kind{named.GCN, named.SAGE, named.GIN, named.GAT, named.GATv2, named.APPNP, named.GCNII, named.SAGE, named.GCN} {
 		p, m := task{share: 0.4, vertices: cudaVertices}.make(t, kind)
-		m.Layers, m.Dropout, m.Activation, m.NoNorm = 3, 0.3, gnn.Activations[1+i%3], i%2 == 1
+		m.Layers, m.Dropout, m.Activation, m.NoNorm = 3, 0.3, model.Activations[1+i%3], i%2 == 1
 		part, storage := scatterParts(p.Vertices(), 2), gpu.FP32
 		within := 1e-5
 		if i > 6 { // products of bf16 rows round what they read

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"testing"
 
-	"capgnn/gnn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -11,7 +11,7 @@ import (
 // Whether devices copy straight from each other changes no bit where all rows are fresh, and with old ones where none has a global slot: which rows get one depends on it
 // (docs/determinism.md).
 func TestPeerCopiesChangeNoBit(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.SAGE)
+	p, m := task{share: 0.5}.make(t, named.SAGE)
 	part := make([]int32, p.Vertices())
 	for v := range part {
 		part[v] = int32(v % 3)

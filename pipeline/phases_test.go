@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/pipeline/chunks"
 )
@@ -53,7 +54,7 @@ func TestPhaseGradients(t *testing.T) {
 }
 
 // comparePhases runs an epoch, and compares each of its steps.
-func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, epoch int) {
+func comparePhases(t *testing.T, tr *Trainer, p *learn.Problem, m named.Model, epoch int) {
 	t.Helper()
 	s := tr.isolation
 	shift := s.Course.Schedule.At(epoch).Shift
@@ -128,7 +129,7 @@ func TestPhasesSweep(t *testing.T) {
 	t.Parallel()
 	for k, kind := range kinds(t) {
 		for _, c := range []int{2, 3, 7} {
-			p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, multi: kind == gnn.GIN, vertices: 120}.make(t, kind)
+			p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, multi: kind == named.GIN, vertices: 120}.make(t, kind)
 			part := scatterParts(p.Vertices(), c)
 			for v := range part { // some phases of one worker have no target
 				p.Train[v] = p.Train[v] && part[v] != 0
@@ -173,9 +174,9 @@ func TestPhasesSweep(t *testing.T) {
 }
 
 // checkScores compares the last scores of a run with those of predictions on one device.
-func checkScores(t *testing.T, name string, p *learn.Problem, m gnn.Config, r *Result) {
+func checkScores(t *testing.T, name string, p *learn.Problem, m named.Model, r *Result) {
 	t.Helper()
-	rows, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: r.Weights, Devices: cpus(t, 1), Part: make([]int32, p.Vertices())})
+	rows, err := Predict(t.Context(), p, PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: cpus(t, 1), Part: make([]int32, p.Vertices())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestPhasesLedger(t *testing.T) {
 	t.Parallel()
 	const parts = 6
 	for _, kind := range kinds(t) {
-		p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: kind == gnn.SAGE, vertices: 900}.make(t, kind)
+		p, m := task{share: 0.3, sparse: kind == named.GIN, multi: kind == named.SAGE, vertices: 900}.make(t, kind)
 		part := make([]int32, p.Vertices()) // of unequal sizes
 		for v := range part {
 			part[v] = int32(min(parts-1, v%(2*parts)))
@@ -291,10 +292,10 @@ func TestPhasesRanks(t *testing.T) {
 
 // More workers than chunks, and none, are refused before anything is placed.
 func TestPhasesRefusals(t *testing.T) {
-	p, m := task{share: 0.4, vertices: 30}.make(t, gnn.GCN)
+	p, m := task{share: 0.4, vertices: 30}.make(t, named.GCN)
 	for _, c := range []int{1, 2, 31} {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
 			Devices:  cpus(t, 3), Part: scatterParts(p.Vertices(), max(1, c)), Isolated: &Isolated{Chunks: c},
 		}
 		if tr, err := New(t.Context(), p, o); err == nil {

@@ -86,7 +86,7 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []fl
 // Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
 // the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
-	if o.Model = o.Model.Built(); o.Chunks {
+	if o.Chunks {
 		return o.inChunks(ctx, p, emit)
 	}
 	t, err := newPredictor(ctx, p, o)
@@ -114,7 +114,6 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 // PlacePrediction places what PredictRows holds on the devices, which may be ledgers, and computes nothing. o.Chunks is
 // not set.
 func PlacePrediction(ctx context.Context, p *learn.Problem, o PredictOptions) error {
-	o.Model = o.Model.Built()
 	t, err := newPredictor(ctx, p, o)
 	if err == nil {
 		t.Close()

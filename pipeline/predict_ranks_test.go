@@ -48,7 +48,7 @@ func TestRanksPredictAlike(t *testing.T) {
 	for turn, kind := range kinds(t) {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
 			p, m := task{share: 0.4, vertices: 200, directed: turn%2 == 1, sparse: turn%2 == 0}.make(t, kind)
-			o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Part: scatterParts(p.Vertices(), 4)}
+			o := PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Part: scatterParts(p.Vertices(), 4)}
 			switch turn {
 			case 2:
 				o.Layers = 1
@@ -59,7 +59,7 @@ func TestRanksPredictAlike(t *testing.T) {
 			case 0: // several chunks of a part
 				p, m = task{share: 0.4, vertices: 320}.make(t, kind)
 				m.Hidden = 4096
-				o = PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Part: scatterParts(p.Vertices(), 4), Layers: 1}
+				o = PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Part: scatterParts(p.Vertices(), 4), Layers: 1}
 				for v := range 280 {
 					o.Part[v] = 3
 				}

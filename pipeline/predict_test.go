@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
@@ -53,9 +54,9 @@ func unlabelled(p *learn.Problem) *learn.Problem {
 	return &learn.Problem{Graph: p.Graph, Features: p.Features, Classes: p.Classes}
 }
 
-func weightsOf(t testing.TB, m gnn.Config, init gnn.StateDict) *gnn.Weights {
+func weightsOf(t testing.TB, m named.Model, init gnn.StateDict) *gnn.Weights {
 	t.Helper()
-	w := gnn.NewWeights(m)
+	w := gnn.NewWeights(netOf(m))
 	w.Init(m.Seed)
 	if init != nil {
 		if err := w.LoadStateDict(init); err != nil {
@@ -73,7 +74,7 @@ func TestPredictGolden(t *testing.T) {
 	}
 	for _, c := range cases {
 		p, m, init := goldenProblem(t, &c)
-		o := PredictOptions{Model: m, Weights: weightsOf(t, m, init)}
+		o := PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, init)}
 		for _, parts := range []int{1, 2, 3} {
 			o.Devices, o.Part = cpus(t, parts), scatterParts(p.Vertices(), parts)
 			near(t, c.Name, predicted(t, unlabelled(p), o), c.Logits.Data)
@@ -86,14 +87,14 @@ func TestPredictEqualsEvaluation(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, sparse := range []bool{false, true} {
 			storage := gpu.FP32
-			if kind.StoresBF16() && sparse == (kind == gnn.SAGE) {
+			if kind.StoresBF16() && sparse == (kind == named.SAGE) {
 				storage = gpu.BF16
 			}
-			p, m := task{share: 0.3, sparse: sparse, multi: kind == gnn.GIN}.make(t, kind)
+			p, m := task{share: 0.3, sparse: sparse, multi: kind == named.GIN}.make(t, kind)
 			devices, part := cpus(t, 3), scatterParts(p.Vertices(), 3)
 			tr := newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Storage, o.everyRow = 4, storage, true })
 			r := run(t, tr)
-			got := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: devices, Part: part, Storage: storage})
+			got := predicted(t, unlabelled(p), PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: devices, Part: part, Storage: storage})
 			if !slices.Equal(got, logitsOf(t, tr)) {
 				t.Errorf("%s, sparse %t, %v: predicted logits differ from evaluated ones", kind, sparse, storage)
 			}
@@ -112,19 +113,19 @@ func TestPredictHidden(t *testing.T) {
 
 // Hidden rows of SGC and APPNP are the logits of a model with fewer layers, those of GCNII its logits if the last Linear changes nothing: by plain loops in float64.
 func TestPredictHiddenOfExamples(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.SGC, gnn.APPNP, gnn.GCNII} {
+	for _, kind := range []named.Kind{named.SGC, named.APPNP, named.GCNII} {
 		p, m := task{share: 0.3}.make(t, kind)
 		m.Out, m.Dropout = m.Hidden-3, 0
-		if kind == gnn.GCNII {
+		if kind == named.GCNII {
 			m.Out = m.Hidden
 		}
 		w := weightsOf(t, m, nil)
-		o := PredictOptions{Model: m, Weights: w}
+		o := PredictOptions{Model: netOf(m), Weights: w}
 		plain := newRefWeights(w)
 		switch kind {
-		case gnn.SGC: // the bias comes behind the last propagation
+		case named.SGC: // the bias comes behind the last propagation
 			clear(plain.at("lin.bias"))
-		case gnn.GCNII:
+		case named.GCNII:
 			clear(plain.at("lins.1.bias"))
 			for i, identity := 0, plain.at("lins.1.weight"); i < len(identity); i++ {
 				identity[i] = 0
@@ -146,11 +147,11 @@ func TestPredictHiddenOfExamples(t *testing.T) {
 }
 
 func checkHidden(t *testing.T, storage gpu.DType, residual bool) {
-	p, m := task{share: 0.3, residual: residual}.make(t, gnn.GCN)
+	p, m := task{share: 0.3, residual: residual}.make(t, named.GCN)
 	if storage == gpu.BF16 { // so that the last layer aggregates first: else products of hidden rows are stored so
 		m.Out = 3 * m.Hidden
 	}
-	o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Storage: storage}
+	o := PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Storage: storage}
 	logits := predicted(t, p, o)
 	o.Layers = 2
 	h := predicted(t, p, o)
@@ -159,7 +160,7 @@ func checkHidden(t *testing.T, storage gpu.DType, residual bool) {
 			t.Fatalf("hidden value %g: these rows are not behind a ReLU", x)
 		}
 	}
-	s := gnn.ScalingOf(m, p.Graph.InDegree(), p.Graph.OutDegree())
+	s := gnn.ScalingOf(netOf(m), p.Graph.InDegree(), p.Graph.OutDegree())
 	w, bias := o.Weights.Tensor("convs.2.lin.weight").Data, o.Weights.Tensor("convs.2.bias").Data
 	for v := range p.Vertices() {
 		sum := make([]float64, m.Hidden)
@@ -185,11 +186,11 @@ func checkHidden(t *testing.T, storage gpu.DType, residual bool) {
 
 // More layers take no more activations: only the weights of the five further layers.
 func TestPredictMemory(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.SAGE)
+	p, m := task{share: 0.3}.make(t, named.SAGE)
 	peak := func(layers int) gpu.Bytes {
 		m.Layers = layers
 		d := cpus(t, 1)
-		predicted(t, p, PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: d, Part: make([]int32, p.Vertices())})
+		predicted(t, p, PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Devices: d, Part: make([]int32, p.Vertices())})
 		return d[0].Memory().HighWater
 	}
 	few, many := peak(3), peak(8)
@@ -200,16 +201,16 @@ func TestPredictMemory(t *testing.T) {
 }
 
 func TestPredictRefuses(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	good := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)}
+	p, m := task{share: 0.3}.make(t, named.GCN)
+	good := PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)}
 	for name, change := range map[string]func(*PredictOptions){
-		"features":       func(o *PredictOptions) { o.Model.In++ },
+		"features":       func(o *PredictOptions) { m := m; m.In++; o.Model = netOf(m) },
 		"layers to run":  func(o *PredictOptions) { o.Layers = 3 },
 		"layers to run ": func(o *PredictOptions) { o.Layers = -1 },
 		"device":         func(o *PredictOptions) { o.Devices = nil },
 		"part entries":   func(o *PredictOptions) { o.Part = o.Part[1:] },
 		"weights":        func(o *PredictOptions) { o.Weights = nil },
-		"another model":  func(o *PredictOptions) { o.Model.Hidden *= 2 },
+		"another model":  func(o *PredictOptions) { m := m; m.Hidden *= 2; o.Model = netOf(m) },
 	} {
 		o := good
 		change(&o)
@@ -252,13 +253,13 @@ func (o *PredictOptions) width() int {
 
 // Embeddings of every layer of every model are rows of equal length.
 func TestEmbeddingsOfModels(t *testing.T) {
-	p, _, _ := smallTask(t, gnn.GCN, true, false)
+	p, _, _ := smallTask(t, named.GCN, true, false)
 	for _, b := range model.Builders {
 		for _, jumping := range []bool{false, true} {
 			if jumping && !b.Has("jk") {
 				continue
 			}
-			m := gnn.Config{Kind: gnn.Kind(b.Name), Layers: 3, Hidden: 8, Heads: 2, In: p.Features.Cols, Out: p.Classes, Alpha: 0.1, Theta: 0.5, Jumping: jumping}.Built()
+			m := netOf(named.Model{Kind: named.Kind(b.Name), Layers: 3, Hidden: 8, Heads: 2, In: p.Features.Cols, Out: p.Classes, Alpha: 0.1, Theta: 0.5, Jumping: jumping})
 			w := gnn.NewWeights(m)
 			w.Init(3)
 			for layers := 1; layers <= m.HiddenLayers(); layers++ {

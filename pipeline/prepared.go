@@ -50,7 +50,7 @@ func (t *Trainer) aggregateKey(w *worker) string {
 		return ""
 	}
 	info := w.Device.Info()
-	return contentkey.Of("aggregate 2", t.layout.key, t.p.FeaturesKey, t.o.Model.Identity(), t.o.Storage, w.Index,
+	return contentkey.Of("aggregate 3", t.layout.key, t.p.FeaturesKey, t.o.Model.Identity(), t.o.Storage, w.Index,
 		info.Kind, info.Model, info.Variant)
 }
 

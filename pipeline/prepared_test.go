@@ -15,6 +15,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/pipeline/halo"
 )
 
@@ -128,7 +129,7 @@ func (d otherKernels) Info() gpu.Info {
 
 // Whatever changes the cut or the features changes the key.
 func TestPreparedKeys(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	p.GraphKey, p.FeaturesKey = "graph", "features"
 	base, model := *p, m
 	train, rank := slices.Clone(p.Train), make([]int32, p.Vertices())
@@ -152,14 +153,14 @@ func TestPreparedKeys(t *testing.T) {
 		{"base", 1, 2, func(*learn.Problem, *Options) {}},
 		{"again", 0, 0, func(*learn.Problem, *Options) {}},
 		{"seed", 0, 0, func(p *learn.Problem, o *Options) { o.Model.Seed++ }},
-		{"hidden", 0, 0, func(p *learn.Problem, o *Options) { o.Model.Hidden = 24 }},
+		{"hidden", 0, 0, func(p *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.Hidden = 24 }) }},
 		{"features", 0, 2, func(p *learn.Problem, o *Options) { p.FeaturesKey = "other" }},
-		{"model", 0, 2, func(p *learn.Problem, o *Options) { o.Model.Kind = gnn.SAGE }},
+		{"model", 0, 2, func(p *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.Kind = named.SAGE }) }},
 		{"storage", 0, 2, func(p *learn.Problem, o *Options) { o.Storage = gpu.BF16 }},
 		{"kernels", 0, 1, func(p *learn.Problem, o *Options) { o.Devices[1] = otherKernels{o.Devices[1]} }},
 		{"graph", 1, 2, func(p *learn.Problem, o *Options) { p.GraphKey = "other" }},
 		{"loops", 1, 2, func(p *learn.Problem, o *Options) { p.Loops = graph.LoopsRemoved }},
-		{"layers", 1, 2, func(p *learn.Problem, o *Options) { o.Model.Layers = 2 }},
+		{"layers", 1, 2, func(p *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.Layers = 2 }) }},
 		{"needed rows", 1, 2, func(p *learn.Problem, o *Options) { o.everyRow = true }},
 		{"training vertices", 1, 2, func(p *learn.Problem, o *Options) { p.Train = train }},
 		{"rank", 1, 2, func(p *learn.Problem, o *Options) { o.Rank = rank }},
@@ -186,7 +187,7 @@ func TestPreparedKeys(t *testing.T) {
 // A damaged entry is not used: it is made again, and the run is the same.
 func TestPreparedDamaged(t *testing.T) {
 	t.Parallel()
-	p, m := task{share: 0.3, directed: true}.make(t, gnn.GCN)
+	p, m := task{share: 0.3, directed: true}.make(t, named.GCN)
 	p.GraphKey, p.FeaturesKey = "graph", "features"
 	train := func(s *shelf) string {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.Epochs, o.Prepared = 2, s })
@@ -277,10 +278,10 @@ func FuzzKeptCut(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
+		m := named.Model{Kind: named.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning), pruning: pruning, problem: &learn.Problem{Graph: g, Loops: graph.LoopsAdded}}
-		plan := gnn.Choose(m, l.shape(120, false, m), gnn.Choice{})
-		if _, err := halo.NewPlan(halo.Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
+		plan := gnn.Choose(netOf(m), l.shape(120, false, netOf(m)), gnn.Choice{})
+		if _, err := halo.NewPlan(halo.Config{Model: netOf(m), Order: plan, Cuts: *l.cuts()}); err != nil {
 			t.Errorf("a cut that was taken is not planned with: %v", err)
 		}
 		for i := owns[k].Lo; i < owns[k].Hi; i++ {

@@ -25,12 +25,9 @@ const differently = "capgnn does not compute what the program says"
 // Prove trains one step of a model that is a program on a small random directed graph, in one part for each device,
 // and compares loss and gradients, dropout included, with the definition of the program in float64. sparse says
 // whether features are. The error names the tensor whose gradient differs by more than a hundredth, or what the
-// program makes impossible; other models are not looked at. It changes nothing of m and closes no device.
+// program makes impossible. It changes nothing of m and closes no device.
 func Prove(ctx context.Context, m gnn.Config, sparse bool, devices []gpu.Device) error {
-	if m.Kind != "" {
-		return nil
-	}
-	return prove(ctx, m, m.Custom.Program, sparse, devices)
+	return prove(ctx, m, m.Program, sparse, devices)
 }
 
 // prove is Prove with a definition.
@@ -108,7 +105,7 @@ func proveProblem(m gnn.Config, sparse bool) proof {
 	if err != nil {
 		panic(err) // vertices are below proveVertices
 	}
-	switch m.Custom.Loops() {
+	switch m.Loops() {
 	case model.FullLoops:
 		g = g.WithLoops()
 	case model.NoLoops:

@@ -19,7 +19,7 @@ func TestProve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, err := gnn.NewCustom(program)
+		custom, err := gnn.NewModel(program)
 		if err != nil {
 			continue
 		}
@@ -41,7 +41,7 @@ func TestProve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, err := gnn.NewCustom(program)
+		custom, err := gnn.NewModel(program)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestProve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unbiased, err := gnn.NewCustom(bare) // attention without a bias, beside a linear
+	unbiased, err := gnn.NewModel(bare) // attention without a bias, beside a linear
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestProve(t *testing.T) {
 		}
 		return p
 	}
-	custom, err := gnn.NewCustom(read("0.01"))
+	custom, err := gnn.NewModel(read("0.01"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,14 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/internal/ref"
 )
 
 // ⟨A_eff x, y⟩ = ⟨x, A_effᵀ y⟩ on the devices of three parts, over the exchanges and the operands of an epoch, 5 % of the
 // vertices training; and both products are those of A_eff's definition. Rows that the layer does not read are NaN.
 func TestPrunedAdjointOnDevices(t *testing.T) {
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config)) {
+	prunedCases(t, func(t *testing.T, kind named.Kind, directed, loops bool, edit func(*named.Model)) {
 		if kind.Attends() {
 			return // no linear map; TestPrunedGradients covers it
 		}

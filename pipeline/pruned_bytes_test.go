@@ -94,7 +94,7 @@ func TestPrunedTakesLess(t *testing.T) {
 		part := scatterParts(p.Vertices(), parts)
 		epoch := func(share float64) time.Duration {
 			s, err := Simulate(context.Background(), p, Options{
-				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+				Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 				Devices:  simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share),
 			}, nil)
 			if err != nil {

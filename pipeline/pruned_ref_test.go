@@ -7,6 +7,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/interpreter"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/internal/ref"
 	"capgnn/model"
 )
@@ -14,7 +15,7 @@ import (
 // refModel is a model in float64 on one device: every layer sums over edges of its own, and every row is computed.
 type refModel struct {
 	p *learn.Problem
-	m gnn.Config
+	m named.Model
 	g interpreter.Graph // edges in the order of p.Graph
 	x []float64
 	// counts says by layer how often each edge counts: not at all where it is left out.
@@ -24,7 +25,7 @@ type refModel struct {
 }
 
 // newRefModel returns the model on A_eff of each layer: all edges in layer 0, else those that part does not drop.
-func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID) *refModel {
+func newRefModel(p *learn.Problem, m named.Model, part []int32, dropped [][]graph.NodeID) *refModel {
 	r := &refModel{p: p, m: m, g: interpreter.Graph{Vertices: p.Vertices()}}
 	var kept []float64
 	for v := range p.Vertices() {
@@ -51,8 +52,8 @@ func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph
 }
 
 // effective returns A_eff of a layer with the model's weights by degrees of the whole graph.
-func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, layer int) ref.CSR {
-	r := newRefModel(p, gnn.Config{Kind: kind, Layers: layer + 1}, part, dropped)
+func effective(p *learn.Problem, kind named.Kind, part []int32, dropped [][]graph.NodeID, layer int) ref.CSR {
+	r := newRefModel(p, named.Model{Kind: kind, Layers: layer + 1}, part, dropped)
 	a := ref.CSR{Rows: r.g.Vertices, Cols: r.g.Vertices}
 	weights := r.g.Weight
 	if kind.Symmetric() {
@@ -66,7 +67,7 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 				continue
 			}
 			w := weights[e]
-			if kind == gnn.SAGE {
+			if kind == named.SAGE {
 				w /= in[v]
 			}
 			a.Indices, a.Val = append(a.Indices, int32(r.g.Src[e])), append(a.Val, w)
@@ -78,11 +79,11 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 
 // run returns the program with weights and the dropout of an epoch.
 func (r *refModel) run(w *refWeights, epoch int) *interpreter.Run {
-	run := &interpreter.Run{Program: r.m.Program(), Graph: r.g, X: r.x, Params: map[string][]float64{}}
+	run := &interpreter.Run{Program: netOf(r.m).Program, Graph: r.g, X: r.x, Params: map[string][]float64{}}
 	for _, n := range run.Program.Params() {
 		run.Params[n.Name] = w.at(n.Name)
 	}
-	run.Keep = keeps(run, r.m, r.p.Features.Sparse(), uint32(epoch))
+	run.Keep = keeps(run, netOf(r.m), r.p.Features.Sparse(), uint32(epoch))
 	run.Count = func(depth int, graph string, e int) float64 {
 		if graph != run.Program.Graphs[0].Name { // made of it, and nothing is left out of it
 			return 1

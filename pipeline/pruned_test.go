@@ -14,6 +14,8 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
 
 // dropReplicas returns a share of the halo replicas of every part.
@@ -44,8 +46,8 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 // smallTask is a problem that a reference in float64 computes: 5 % of 100 vertices train, and no weight of the model
 // starts at a round value.
 func smallTask(
-	t *testing.T, kind gnn.Kind, directed, loops bool, edit ...func(*gnn.Config),
-) (*learn.Problem, gnn.Config, gnn.StateDict) {
+	t *testing.T, kind named.Kind, directed, loops bool, edit ...func(*named.Model),
+) (*learn.Problem, named.Model, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 100, 6, 3
 	g, err := synth.Random(n, 3*n, directed, 4)
@@ -70,12 +72,12 @@ func smallTask(
 		}
 		p.Labels = append(p.Labels, int32(r.IntN(classes)))
 	}
-	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7,
+	m := named.Model{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Alpha: 0.3, Theta: 0.7,
 		Dropout: 0.25, AttentionDropout: attentionDropout(kind), Multi: directed, Seed: 3}
 	for _, f := range edit {
 		f(&m)
 	}
-	w := gnn.NewWeights(m)
+	w := gnn.NewWeights(netOf(m))
 	w.Init(m.Seed)
 	for _, x := range w.Tensors {
 		for i := range x.Data {
@@ -88,9 +90,9 @@ func smallTask(
 // prunedCases are the models on directed and undirected graphs, with and without self-loops; half of those that can
 // have LayerNorm do without, and half of those that can have residuals have them, half have jumping knowledge, and
 // half drop features.
-func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config))) {
+func prunedCases(t *testing.T, f func(t *testing.T, kind named.Kind, directed, loops bool, edit func(*named.Model))) {
 	var values [][]any
-	for i, kind := range gnn.Kinds {
+	for i, kind := range named.Kinds {
 		for _, directed := range []bool{false, true} {
 			for _, loops := range []bool{false, true} {
 				for _, turn := range []bool{true, false} {
@@ -105,12 +107,12 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 		if !taken[i] {
 			continue
 		}
-		kind, directed, loops, noNorm, residual, jumping := v[0].(gnn.Kind), v[1].(bool), v[2].(bool), v[3].(bool),
+		kind, directed, loops, noNorm, residual, jumping := v[0].(named.Kind), v[1].(bool), v[2].(bool), v[3].(bool),
 			v[4].(bool), v[5].(bool)
 		t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/norm=%t/residual=%t/jumping=%t", kind, directed, loops, !noNorm,
 			residual, jumping), func(t *testing.T) {
-			f(t, kind, directed, loops, func(m *gnn.Config) {
-				m.Activation = gnn.Activations[(i+i/4)%len(gnn.Activations)]
+			f(t, kind, directed, loops, func(m *named.Model) {
+				m.Activation = model.Activations[(i+i/4)%len(model.Activations)]
 				m.DropFeatures = kind.Norms() && (i+i/8)%2 == 0
 				if m.NoNorm, m.Residual, m.Jumping = noNorm, residual, jumping; residual && !noNorm {
 					m.Layers = 4 // two of them add
@@ -129,7 +131,7 @@ func TestPrunedGradients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compares with sums in float64, which say nothing of races")
 	}
-	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops bool, edit func(*gnn.Config)) {
+	prunedCases(t, func(t *testing.T, kind named.Kind, directed, loops bool, edit func(*named.Model)) {
 		p, m, init := smallTask(t, kind, directed, loops, edit)
 		const parts = 3
 		part := scatterParts(p.Vertices(), parts)
@@ -305,7 +307,7 @@ func TestPrunedEvaluation(t *testing.T) {
 			r := run(t, tr)
 			sha = append(sha, r.WeightsSHA)
 			want := predicted(t, unlabelled(p),
-				PredictOptions{Model: m, Weights: r.Weights, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
+				PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
 			if d, norm := distance(logitsOf(t, tr), want); !(d <= 1e-5*norm) {
 				t.Errorf("%s: evaluated logits differ from predicted ones by %.3g of %.3g", kind, d, norm)
 			}

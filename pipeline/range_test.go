@@ -15,13 +15,14 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 )
 
 // What a process with some of the parts plans by is what one with all of them does: sizes, edge weights, its own parts. What is kept of its
 // cut is found again, and not taken for that of other parts.
 func TestLayoutRange(t *testing.T) {
 	const parts = 4
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE} {
 		for k, c := range []task{{share: 0.3}, {share: 0.3, directed: true}, {share: 1, sparse: true}} {
 			for _, drop := range []float64{0, 0.5} {
 				t.Run(fmt.Sprintf("%s/%+v/dropped=%g", kind, c, drop), func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestLayoutRange(t *testing.T) {
 					p.GraphKey, p.Loops = "graph", graph.Loops((k+1)%3)
 					s := newShelf()
 					o := &Options{
-						Training: Training{Model: m, Log: slog.New(slog.DiscardHandler)},
+						Training: Training{Model: netOf(m), Log: slog.New(slog.DiscardHandler)},
 						Parts:    parts, Part: scatterParts(p.Vertices(), parts), Prepared: s,
 					}
 					if drop > 0 {
@@ -42,10 +43,10 @@ func TestLayoutRange(t *testing.T) {
 							if s.puts != entries {
 								t.Fatalf("parts %v: %d cuts are kept, want %d", own, s.puts, entries)
 							}
-							if got, want := some.shape(p.FeatureEntries(), false, m), whole.shape(p.FeatureEntries(), false, m); !reflect.DeepEqual(got, want) {
+							if got, want := some.shape(p.FeatureEntries(), false, netOf(m)), whole.shape(p.FeatureEntries(), false, netOf(m)); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: shape %+v, of all %+v", own, got, want)
 							}
-							if got, want := some.scaling(m), whole.scaling(m); !reflect.DeepEqual(got, want) {
+							if got, want := some.scaling(netOf(m)), whole.scaling(netOf(m)); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: other edge weights", own)
 							}
 							for i := own.Lo; i < own.Hi; i++ {
@@ -90,14 +91,14 @@ func TestRangeBuild(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for name, edit := range map[string]func(p *learn.Problem, o *Options){
 			"plain":     func(*learn.Problem, *Options) {},
-			"exchanged": func(_ *learn.Problem, o *Options) { o.Model.DropFeatures = kind.Norms() },
+			"exchanged": func(_ *learn.Problem, o *Options) { change(o, func(m *named.Model) { m.DropFeatures = kind.Norms() }) },
 			"pruned":    func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
-				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)
+				p, m := task{share: 0.3, directed: true, sparse: kind == named.GIN}.make(t, kind)
 				build := func(first, n int, devices []gpu.Device) *Trainer {
 					o := Options{
-						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+						Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 							Log: slog.New(slog.DiscardHandler)},
 						Devices: devices, First: first, Parts: parts, Part: scatterParts(p.Vertices(), parts),
 					}
@@ -174,7 +175,7 @@ func takenBy(d gpu.Device) (all []string) {
 
 // Parts that are not there are not taken.
 func TestRangeOptions(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	for _, c := range []struct {
 		first, parts, devices int
 		want                  string
@@ -186,7 +187,7 @@ func TestRangeOptions(t *testing.T) {
 		{1, 3, 2, "devices for 2 of 3 parts: this process does not reach the others"},
 	} {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 			Devices:  ledgers(c.devices), First: c.first, Parts: c.parts, Part: make([]int32, p.Vertices()),
 		}
 		if _, err := New(t.Context(), p, o); err == nil || err.Error() != c.want {

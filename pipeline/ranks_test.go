@@ -18,6 +18,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -122,7 +123,7 @@ func newEnd() chan bool { return make(chan bool) }
 func TestRanksPlanAlike(t *testing.T) {
 	const parts = 4
 	none := hostmem.LockOptions{Heap: true}
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
+	for _, kind := range []named.Kind{named.GCN, named.GAT} {
 		for name, edit := range map[string]func(p *learn.Problem, o *Options){
 			"none":   func(*learn.Problem, *Options) {},
 			"jaca":   func(_ *learn.Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
@@ -144,7 +145,7 @@ func TestRanksPlanAlike(t *testing.T) {
 				p, m := task{share: 0.6}.make(t, kind)
 				place := func(own graph.Range, r Ranks) (*Trainer, error) {
 					o := Options{
-						Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+						Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
 							Epochs: 9, Ranks: r},
 						First: own.Lo, Parts: parts, Part: scatterParts(p.Vertices(), parts),
 					}
@@ -220,10 +221,10 @@ func holds(tr *Trainer, name string) bool {
 
 // A rank whose records are not of its parts ends the start with a line.
 func TestRanksThatLie(t *testing.T) {
-	p, m := task{share: 0.6}.make(t, gnn.GCN)
+	p, m := task{share: 0.6}.make(t, named.GCN)
 	place := func(own graph.Range, r Ranks) (*Trainer, error) {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Ranks: r},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Ranks: r},
 			First:    own.Lo, Parts: 3, Part: scatterParts(p.Vertices(), 3), Devices: ledgers(own.Hi - own.Lo), Cache: halo.Options{Policy: jaca.JACA},
 		}
 		return New(t.Context(), p, o)
@@ -249,10 +250,10 @@ func TestRanksThatLie(t *testing.T) {
 // Where memory leaves no slot to rows that age, all processes place an exact run, as one with all parts does.
 func TestRanksLackMemoryAlike(t *testing.T) {
 	const parts = 3
-	p, m := task{share: 0.6}.make(t, gnn.SAGE)
+	p, m := task{share: 0.6}.make(t, named.SAGE)
 	place := func(own graph.Range, r Ranks) (*Trainer, error) {
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, Ranks: r},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, Ranks: r},
 			First:    own.Lo, Parts: parts, Part: scatterParts(p.Vertices(), parts), Devices: ledgers(parts)[own.Lo:own.Hi],
 		}
 		o.Cache = halo.Options{Policy: jaca.JACA, Staleness: 2, NoPeer: true, ReserveDevice: math.MaxInt64, ReserveHost: 1 << 60}
@@ -303,7 +304,7 @@ func TestRecordsTravel(t *testing.T) {
 		"diverges": func(*Options) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, m := task{share: 0.5, multi: name == "exact"}.make(t, gnn.SAGE)
+			p, m := task{share: 0.5, multi: name == "exact"}.make(t, named.SAGE)
 			train := func(r Ranks) string {
 				var said []string
 				tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
@@ -340,7 +341,7 @@ func TestRecordsTravel(t *testing.T) {
 
 // A run of several processes ends behind the epoch in which one of them says that it has been asked to.
 func TestRanksEndTogether(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	p, m := task{share: 0.5}.make(t, named.GCN)
 	ctx, cancel := context.WithCancel(t.Context())
 	c := farRun{p: p, m: m, asked: ctx, edit: func(_ *learn.Problem, o *Options) { o.Epochs = 12 }}
 	c.at = func(rank int, o *Options) {

@@ -14,6 +14,7 @@ import (
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/reduce"
 )
@@ -282,7 +283,7 @@ func TestReductionOverlaps(t *testing.T) {
 
 // Whoever does not hand over gradients or weights is named when the deadline has passed.
 func TestReductionDeadline(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 0", 0: "part 1 waited 50ms for part 0: gradients of layer 0"} {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 		tr.Hub.Epoch = 7
@@ -309,14 +310,14 @@ func TestReductionDeadline(t *testing.T) {
 // is told apart: on every card it is that of its slices, not of all parts' gradients.
 func TestCardsWithManyWeights(t *testing.T) {
 	const vertices, smaller = manyVertices, 34493.0 / manyVertices
-	p, m := task{share: 0.7, vertices: vertices}.make(t, gnn.GCN)
+	p, m := task{share: 0.7, vertices: vertices}.make(t, named.GCN)
 	p.Features = learn.Features{Cols: 8415, Dense: make([]float32, vertices*8415)}
 	m.In, m.Hidden = p.Features.Cols, 256
 	card, err := sim.FindCard("rtx3090")
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes := 4 * float64(gnn.FlatLen(m))
+	bytes := 4 * float64(gnn.FlatLen(netOf(m)))
 	for _, peer := range []bool{false, true} {
 		took := map[int]time.Duration{}
 		for _, cards := range []int{2, 4, 8} {
@@ -329,7 +330,7 @@ func TestCardsWithManyWeights(t *testing.T) {
 				part[v] = int32(v * cards / vertices)
 			}
 			o := Options{
-				Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+				Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 				Devices:  devices, Part: part,
 			}
 			s, err := Simulate(t.Context(), p, o, nil)

@@ -19,6 +19,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/internal/trainer"
 	"capgnn/jaca"
 )
@@ -172,7 +173,7 @@ func compareContents(t *testing.T, who string, got, want map[string]string) {
 // Over connections, and with sections of several pieces.
 func TestRanksResumeOverTCP(t *testing.T) {
 	c := farRun{}
-	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, gnn.SAGE)
+	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, named.SAGE)
 	c.m.Hidden, c.m.Layers = 400, 3 // 2.9 MB of weights
 	dir := t.TempDir()
 	c.at = saving(dir, false)
@@ -215,7 +216,7 @@ func TestCheckpointFaultsOverRanks(t *testing.T) {
 		"a run of other data or options": saving(other, true),
 	} {
 		c := farRun{at: at}
-		c.p, c.m = task{share: 0.4, vertices: 100}.make(t, gnn.GCN)
+		c.p, c.m = task{share: 0.4, vertices: 100}.make(t, named.GCN)
 		c.edit = func(_ *learn.Problem, o *Options) { o.Cache.Policy = jaca.JACA }
 		all, done := memoryRanks(t, 2, 0), make(chan struct{})
 		var cause error

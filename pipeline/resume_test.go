@@ -10,6 +10,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // errStop stands for a crash: the run ends at once, without a last checkpoint.
@@ -81,7 +82,7 @@ func testResume(t *testing.T, pruned float64) {
 
 // Cancelling finishes the epoch and checkpoints; resuming goes on to the same bits.
 func TestInterrupt(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	part := scatterParts(p.Vertices(), 3)
 	devices := cpus(t, 3)
 	want := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 8 }))
@@ -112,7 +113,7 @@ func TestInterrupt(t *testing.T) {
 
 // A damaged checkpoint is skipped for the one before it, and the run still ends with the same bits.
 func TestDamagedCheckpoint(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	part, dir := scatterParts(p.Vertices(), 2), t.TempDir()
 	options := func(resume bool) func(*Options) {
 		return func(o *Options) { o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Resume = 6, dir, 2, resume }

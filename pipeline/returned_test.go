@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
 
@@ -15,7 +16,7 @@ func TestReturnedGradientsAreThoseOfOnePart(t *testing.T) {
 	t.Parallel()
 	const parts, epochs, exact = 3, 6, 4
 	for n, layers := range []int{2, 3, 4} {
-		p, m := task{share: 0.4, directed: n%2 == 0}.make(t, gnn.GAT)
+		p, m := task{share: 0.4, directed: n%2 == 0}.make(t, named.GAT)
 		m.Layers = layers
 		train := func(part []int32, parts int, c staleCase) (losses []float64, returns bool) {
 			tr := newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) {

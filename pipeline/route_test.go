@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // islands hides peer access: rows between such devices go through host memory.
@@ -58,7 +58,7 @@ func TestStagedRoute(t *testing.T) {
 
 // One device may hold several parts; the result is that of separate devices, and no row crosses a link.
 func TestPartsShareADevice(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GAT)
+	p, m := task{share: 0.3}.make(t, named.GAT)
 	part := scatterParts(p.Vertices(), 4)
 	want := run(t, newTrainer(t, p, m, cpus(t, 4), part, func(o *Options) { o.Epochs = 3 }))
 	two := cpus(t, 2)
@@ -86,7 +86,7 @@ func TestOddShapes(t *testing.T) {
 					p, m := k.make(t, kind)
 					m.Layers, m.Hidden, m.Heads = c.layers, c.hidden, c.heads
 					q := p
-					if !m.DropsFeatures() { // what is dropped of dense rows is something else
+					if !netOf(m).DropsFeatures() { // what is dropped of dense rows is something else
 						q = densified(p)
 					}
 					want, wantLoss := gradients(t, newTrainer(t, q, m, cpus(t, 1), make([]int32, p.Vertices()), nil))
@@ -111,7 +111,7 @@ func TestOddShapes(t *testing.T) {
 
 // A fault on one device ends the run with the device and the operation, and the others do not hang.
 func TestDeviceFault(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), nil)
 	bad := tr.workers[1]
 	labels := make([]int32, bad.compared[0].Len/4)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // gapped is a device that wants rows to begin at multiples of 32 bytes.
@@ -27,7 +27,7 @@ func TestRowAlign(t *testing.T) {
 			if !kind.StoresBF16() && storage == gpu.BF16 {
 				continue // it has no such rows
 			}
-			p, m := task{share: 0.4, sparse: i == 1, multi: kind == gnn.GIN}.make(t, kind)
+			p, m := task{share: 0.4, sparse: i == 1, multi: kind == named.GIN}.make(t, kind)
 			if m.Multi {
 				p.Classes = taskClasses // rows of targets are of so many
 			} else {
@@ -55,7 +55,7 @@ func TestRowAlign(t *testing.T) {
 						}
 					})
 					r := run(t, tr)
-					o := PredictOptions{Model: m, Weights: r.Weights, Devices: devices, Part: part}
+					o := PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: devices, Part: part}
 					return r.WeightsSHA, predicted(t, p, o), loss
 				}
 				sha, rows, loss := result(plain)

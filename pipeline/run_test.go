@@ -13,6 +13,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -29,7 +30,7 @@ func run(t *testing.T, tr *Trainer) *Result {
 // A rerun gives equal bits, whatever the number of threads.
 func TestRerunAnyThreads(t *testing.T) {
 	for _, kind := range kinds(t) {
-		p, m := task{share: 0.4, sparse: kind == gnn.SAGE}.make(t, kind)
+		p, m := task{share: 0.4, sparse: kind == named.SAGE}.make(t, kind)
 		part := scatterParts(p.Vertices(), 2)
 		dropped := dropReplicas(p.Graph, part, 2, 0.5)
 		var want, wantPruned string
@@ -119,7 +120,7 @@ func TestAnyPartitioner(t *testing.T) {
 }
 
 func TestPatience(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	r := run(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), func(o *Options) {
 		o.Epochs, o.EvalEvery, o.Patience = 300, 1, 4
 	}))
@@ -139,7 +140,7 @@ func TestBytesEqualPlan(t *testing.T) {
 	}
 }
 
-func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
+func testBytesEqualPlan(t *testing.T, kind named.Kind, storage gpu.DType) {
 	p, m := task{share: 0.3, directed: true}.make(t, kind)
 	const parts = 4
 	var got gpu.Bytes
@@ -156,7 +157,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 
 // A worker that does not answer ends the run with who waits for whom, within the deadline.
 func TestDeadline(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2),
 		func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 	err := tr.each(func(w *worker) error {
@@ -178,12 +179,12 @@ func TestDiverged(t *testing.T) {
 			diverges(t, kind, 0.3, true, 1)
 		}
 	}
-	diverges(t, gnn.GCN, 1, false, 1)
-	diverges(t, gnn.GCN, 0.3, false, 0)
+	diverges(t, named.GCN, 1, false, 1)
+	diverges(t, named.GCN, 0.3, false, 0)
 }
 
 // diverges has training of a share of the vertices diverge, at a part and those behind it.
-func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part int) {
+func diverges(t *testing.T, kind named.Kind, share float64, residual bool, part int) {
 	t.Helper()
 	p, m := task{share: share}.make(t, kind)
 	if m.Residual = residual; residual {
@@ -210,15 +211,15 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 	poison := []float32{float32(math.Inf(1))}
 	name, layer := "convs.1.bias", 1 // a norm's weights are no numbers only behind a gradient that was none
 	switch {
-	case kind == gnn.SAGE:
+	case kind == named.SAGE:
 		name = "convs.1.lin_l.bias"
-	case kind == gnn.GIN: // the ReLU inside its MLP turns NaN into 0
+	case kind == named.GIN: // the ReLU inside its MLP turns NaN into 0
 		name, layer = "convs.2.nn.lins.1.bias", 2
-	case kind == gnn.SGC:
+	case kind == named.SGC:
 		name, layer = "lin.bias", 2
-	case kind == gnn.APPNP: // layer 0 hands it to the other parts
+	case kind == named.APPNP: // layer 0 hands it to the other parts
 		name, layer = "lin2.bias", 0
-	case kind == gnn.GCNII:
+	case kind == named.GCNII:
 		name, layer = "lins.1.bias", 2
 	}
 	off := tr.Weights.Tensor(name).Off
@@ -227,7 +228,7 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 	}
 	_, err := tr.Run(context.Background())
 	var d *Diverged
-	if !errors.As(err, &d) || d.Epoch != 3 || d.Layer != layer || d.Part != part && kind != gnn.APPNP {
+	if !errors.As(err, &d) || d.Epoch != 3 || d.Layer != layer || d.Part != part && kind != named.APPNP {
 		t.Errorf("%s: error %v, want a loss that diverged in epoch 3, layer %d, part %d", kind, err, layer, part)
 	}
 	if c, _, err := checkpoint.LoadLatest(dir); err != nil || c.Epoch != 3 {
@@ -237,14 +238,14 @@ func diverges(t *testing.T, kind gnn.Kind, share float64, residual bool, part in
 
 // Running out of device memory is reported as such, with nothing left behind.
 func TestOutOfMemory(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3}.make(t, named.GCN)
 	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 100 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	_, err = New(context.Background(), p, Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
 		Devices:  []gpu.Device{d}, Part: make([]int32, p.Vertices()),
 	})
 	var oom *gpu.OutOfMemory
@@ -260,7 +261,7 @@ func TestOutOfMemory(t *testing.T) {
 // dropped.
 func TestValidationLoss(t *testing.T) {
 	for _, multi := range []bool{false, true} {
-		p, m := task{share: 0.3, multi: multi, vertices: 300}.make(t, gnn.SAGE)
+		p, m := task{share: 0.3, multi: multi, vertices: 300}.make(t, named.SAGE)
 		m.Dropout, p.Val = 0, p.Train
 		var last *float64
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/internal/named"
 	"capgnn/model"
 	"capgnn/pipeline/halo"
 )
@@ -24,7 +25,7 @@ func TestTracedModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		custom, err := gnn.NewCustom(program)
+		custom, err := gnn.NewModel(program)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -51,25 +52,25 @@ const directions = `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {
 // Rows of several sums may be stale and encoded; isolated parts and edge weights that no sum reads are refused.
 func TestSeveralSums(t *testing.T) {
 	t.Parallel()
-	p, _, _ := smallTask(t, gnn.GCN, true, false)
+	p, _, _ := smallTask(t, named.GCN, true, false)
 	text := strings.Replace(directions, `"features": 6, "outputs": 3`, fmt.Sprintf(`"features": %d, "outputs": %d`, p.Features.Cols, p.Classes), 1)
 	text = strings.NewReplacer("[4, 6]", fmt.Sprintf("[4, %d]", p.Features.Cols), "[3, 8]", fmt.Sprintf("[%d, 8]", p.Classes)).Replace(text)
 	program, err := model.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	custom, err := gnn.NewCustom(program)
+	custom, err := gnn.NewModel(program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := custom.Config(p.Targets != nil, 3)
 	part := scatterParts(p.Vertices(), 3)
-	exact, _ := gradients(t, newTrainer(t, p, m, cpus(t, 3), part, nil))
+	exact, _ := gradients(t, newTrainer(t, p, programOf(m), cpus(t, 3), part, nil))
 	for name, set := range map[string]func(o *Options){
 		"int8":  func(o *Options) { o.Cache.HaloType = halo.Int8 },
 		"stale": func(o *Options) { o.Cache.Staleness, o.Cache.Policy = 2, "jaca" },
 	} {
-		got, _ := gradients(t, newTrainer(t, p, m, cpus(t, 3), part, set)) // of the first epoch, whose rows are of no earlier one
+		got, _ := gradients(t, newTrainer(t, p, programOf(m), cpus(t, 3), part, set)) // of the first epoch, whose rows are of no earlier one
 		if d := differs(got.Flat, newRefWeights(exact).flat); !(d <= 0.02*norm(newRefWeights(exact).flat)) {
 			t.Errorf("%s: gradients differ by %g of %g", name, d, norm(newRefWeights(exact).flat))
 		}
@@ -80,7 +81,7 @@ func TestSeveralSums(t *testing.T) {
 	q.Graph = &g
 	plain, err := model.Parse([]byte(strings.Replace(text, `"what": "sym"`, `"what": "number", "value": 1`, 1)))
 	if err == nil {
-		_, err = gnn.NewCustom(plain)
+		_, err = gnn.NewModel(plain)
 	}
 	if err == nil {
 		t.Error("a number weighs edges")
@@ -89,7 +90,7 @@ func TestSeveralSums(t *testing.T) {
 	if plain, err = model.Parse([]byte(none)); err != nil {
 		t.Fatal(err)
 	}
-	if custom, err = gnn.NewCustom(plain); err != nil {
+	if custom, err = gnn.NewModel(plain); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := q.For(custom.Config(false, 3)); err == nil || !strings.Contains(err.Error(), "does not take edge weights") {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
+	"capgnn/internal/named"
 )
 
 // simulated returns devices of unequal cards on one clock.
@@ -44,7 +44,7 @@ func simulated(t testing.TB, n int, edit func(i int, c *sim.Config)) []gpu.Devic
 func TestSimulateEqualsRun(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, peer := range []bool{false, true} {
-			p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: peer}.make(t, kind)
+			p, m := task{share: 0.3, sparse: kind == named.GIN, multi: peer}.make(t, kind)
 			part := scatterParts(p.Vertices(), 3)
 			set := func(arithmetic bool) []gpu.Device {
 				return simulated(t, 3, func(_ int, c *sim.Config) { c.Arithmetic, c.Peer = arithmetic, peer })
@@ -94,7 +94,7 @@ func TestSimulateEqualsRun(t *testing.T) {
 
 // What goes wrong on a device ends the run with the error of that device, as on a real one.
 func TestSimulatedFaults(t *testing.T) {
-	p, m := task{share: 0.3, vertices: manyVertices}.make(t, gnn.GCN)
+	p, m := task{share: 0.3, vertices: manyVertices}.make(t, named.GCN)
 	part := scatterParts(p.Vertices(), 3)
 	o := newTrainer(t, p, m, cpus(t, 3), part, nil).o
 	try := func(f sim.Faults) (*Simulation, error) {

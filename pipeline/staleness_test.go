@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -65,7 +65,7 @@ func staleCases() []staleCase {
 }
 
 // kindOf returns the model that case n of a list is tried with.
-func kindOf(n int) gnn.Kind { return gnn.Kinds[(n+n/4+n/16)%len(gnn.Kinds)] }
+func kindOf(n int) named.Kind { return named.Kinds[(n+n/4+n/16)%len(named.Kinds)] }
 
 // staleValues returns the values of such cases, for takes.
 func staleValues(cases []staleCase) [][]any {
@@ -116,7 +116,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 	const parts = 4
 	type exactCase struct {
 		staleCase
-		kind     gnn.Kind
+		kind     named.Kind
 		directed bool
 	}
 	var cases []exactCase

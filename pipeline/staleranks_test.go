@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -30,7 +30,7 @@ var staleEdits = map[string]func(o *Options){
 }
 
 // staleRun is a run of 9 epochs whose rows age, with the pipeline if turn is odd.
-func staleRun(t *testing.T, kind gnn.Kind, name string, turn int) farRun {
+func staleRun(t *testing.T, kind named.Kind, name string, turn int) farRun {
 	c := farRun{sharing: turn%3 == 0, edit: func(_ *learn.Problem, o *Options) {
 		o.Epochs, o.Cache.Policy, o.Cache.Pipeline = 9, jaca.JACA, turn%2 == 1
 		staleEdits[name](o)

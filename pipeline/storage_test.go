@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // BF16 rows change results by their rounding and no more. One rounding has a relative error of up to 2⁻⁹, and there
@@ -18,7 +19,7 @@ import (
 // weights, dropout on, and the loss curve.
 func TestBF16Storage(t *testing.T) {
 	t.Parallel()
-	for i, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
+	for i, kind := range []named.Kind{named.GCN, named.SAGE, named.GIN} {
 		for j, k := range []task{{share: 0.3, directed: true}, {share: 1, sparse: true}, {share: 0.5, multi: true}} {
 			if j != i && (j != (i+1+turn(t, 2))%3 || !long.Wanted()) {
 				continue
@@ -42,7 +43,7 @@ func TestBF16Storage(t *testing.T) {
 }
 
 // noisy returns the trace of a run, its weights, and what random errors of its features change.
-func noisy(t *testing.T, p *learn.Problem, m gnn.Config, parts int, part []int32, edit func(*Options)) (base trace, at [][]float32, s spread) {
+func noisy(t *testing.T, p *learn.Problem, m named.Model, parts int, part []int32, edit func(*Options)) (base trace, at [][]float32, s spread) {
 	t.Helper()
 	base, at = traceOf(t, newTrainer(t, p, m, cpus(t, parts), part, edit), nil)
 	for seed := range uint64(3) {
@@ -91,9 +92,9 @@ func withErrors(f learn.Features, size float64, seed uint64) learn.Features {
 
 // GAT keeps FP32 and says so.
 func TestBF16StorageGAT(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GAT)
+	p, m := task{share: 0.3}.make(t, named.GAT)
 	o := Options{
-		Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Storage: gpu.BF16},
+		Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Storage: gpu.BF16},
 		Devices:  cpus(t, 1), Part: make([]int32, p.Vertices()),
 	}
 	if _, err := New(t.Context(), p, o); err == nil {

@@ -11,6 +11,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/pipeline/halo"
 )
 
@@ -40,7 +41,7 @@ func shaOf(t *testing.T, tr *Trainer) string {
 }
 
 // sameStreamed compares a run of parts on devices, by their numbers, held together and in turns.
-func sameStreamed(t *testing.T, p *learn.Problem, m gnn.Config, on []int, edit func(o *Options)) {
+func sameStreamed(t *testing.T, p *learn.Problem, m named.Model, on []int, edit func(o *Options)) {
 	t.Helper()
 	run := func(stream bool) (account, gpu.Bytes) {
 		devs := cpus(t, 1+slices.Max(on))
@@ -76,27 +77,27 @@ func sameStreamed(t *testing.T, p *learn.Problem, m gnn.Config, on []int, edit f
 
 // Parts that take turns have the bits of parts that are held together: weights, losses and scores.
 func TestStreamedPartsHaveTheBitsOfHeldOnes(t *testing.T) {
-	norms := []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT, gnn.GATv2}
+	norms := []named.Kind{named.GCN, named.SAGE, named.GIN, named.GAT, named.GATv2}
 	bf16 := func(o *Options) { o.Storage = gpu.BF16 }
 	weighs := func(o *Options) { o.Task = learn.Labels{Weights: []float64{1, 2, 3, 4, 5, 6}, Smoothing: 0.1} }
 	for _, v := range []struct {
 		name  string
 		task  task
 		on    []int // device of each part
-		kinds []gnn.Kind
-		model func(m *gnn.Config)
+		kinds []named.Kind
+		model func(m *named.Model)
 		edit  func(o *Options)
 	}{
-		{name: "plain", task: task{directed: true, share: 0.5}, on: []int{0, 0, 0}, kinds: gnn.Kinds},
-		{name: "needed 5 %", task: task{directed: true, share: 0.05}, on: []int{0, 0, 0, 1, 1}, kinds: gnn.Kinds},
+		{name: "plain", task: task{directed: true, share: 0.5}, on: []int{0, 0, 0}, kinds: named.Kinds},
+		{name: "needed 5 %", task: task{directed: true, share: 0.05}, on: []int{0, 0, 0, 1, 1}, kinds: named.Kinds},
 		{name: "residual", task: task{share: 0.5, residual: true}, on: []int{0, 0, 1}, kinds: norms},
 		{name: "jk", task: task{share: 0.5}, on: []int{0, 0, 1, 1}, kinds: norms,
-			model: func(m *gnn.Config) { m.Jumping = true }},
-		{name: "sparse", task: task{sparse: true, multi: true, share: 0.3}, on: []int{0, 0}, kinds: gnn.Kinds},
+			model: func(m *named.Model) { m.Jumping = true }},
+		{name: "sparse", task: task{sparse: true, multi: true, share: 0.3}, on: []int{0, 0}, kinds: named.Kinds},
 		{name: "bf16", task: task{share: 0.5}, on: []int{0, 0, 0, 1, 1, 2}, edit: bf16,
-			kinds: []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN}},
+			kinds: []named.Kind{named.GCN, named.SAGE, named.GIN}},
 		{name: "dropped features", task: task{share: 0.5}, on: []int{0, 1, 0}, kinds: norms,
-			model: func(m *gnn.Config) { m.DropFeatures = true }},
+			model: func(m *named.Model) { m.DropFeatures = true }},
 		{name: "weighted classes", task: task{share: 0.5}, on: []int{0, 0, 0}, edit: weighs, kinds: norms[:1]},
 		{name: "two vertices a part", task: task{vertices: 12, share: 0.9}, on: []int{0, 0, 0, 1, 1, 0}, kinds: norms},
 	} {
@@ -124,7 +125,7 @@ func TestStreamedPartsMeet(t *testing.T) {
 
 // A run goes on in turns from the checkpoint of one whose parts were held, and the other way round.
 func TestStreamedPartsGoOn(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.GAT)
+	p, m := task{share: 0.5}.make(t, named.GAT)
 	run := func(dir string, epochs int, stream, resume bool) string {
 		dev := cpus(t, 1)[0]
 		return shaOf(t, newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) {
@@ -143,14 +144,14 @@ func TestStreamedPartsGoOn(t *testing.T) {
 
 // What cannot be streamed is refused by name.
 func TestStreamRefuses(t *testing.T) {
-	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	p, m := task{share: 0.5}.make(t, named.GCN)
 	dev := cpus(t, 1)[0]
 	for want, edit := range map[string]func(o *Options){
 		"stale rows":        func(o *Options) { o.Cache.Staleness = 1 },
 		"encoded halo rows": func(o *Options) { o.Cache.HaloType = halo.BF16 },
 		"isolated parts":    func(o *Options) { o.Isolated = &Isolated{} },
 	} {
-		o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
+		o := Options{Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}},
 			Devices: []gpu.Device{dev, dev}, Part: scatterParts(p.Vertices(), 2), Stream: true}
 		edit(&o)
 		if _, err := New(context.Background(), p, o); err == nil || !strings.Contains(err.Error(), want) {

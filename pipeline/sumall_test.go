@@ -9,6 +9,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
@@ -30,9 +31,9 @@ var overAll = map[string][2]string{
 }
 
 // summing is GCN of two layers with one of them between.
-func summing(t *testing.T, name string) (*learn.Problem, gnn.Config) {
+func summing(t *testing.T, name string) (*learn.Problem, named.Model) {
 	t.Helper()
-	p, _, _ := smallTask(t, gnn.GCN, true, true)
+	p, _, _ := smallTask(t, named.GCN, true, true)
 	parts := overAll[name]
 	text := `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"gr": {}}, "tensors": {"c.weight": [5, 6], ` + parts[0] + `"o.weight": [3, 5]}, "nodes": [
 		["x", "input"], ["u", "linear", ["x", "c.weight"]], ["es", "src", ["u"], {"graph": "gr"}],
@@ -43,7 +44,7 @@ func summing(t *testing.T, name string) (*learn.Problem, gnn.Config) {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	custom, err := gnn.NewCustom(program)
+	custom, err := gnn.NewModel(program)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -51,7 +52,7 @@ func summing(t *testing.T, name string) (*learn.Problem, gnn.Config) {
 	if p, err = p.For(m); err != nil {
 		t.Fatal(err)
 	}
-	return p, m
+	return p, programOf(m)
 }
 
 // Gradients of sums over all vertices, and logits of an evaluation, are those of their definition in float64 on any
@@ -78,7 +79,7 @@ func TestSumsOverAll(t *testing.T) {
 			if _, err := tr.evaluate(); err != nil {
 				t.Fatal(err)
 			}
-			rows, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: w, Devices: cpus(t, parts), Part: scatterParts(p.Vertices(), parts)})
+			rows, err := Predict(t.Context(), p, PredictOptions{Model: netOf(m), Weights: w, Devices: cpus(t, parts), Part: scatterParts(p.Vertices(), parts)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +126,7 @@ func TestSumsOverAllOtherwise(t *testing.T) {
 		p, m := summing(t, name)
 		got := map[gpu.DType]*gnn.Weights{}
 		for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
-			if storage == gpu.BF16 && !m.StoresBF16() {
+			if storage == gpu.BF16 && !netOf(m).StoresBF16() {
 				continue
 			}
 			got[storage], _ = gradients(t, newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Storage = storage }))
@@ -135,9 +136,9 @@ func TestSumsOverAllOtherwise(t *testing.T) {
 				t.Errorf("%s: gradients in bf16 differ by %g of %g", name, d, n)
 			}
 		}
-		o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1}, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{AllLayers: true}}
+		o := Options{Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, Epochs: 1}, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2), Isolated: &Isolated{AllLayers: true}}
 		_, isolated := New(t.Context(), p, o)
-		_, chunks := Predict(t.Context(), p, PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 1), Part: make([]int32, p.Vertices()), Chunks: true})
+		_, chunks := Predict(t.Context(), p, PredictOptions{Model: netOf(m), Weights: weightsOf(t, m, nil), Devices: cpus(t, 1), Part: make([]int32, p.Vertices()), Chunks: true})
 		for what, err := range map[string]error{"isolated": isolated, "chunks": chunks} {
 			if err == nil || !strings.Contains(err.Error(), "sums over all vertices") {
 				t.Errorf("%s, %s: %v", name, what, err)

@@ -55,12 +55,11 @@ func newTrainerOf(p *learn.Problem, o Options) *Trainer {
 // input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success. Graph and
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
-	o.Parts, o.Optimizer = cmp.Or(o.Parts, len(o.Devices)), o.Optimizer.Sparing(o.Model)
-	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err != nil {
 		return nil, err
 	}
+	o.Parts, o.Optimizer = cmp.Or(o.Parts, len(o.Devices)), o.Optimizer.Sparing(o.Model)
 	task, err := o.validate(p)
 	if err != nil {
 		return nil, err

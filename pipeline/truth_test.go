@@ -18,6 +18,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -130,7 +131,7 @@ func TestSimulationIsTrue(t *testing.T) {
 	n := g.Rows()
 	p := &learn.Problem{Graph: g.WithLoops(), Classes: 8, Labels: class, Train: slices.Repeat([]bool{true}, n),
 		Features: learn.Features{Cols: 100, Dense: slices.Repeat([]float32{0.5}, 100*n)}}
-	m := gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 128, In: 100, Out: 8, Dropout: 0.5, Seed: 1}
+	m := named.Model{Kind: named.GCN, Layers: 3, Hidden: 128, In: 100, Out: 8, Dropout: 0.5, Seed: 1}
 	machines := [][]host.Spec{{{Threads: 1, Memory: memory}, {Threads: 1, Memory: memory, Slow: 3}}}
 	many := host.Spec{Threads: max(1, runtime.GOMAXPROCS(0)/2), Memory: memory}
 	machines = append(machines, []host.Spec{many, many, many, many}, machines[0][:1])
@@ -146,7 +147,7 @@ func TestSimulationIsTrue(t *testing.T) {
 			before, told := waitedForProcessors()
 			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
 			s, err := Simulate(context.Background(), p, Options{
-				Training: Training{Model: m, Optimizer: tr.o.Optimizer},
+				Training: Training{Model: netOf(m), Optimizer: tr.o.Optimizer},
 				Devices:  twins(t, specs, tables(t, specs, budget)), Part: part,
 			}, nil)
 			if err != nil {
@@ -175,7 +176,7 @@ func TestSimulationIsTrue(t *testing.T) {
 }
 
 // redditLike is a problem of the program's preset at 1/10.
-func redditLike(tb testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
+func redditLike(tb testing.TB, kind named.Kind) (*learn.Problem, named.Model) {
 	tb.Helper()
 	preset, err := synth.FindPreset("reddit-like")
 	if err == nil {
@@ -189,14 +190,14 @@ func redditLike(tb testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		tb.Fatal(err)
 	}
 	g := s.Graph
-	if kind == gnn.GCN {
+	if kind == named.GCN {
 		g = g.WithLoops()
 	}
 	p := &learn.Problem{Graph: g, Features: learn.Features{Cols: s.Cols, Dense: s.Dense}, Labels: s.Labels, Classes: s.Classes}
 	if p.Train, p.Val, p.Test, err = dataset.Split(g.Rows(), nil, 1, preset.Split); err != nil {
 		tb.Fatal(err)
 	}
-	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
+	return p, named.Model{Kind: kind, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
 }
 
 // BenchmarkTruth is the table of docs/bench/simulation.md: predicted against measured epochs, by what a run measures of its
@@ -217,10 +218,10 @@ func BenchmarkTruth(b *testing.B) {
 		{"link=1GiB", []host.Spec{link1, link1}, nil}, {"link=4GiB", []host.Spec{link4, link4}, nil}} {
 		var lists map[string][]*sim.Table
 		for _, name := range []string{"amazon_photo", "ppi", "coauthor_physics", "reddit-like"} {
-			for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+			for _, kind := range []named.Kind{named.GCN, named.SAGE} {
 				b.Run(fmt.Sprintf("%s/%s/%s", setup.name, name, kind), func(b *testing.B) {
 					var p *learn.Problem
-					var m gnn.Config
+					var m named.Model
 					if name == "reddit-like" {
 						p, m = redditLike(b, kind)
 					} else {
@@ -245,7 +246,7 @@ func BenchmarkTruth(b *testing.B) {
 					b.ReportMetric(1e3*measured, "measured-ms")
 					for kind, list := range lists {
 						s, err := Simulate(context.Background(), p, Options{
-							Training: Training{Model: m, Optimizer: tr.o.Optimizer},
+							Training: Training{Model: netOf(m), Optimizer: tr.o.Optimizer},
 							Devices:  twins(b, setup.specs, list), Part: plan.Part,
 						}, nil)
 						if err != nil {
@@ -266,9 +267,9 @@ func BenchmarkTruth(b *testing.B) {
 
 // BenchmarkSimulate is the prediction of an epoch on five cards, once the graph is cut.
 func BenchmarkSimulate(b *testing.B) {
-	p, m := redditLike(b, gnn.GCN)
+	p, m := redditLike(b, named.GCN)
 	part := scatterParts(p.Vertices(), 5)
-	o := Options{Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}}, Part: part}
+	o := Options{Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}}, Part: part}
 	var err error
 	if o.Layout, err = NewLayout(p, o, 5); err != nil {
 		b.Fatal(err)

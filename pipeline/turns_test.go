@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // turn returns which of n slices of a matrix this run takes, with CAPGNN_LONG=1: that of the number CAPGNN_TURN, which CI makes of
@@ -125,10 +125,10 @@ func TestCoveringCases(t *testing.T) {
 }
 
 // kinds returns the models that a test goes through: GCN, GAT, and two of the others; in short, one.
-func kinds(t testing.TB) []gnn.Kind {
+func kinds(t testing.TB) []named.Kind {
 	others := 2
 	if testing.Short() {
 		others = 1
 	}
-	return long.Few(t, gnn.Kinds, others, gnn.GCN, gnn.GAT)
+	return long.Few(t, named.Kinds, others, named.GCN, named.GAT)
 }

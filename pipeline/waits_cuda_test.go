@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/internal/named"
 )
 
 // A wait that the driver forgets, of a stream for an event or of the host for one, gives other weights under some schedule.
@@ -21,7 +21,7 @@ func TestForgottenWaitsCUDA(t *testing.T) {
 	if fake.Real() {
 		t.Skipf("%v: waits that are forgotten on request", fake.ErrReal)
 	}
-	p, m := task{share: 0.4, vertices: 60}.make(t, gnn.SAGE)
+	p, m := task{share: 0.4, vertices: 60}.make(t, named.SAGE)
 	m.Hidden, m.Layers = 8, 2
 	train := func(config string) (string, int) {
 		devices, closeAll := gpus(t, "n=3;mem=16;p2p=010/100/000"+config, numbered(3)...)

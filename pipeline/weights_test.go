@@ -11,17 +11,18 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 	"capgnn/pipeline/chunks"
 	"capgnn/pipeline/halo"
 )
 
 // weighted are the models that take edge weights.
-var weighted = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.SGC, gnn.APPNP, gnn.GCNII}
+var weighted = []named.Kind{named.GCN, named.SAGE, named.GIN, named.SGC, named.APPNP, named.GCNII}
 
 // weigh gives the edges of a problem weights from 1/64 to 2.5, others in each direction, and but for GCN every fifth
 // of them a negative one.
-func weigh(p *learn.Problem, kind gnn.Kind) {
+func weigh(p *learn.Problem, kind named.Kind) {
 	r := rand.New(rand.NewPCG(31, 5))
 	g := *p.Graph
 	g.Weights = make([]float32, len(g.Indices))
@@ -71,7 +72,7 @@ func TestWeightedGradients(t *testing.T) {
 func TestWeightedPartsAgree(t *testing.T) {
 	t.Parallel()
 	for _, kind := range weighted {
-		p, m := task{directed: kind == gnn.GIN, share: 0.5}.make(t, kind)
+		p, m := task{directed: kind == named.GIN, share: 0.5}.make(t, kind)
 		weigh(p, kind)
 		m.Dropout = 0
 		still := func(o *Options) { o.Optimizer, o.Epochs, o.Rank = gnn.Optimizer{Kind: gnn.SGD, LR: 1e-30}, 5, nil }
@@ -113,16 +114,16 @@ func TestWeightedPartsAgree(t *testing.T) {
 func TestWeightedIsolated(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
-		kind           gnn.Kind
+		kind           named.Kind
 		how            Isolated
 		layers, chunks int
 		directed       bool
 	}{
-		{gnn.GCN, Isolated{}, 2, 3, true},
-		{gnn.GCN, Isolated{Correction: chunks.LongRun, Targets: chunks.Both}, 2, 5, false},
-		{gnn.SAGE, Isolated{Correction: chunks.Inclusion, Targets: chunks.Both}, 2, 3, false},
-		{gnn.GIN, Isolated{Correction: chunks.LongRun, AllLayers: true}, 2, 3, true},
-		{gnn.APPNP, Isolated{Correction: chunks.Inclusion, AllLayers: true}, 2, 3, true},
+		{named.GCN, Isolated{}, 2, 3, true},
+		{named.GCN, Isolated{Correction: chunks.LongRun, Targets: chunks.Both}, 2, 5, false},
+		{named.SAGE, Isolated{Correction: chunks.Inclusion, Targets: chunks.Both}, 2, 3, false},
+		{named.GIN, Isolated{Correction: chunks.LongRun, AllLayers: true}, 2, 3, true},
+		{named.APPNP, Isolated{Correction: chunks.Inclusion, AllLayers: true}, 2, 3, true},
 	} {
 		t.Run(fmt.Sprintf("%d/%s/%s", i, c.kind, c.how.Correction), func(t *testing.T) {
 			p, m, init := deepTask(t, c.kind, c.layers, c.directed, c.kind.Symmetric())
@@ -137,7 +138,7 @@ func TestWeightedReplicas(t *testing.T) {
 	t.Parallel()
 	const words = 1000
 	for i, kind := range weighted[:4] { // the others have no ÂX
-		p, m := task{directed: kind == gnn.SAGE, share: 0.5}.make(t, kind)
+		p, m := task{directed: kind == named.SAGE, share: 0.5}.make(t, kind)
 		weigh(p, kind)
 		m.In, p.Features = words, learn.Features{Cols: words, Indptr: []int64{0}}
 		for v := range p.Vertices() {
@@ -192,12 +193,12 @@ func densified(p *learn.Problem) *learn.Problem {
 
 // What edge weights do not go with is said, and weights that are all 1 change no bit.
 func TestWeightsRefused(t *testing.T) {
-	refused := func(kind gnn.Kind, edit func(p *learn.Problem, o *Options), want string) {
+	refused := func(kind named.Kind, edit func(p *learn.Problem, o *Options), want string) {
 		t.Helper()
 		p, m := task{share: 0.5}.make(t, kind)
 		weigh(p, kind)
 		o := Options{
-			Training: Training{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
+			Training: Training{Model: netOf(m), Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1},
 			Devices:  cpus(t, 2), Part: scatterParts(p.Vertices(), 2),
 		}
 		edit(p, &o)
@@ -205,12 +206,12 @@ func TestWeightsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	refused(gnn.GAT, func(*learn.Problem, *Options) {}, "gat does not take edge weights")
-	refused(gnn.GCN, func(p *learn.Problem, _ *Options) {
+	refused(named.GAT, func(*learn.Problem, *Options) {}, "the model does not take edge weights")
+	refused(named.GCN, func(p *learn.Problem, _ *Options) {
 		for e := range p.Graph.Row(7) {
 			p.Graph.Weights[int(p.Graph.Indptr[7])+e] = -1
 		}
-	}, "gcn divides by the root of the sum of the weights into a vertex, which is ")
+	}, "the model divides by the root of the sum of the weights into a vertex, which is ")
 	for _, kind := range weighted {
 		p, m := task{share: 0.5}.make(t, kind)
 		part := scatterParts(p.Vertices(), 2)

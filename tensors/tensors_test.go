@@ -11,13 +11,17 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/internal/named"
 	"capgnn/pipeline"
 )
 
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) gnn.Config { return named.Config(m, gnn.NewModel) }
+
 // Tensors of weights are their memory, have their shapes, and are taken as weights again.
 func TestWeights(t *testing.T) {
-	cfg := gnn.Config{Kind: gnn.GIN, Layers: 2, Hidden: 3, In: 5, Out: 2}
-	w, again := gnn.NewWeights(cfg), gnn.NewWeights(cfg)
+	cfg := named.Model{Kind: named.GIN, Layers: 2, Hidden: 3, In: 5, Out: 2}
+	w, again := gnn.NewWeights(netOf(cfg)), gnn.NewWeights(netOf(cfg))
 	w.Init(1)
 	named := Of(w.StateDict())
 	for _, x := range w.Tensors {
@@ -82,7 +86,7 @@ func TestPredict(t *testing.T) {
 	}
 	defer d.Close()
 	p := &pipeline.Problem{Graph: g, Loops: graph.LoopsAdded, Classes: 2, Features: pipeline.Features{Cols: 4, Dense: make([]float32, 12)}}
-	o := pipeline.PredictOptions{Model: gnn.Config{Kind: gnn.GCN, Layers: 1, In: 4, Out: 2}, Devices: []gpu.Device{d}, Part: make([]int32, 3)}
+	o := pipeline.PredictOptions{Model: netOf(named.Model{Kind: named.GCN, Layers: 1, In: 4, Out: 2}), Devices: []gpu.Device{d}, Part: make([]int32, 3)}
 	if rows, err := Predict(t.Context(), p, o); err == nil || rows != nil {
 		t.Errorf("without weights: %v, %v", rows, err)
 	}

@@ -99,8 +99,8 @@ func TestEdgeWeightsRefused(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--model gat does not take edge weights", train(ok, "--model", "gat")},
-		{"--model gcn divides by the root of the sum of the weights into a vertex, which is -1.5 at vertex 1 and must be positive", train(store("negative.npz", negative), "--model", "gcn")},
+		{"--model gat: the model does not take edge weights", train(ok, "--model", "gat")},
+		{"--model gcn: the model divides by the root of the sum of the weights into a vertex, which is -1.5 at vertex 1 and must be positive", train(store("negative.npz", negative), "--model", "gcn")},
 	} {
 		s.fails(term.ExitUsage, []string{c.want, "--ignore-weights"}, c.args...)
 		s.must(append(c.args, "--ignore-weights")...)

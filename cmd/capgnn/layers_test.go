@@ -14,8 +14,8 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/gnn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // readmeCommand finds the commands of README.md and of the guide that train, cut a graph or say what training takes.
@@ -83,7 +83,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			if special {
 				continue // of parts of its own, or many runs
 			}
-			for _, model := range runfolder.Names(gnn.Kinds) {
+			for _, model := range runfolder.Names(named.Kinds) {
 				for _, parts := range []string{"1", "2", "3", "4"} {
 					if n++; (uint64(n)+long.Turn())%map[bool]uint64{true: 8, false: 67}[long.Wanted()] == 0 { // others for every commit
 						try(line[1], layers, "--model", model, "--parts", parts)

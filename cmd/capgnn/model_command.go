@@ -118,12 +118,8 @@ func modelShowAction(c *cli.Context, name string) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	m := cfg.Network(c.Int("in-channels"), c.Int("out-channels"), false)
-	if err := m.Validate(); err != nil {
-		return term.Usagef("model show: %w", err)
-	}
-	a := m.Arguments()
-	a.Layers, a.Loops = cfg.Layers, b.Loops // layers of the network are its exchanges
+	a := cfg.Arguments(c.Int("in-channels"), c.Int("out-channels"))
+	a.Loops = b.Loops
 	p, err := b.Build(a)
 	if err != nil {
 		return term.Usagef("model show: %w", err)
@@ -196,7 +192,7 @@ func modelCheckAction(c *cli.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	m, err := gnn.NewCustom(p)
+	m, err := gnn.NewModel(p)
 	if err != nil {
 		return term.Usagef("%s: %w", file, err)
 	}

@@ -179,7 +179,7 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 			return term.Usagef("--layer chooses embeddings: add --what embeddings or drop it")
 		}
 	case prediction.Embeddings, prediction.PCA:
-		hidden := p.Config.Network(1, 1, false).HiddenLayers()
+		hidden := p.Config.AnyNetwork().HiddenLayers()
 		if hidden == 0 && p.What == prediction.PCA && !c.IsSet("layer") {
 			return nil // of the logits
 		}

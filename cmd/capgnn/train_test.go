@@ -17,6 +17,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/internal/long"
+	"capgnn/internal/named"
 )
 
 // small are the flags of a run of a second at most.
@@ -88,7 +89,7 @@ func TestTrainWritesARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := gnn.NewWeights(gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 16, In: 6, Out: 2})
+	w := gnn.NewWeights(named.Config(named.Model{Kind: named.GCN, Layers: 2, Hidden: 16, In: 6, Out: 2}, gnn.NewModel))
 	if err := w.LoadStateDict(tensors); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 		{func(dir string) { must(os.Truncate(dir+"/rank-1/weights.npy", 200)) }, full | sampled, "rank-1/weights.npy: has 200 bytes, ", nil},
 		{func(dir string) { replace(dir, "rank-1/weights.npy", spoilt("rank-1/weights.npy", nan)) }, full | sampled, "has the weight NaN; weights must be finite", nil},
 		{func(dir string) { replace(dir, "rank-1/out_weights.npy", weights("rank-1/out_weights.npy")[1:]) }, full, "rank-1/out_weights.npy: has shape [", nil},
-		{func(string) {}, full | sampled, "--model gat does not take edge weights; the edges of the data set have weights: cut it with --ignore-weights, which leaves them out", []string{"--model", "gat"}},
+		{func(string) {}, full | sampled, "--model gat: the model does not take edge weights; the edges of the data set have weights: cut it with --ignore-weights, which leaves them out", []string{"--model", "gat"}},
 		{func(dir string) { must(os.Truncate(dir+"/rank-1/out_weights.npy", 200)) }, full, "rank-1/out_weights.npy: has 200 bytes, ", nil},
 		{func(dir string) { must(os.Truncate(dir+"/graph/weights.npy", 200)) }, sampled, "graph/weights.npy: has 200 bytes, ", nil},
 		{func(dir string) { must(os.Remove(dir + "/rank-0/weights.npy")) }, full, "rank-0/weights.npy: no such file", nil},
@@ -92,7 +92,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 		{func(dir string) { replace(dir, "rank-1/weights.npy", spoilt("rank-1/weights.npy", other)) }, full, "its edges weigh other than the tables of all parts say", nil},
 		{func(dir string) { replace(dir, "rank-1/out_weights.npy", spoilt("rank-1/out_weights.npy", other)) }, full, "its edges weigh other than the tables of all parts say", nil},
 		{func(dir string) { replace(dir, "graph/weights.npy", spoilt("graph/weights.npy", other)) }, sampled, "edges weigh other than the tables say", nil},
-		{func(dir string) { replace(dir, "common/in_weight.npy", w) }, full | sampled, "--model gcn divides by the root of the sum of the weights into a vertex, which is ", nil},
+		{func(dir string) { replace(dir, "common/in_weight.npy", w) }, full | sampled, "--model gcn: the model divides by the root of the sum of the weights into a vertex, which is ", nil},
 		{func(string) {}, full, "--ignore-weights: the edges of the shards have weights: cut them with `capgnn partition --ignore-weights`", []string{"--ignore-weights"}},
 	}
 	for k, tc := range long.Few(t, all, 1, all[:4]...) {

@@ -22,7 +22,7 @@ type Tensor struct {
 // Case is one golden file.
 type Case struct {
 	Name      string // file name without .npz, such as "gat_directed"
-	Kind      string // as gnn.Kind
+	Kind      string // as model.Builders have it
 	SelfLoops bool   // the model adds a self-loop to every vertex before it starts
 	Residual  bool   // layers that read and make hidden rows add what they read
 
@@ -34,7 +34,7 @@ type Case struct {
 
 	Layers       int     // of models whose tensors do not show them; 0: they do
 	Alpha, Theta float64 // of models that have them
-	Activation   string  // as gnn.Activation; "": ReLU
+	Activation   string  // of model.Activations; "": ReLU
 
 	Labels    []int32 // class per vertex; nil for multi-label cases
 	Targets   []uint8 // Vertices × Out, 0 or 1; nil for single-label cases

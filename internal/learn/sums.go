@@ -13,8 +13,8 @@ import (
 // ways, or in one whose weights are no products of factors per vertex, or reads sparse features as rows. Then there are
 // no edges, or those of all graphs of its program, with a value for each way; and features are dense.
 func (p *Problem) For(m gnn.Config) (*Problem, error) {
-	if m = m.Built(); m.Custom == nil {
-		return p, nil // the model is invalid, which others say
+	if err := m.Validate(); err != nil {
+		return nil, err
 	}
 	if !m.ReadsNeighbours() && p.Shards == nil && p.Graph.Edges() > 0 {
 		q := *p
@@ -32,7 +32,7 @@ func (p *Problem) For(m gnn.Config) (*Problem, error) {
 		return nil, err
 	}
 	if p.Shards != nil {
-		return nil, fmt.Errorf("%s sums over several graphs or weights of edges, or features as they are: of a data set in shards it cannot", m.Name())
+		return nil, fmt.Errorf("the model sums over several graphs or weights of edges, or features as they are: of a data set in shards it cannot")
 	}
 	q := *p
 	if m.ReadsRows() && p.Features.Sparse() {
@@ -41,7 +41,7 @@ func (p *Problem) For(m gnn.Config) (*Problem, error) {
 	if sums == nil || p.Values != nil {
 		return &q, nil
 	}
-	c := &constants{p: m.Program(), made: madeOf(p.Loops.Of(p.Graph), m.Program().Graphs), vertices: map[int][]float64{}}
+	c := &constants{p: m.Program, made: madeOf(p.Loops.Of(p.Graph), m.Program.Graphs), vertices: map[int][]float64{}}
 	of := func(s gnn.Sum) weighed { return c.made[s.Graph] }
 	q.Loops, q.Graph = graph.LoopsKept, of(sums[0]).unweighted()
 	for _, s := range sums[1:] {
@@ -50,7 +50,7 @@ func (p *Problem) For(m gnn.Config) (*Problem, error) {
 	for _, s := range sums {
 		values, err := of(s).values(s, q.Graph, c)
 		if err != nil {
-			return nil, fmt.Errorf("%s %w", m.Name(), err)
+			return nil, fmt.Errorf("the model %w", err)
 		}
 		q.Values = append(q.Values, values)
 	}

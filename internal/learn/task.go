@@ -54,7 +54,7 @@ func Of(k Kind, p *Problem) (Task, error) {
 
 // CheckInput says what is wrong with what a prediction reads on so many devices, with part entries of so many vertices.
 func (p *Problem) CheckInput(m gnn.Config, devices, entries int) []error {
-	errs := []error{p.ValidateInput(), m.Validate()}
+	errs := []error{p.ValidateInput()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if p.Vertices() == 0 {
 		bad("the graph has no vertex")
@@ -78,12 +78,12 @@ func (p *Problem) Check(k Kind, m gnn.Config, storage gpu.DType) (Task, error) {
 	if err == nil {
 		err = task.Check(m)
 	}
-	errs := []error{p.Validate(), m.Validate(), err, p.SuitsWeights(m)}
+	errs := []error{p.Validate(), err, p.SuitsWeights(m)}
 	if m.In != p.Features.Cols {
 		errs = append(errs, fmt.Errorf("the model reads %d features, the data has %d", m.In, p.Features.Cols))
 	}
 	if storage != gpu.FP32 && !m.StoresBF16() {
-		errs = append(errs, fmt.Errorf("storage %v: %s stores fp32 only", storage, m.Name()))
+		errs = append(errs, fmt.Errorf("storage %v: the model stores fp32 only", storage))
 	}
 	return task, errors.Join(errs...)
 }

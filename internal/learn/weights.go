@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -107,7 +108,7 @@ func (p *Problem) SuitsWeights(m gnn.Config) error {
 	case !p.Weighted() || p.Values != nil:
 		return nil
 	case !m.ReadsWeights():
-		return fmt.Errorf("%s does not take edge weights", m.Name())
+		return errors.New("the model does not take edge weights")
 	case !m.Symmetric():
 		return nil
 	}
@@ -124,7 +125,7 @@ func (p *Problem) SuitsWeights(m gnn.Config) error {
 			way string
 		}{{in[v], inAny, "into"}, {out[v], outAny, "out of"}} {
 			if d.any && !(d.sum > 0) {
-				return fmt.Errorf("%s divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", m.Name(), d.way, d.sum, v)
+				return fmt.Errorf("the model divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", d.way, d.sum, v)
 			}
 		}
 	}

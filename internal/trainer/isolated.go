@@ -23,7 +23,7 @@ func CheckIsolated(i *chunks.Isolated, m gnn.Config, storage gpu.DType) (errs []
 		bad("the model sums over several graphs or weights of edges: parts keep one: train it without")
 	}
 	if i.Correction.EdgeWeights() && m.Attends() {
-		bad("correction %s weighs edges, which %s does by itself", i.Correction, m.Name())
+		bad("correction %s weighs edges, which attention does by itself", i.Correction)
 	}
 	if i.Corrects() && storage != gpu.FP32 {
 		bad("correction %s needs gradients in fp32, not %v", i.Correction, storage)

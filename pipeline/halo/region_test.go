@@ -14,6 +14,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
 
@@ -33,14 +34,14 @@ func TestRegionOfAProcess(t *testing.T) {
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
 		part[v] = int32(v/n*2 + v%2)
 	}
-	model := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 8, In: 8, Out: 8}
+	model := named.Model{Kind: named.GCN, Layers: 2, Hidden: 8, In: 8, Out: 8}
 	plan := func(own graph.Range, facts []Facts) (*Plan, []Facts) {
 		c, err := graph.SplitRange(g, graph.LoopsAdded, part, parts, own, graph.AllNeeded(2*n, 2), 2, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hub := meet.NewHub(context.Background(), time.Minute)
-		config := Config{Model: model, Order: gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 2)}, Cuts: Cuts{c, c}, Facts: facts, Hub: hub,
+		config := Config{Model: netOf(model), Order: gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 2)}, Cuts: Cuts{c, c}, Facts: facts, Hub: hub,
 			Log: slog.New(slog.DiscardHandler)}
 		config.Options = Options{Policy: jaca.JACA, NoPeer: true, Staleness: 2, Local: jaca.Rows(0), Host: hostmem.LockOptions{Heap: true}}
 		for i := own.Lo; i < own.Hi; i++ {

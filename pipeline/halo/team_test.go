@@ -16,8 +16,12 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/internal/named"
 	"capgnn/jaca"
 )
+
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) gnn.Config { return named.Config(m, gnn.NewModel) }
 
 // team is the parts of a run without a model: rows of a known content are exchanged, and every halo row is looked at.
 type team struct {
@@ -115,8 +119,8 @@ func gatherTeam(t *testing.T, o Options, parts int, peers bool, own graph.Range)
 	}
 	Connect(x.ends, parts, false)
 	order := gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 3)}
-	model := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
-	return x, Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)}
+	model := named.Model{Kind: named.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
+	return x, Config{Options: o, Model: netOf(model), Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)}
 }
 
 // place plans what the parts exchange, and gives them their memory.

@@ -5,17 +5,17 @@ import (
 	"testing"
 	"unsafe"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/internal/named"
 )
 
 // Bounds says what evaluations take of the process: the memory of tables to the byte, and of the heap at least what slots have.
 func TestBoundsOfTheProcess(t *testing.T) {
-	for _, kind := range gnn.Kinds {
+	for _, kind := range named.Kinds {
 		for _, parts := range []int{1, 2, 3} {
 			p, m, w := plain(t, kind)
-			o := Options{Model: m, Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind.Precomputes()}
+			o := Options{Model: netOf(m), Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind.Precomputes()}
 			for v := range o.Part {
 				o.Part[v] = int32(v % parts)
 			}

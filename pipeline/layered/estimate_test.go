@@ -42,16 +42,17 @@ func TestWholeSample(t *testing.T) {
 func TestSampleOfOneLayer(t *testing.T) {
 	for k := range 120 {
 		d := draw(t, k)
-		m := &d.o.Model
-		m.Layers, m.Residual, d.o.Precomputed, d.o.Fanout = 1, false, false, []int{1 + k%4}
-		w := gnn.NewWeights(*m)
+		d.m.Layers, d.m.Residual, d.o.Precomputed, d.o.Fanout = 1, false, false, []int{1 + k%4}
+		m := netOf(d.m)
+		d.o.Model = m
+		w := gnn.NewWeights(m)
 		w.Init(1)
 		got := evaluated(t, d.p, d.o, w)
 		x := neededOf(d.p, &d.o)
 		q, o := *d.p, d.o
-		scale := scalingOf(d.p, *m)
+		scale := scalingOf(d.p, m)
 		scale.Row = slices.Clone(scale.Row)
-		q.Graph = drawnGraph(x, &scale, *m, d.p)
+		q.Graph = drawnGraph(x, &scale, m, d.p)
 		o.Fanout, o.Scaling = nil, &scale
 		want := evaluated(t, &q, o, w)
 		if far := away(got, want); !(far <= 1e-5) && !slices.Equal(want, make([]float32, len(want))) {

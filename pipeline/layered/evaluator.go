@@ -79,7 +79,6 @@ func (e *Evaluator) weightBytes() gpu.Bytes {
 // New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more
 // than is left is a *TooLarge, other lack of memory a *gpu.OutOfMemory.
 func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
-	o.Model = o.Model.Built()
 	p, err := p.For(o.Model)
 	if err != nil {
 		return nil, err

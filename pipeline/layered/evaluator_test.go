@@ -16,7 +16,12 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/golden"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
+	"capgnn/model"
 )
+
+// netOf returns a model of settings that are right.
+func netOf(m named.Model) gnn.Config { return named.Config(m, gnn.NewModel) }
 
 // cpus opens CPU devices of these numbers of threads, whose fresh memory is NaN.
 func cpus(t testing.TB, threads ...int) []gpu.Device {
@@ -123,6 +128,7 @@ func away(got, want []float32) float64 {
 // drawn is an evaluation that nobody thought of.
 type drawn struct {
 	p     *learn.Problem
+	m     named.Model
 	o     Options
 	w     *gnn.Weights
 	names string
@@ -138,10 +144,10 @@ func draw(t testing.TB, k int) drawn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := gnn.Config{Kind: gnn.Kinds[k%len(gnn.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Alpha: float64(r.IntN(5)) / 4, Theta: r.Float64(), Seed: uint64(k)}
-	m.NoNorm, m.Activation = m.Kind.Norms() && k/len(gnn.Kinds)%2 == 1, gnn.Activations[k/len(gnn.Kinds)/2%len(gnn.Activations)]
-	m.Residual = m.Kind.Norms() && m.Layers > 2 && k/len(gnn.Kinds)%3 > 0
-	m.Jumping = m.Kind.Norms() && k/len(gnn.Kinds)/3%2 == 1
+	m := named.Model{Kind: named.Kinds[k%len(named.Kinds)], Layers: 1 + r.IntN(4), Hidden: 4 * (1 + r.IntN(6)), In: 1 + r.IntN(30), Out: 1 + r.IntN(9), Heads: 1 + 3*r.IntN(2), Alpha: float64(r.IntN(5)) / 4, Theta: r.Float64(), Seed: uint64(k)}
+	m.NoNorm, m.Activation = m.Kind.Norms() && k/len(named.Kinds)%2 == 1, model.Activations[k/len(named.Kinds)/2%len(model.Activations)]
+	m.Residual = m.Kind.Norms() && m.Layers > 2 && k/len(named.Kinds)%3 > 0
+	m.Jumping = m.Kind.Norms() && k/len(named.Kinds)/3%2 == 1
 	p := &learn.Problem{Graph: g, Loops: []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)], Classes: m.Out}
 	p.Features = learn.Features{Cols: m.In, Dense: make([]float32, n*m.In)}
 	sparse := r.IntN(3) == 0
@@ -153,7 +159,7 @@ func draw(t testing.TB, k int) drawn {
 	if sparse {
 		p.Features = sparsified(p.Features)
 	}
-	o := Options{Model: m, Dense: sparse && r.IntN(4) == 0, ChunkBytes: gpu.Bytes(1) << r.IntN(24)}
+	o := Options{Model: netOf(m), Dense: sparse && r.IntN(4) == 0, ChunkBytes: gpu.Bytes(1) << r.IntN(24)}
 	o.Precomputed = m.Kind.Precomputes() && (!sparse || o.Dense) && r.IntN(2) == 0
 	o.AggregateFirst = r.IntN(4) == 0
 	parts := []int{1, 2, 3, 7}[r.IntN(4)]
@@ -167,9 +173,9 @@ func draw(t testing.TB, k int) drawn {
 			o.Part[v] = int32(r.IntN(3) * 2) // four parts without vertices
 		}
 	}
-	w := gnn.NewWeights(m)
+	w := gnn.NewWeights(netOf(m))
 	w.Init(m.Seed)
-	return drawn{p, o, w, fmt.Sprintf("run %d: %s, %d layers, %d vertices, %d edges, loops %v, sparse %t, precomputed %t, %d parts, chunks of %d bytes",
+	return drawn{p, m, o, w, fmt.Sprintf("run %d: %s, %d layers, %d vertices, %d edges, loops %v, sparse %t, precomputed %t, %d parts, chunks of %d bytes",
 		k, m.Kind, m.Layers, n, g.Edges(), p.Loops, sparse, o.Precomputed, parts, o.ChunkBytes)}
 }
 
@@ -249,9 +255,9 @@ func TestWantedRows(t *testing.T) {
 
 // PyTorch's logits, whole and in tiny chunks.
 func TestGoldenLogits(t *testing.T) {
-	goldenCases(t, func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32) {
+	goldenCases(t, func(name string, p *learn.Problem, m named.Model, w *gnn.Weights, want []float32) {
 		for _, chunk := range []gpu.Bytes{1, 0} {
-			o := Options{Model: m, Devices: cpus(t, 1, 2, 1), Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind.Precomputes() && chunk == 0}
+			o := Options{Model: netOf(m), Devices: cpus(t, 1, 2, 1), Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind.Precomputes() && chunk == 0}
 			if far := away(evaluated(t, p, o, w), want); !(far <= 1e-5) {
 				t.Errorf("%s, chunks of %d bytes: %.2g of the logits away", name, chunk, far)
 			}
@@ -260,7 +266,7 @@ func TestGoldenLogits(t *testing.T) {
 }
 
 // goldenCases calls f with every golden case and its logits.
-func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32)) {
+func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m named.Model, w *gnn.Weights, want []float32)) {
 	t.Helper()
 	cases, err := golden.Load()
 	if err != nil {
@@ -276,12 +282,12 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Confi
 		if c.SelfLoops {
 			p.Loops = graph.LoopsAdded
 		}
-		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: gnn.Activation(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
 		init := gnn.StateDict{}
 		for _, w := range c.Params {
 			init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 		}
-		w := gnn.NewWeights(m)
+		w := gnn.NewWeights(netOf(m))
 		if err := w.LoadStateDict(init); err != nil {
 			t.Fatal(err)
 		}
@@ -303,14 +309,14 @@ func TestBitsOfChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range gnn.Kinds {
-		m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
+	for _, kind := range named.Kinds {
+		m := named.Model{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
 		p := &learn.Problem{Graph: g, Loops: graph.LoopsAdded, Classes: 5, Features: learn.Features{Cols: 10, Dense: make([]float32, 5000)}}
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range p.Features.Dense {
 			p.Features.Dense[i] = float32(r.NormFloat64())
 		}
-		w := gnn.NewWeights(m)
+		w := gnn.NewWeights(netOf(m))
 		w.Init(3)
 		var want []float32
 		for _, c := range []struct {
@@ -321,7 +327,7 @@ func TestBitsOfChunks(t *testing.T) {
 			for v := range part {
 				part[v] = int32(v*7/3) % int32(len(c.threads))
 			}
-			o := Options{Model: m, Devices: cpus(t, c.threads...), Part: part, ChunkBytes: c.chunk}
+			o := Options{Model: netOf(m), Devices: cpus(t, c.threads...), Part: part, ChunkBytes: c.chunk}
 			o.AggregateFirst = true // else the order is the cheaper one, by the number of chunks
 			got := evaluated(t, p, o, w)
 			if want == nil {

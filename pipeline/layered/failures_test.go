@@ -21,22 +21,23 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // plain returns a task of 400 vertices, and weights.
-func plain(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config, *gnn.Weights) {
+func plain(t testing.TB, kind named.Kind) (*learn.Problem, named.Model, *gnn.Weights) {
 	t.Helper()
 	g, err := synth.Random(400, 3000, true, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
+	m := named.Model{Kind: kind, Layers: 3, Hidden: 16, In: 10, Out: 5, Heads: 4, Alpha: 0.3, Theta: 0.7, Seed: 3}
 	p := &learn.Problem{Graph: g, Loops: graph.LoopsAdded, Classes: 5, Features: learn.Features{Cols: 10, Dense: make([]float32, 4000)}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range p.Features.Dense {
 		p.Features.Dense[i] = float32(r.NormFloat64())
 	}
-	w := gnn.NewWeights(m)
+	w := gnn.NewWeights(netOf(m))
 	w.Init(3)
 	return p, m, w
 }
@@ -65,9 +66,9 @@ func TestHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := gnn.Config{Kind: gnn.GAT, Layers: 2, Hidden: 32, In: 8, Out: 3, Heads: 2}
+	m := named.Model{Kind: named.GAT, Layers: 2, Hidden: 32, In: 8, Out: 3, Heads: 2}
 	p := &learn.Problem{Graph: g, Classes: 3, Features: learn.Features{Cols: 8, Dense: make([]float32, 8*n)}}
-	w := gnn.NewWeights(m)
+	w := gnn.NewWeights(netOf(m))
 	w.Init(1)
 	open := func(memory gpu.Bytes) []gpu.Device {
 		d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: memory, Poison: true})
@@ -77,7 +78,7 @@ func TestHub(t *testing.T) {
 		t.Cleanup(func() { d.Close() })
 		return []gpu.Device{d}
 	}
-	o := Options{Model: m, Devices: open(4 << 20), Part: make([]int32, n), ChunkBytes: 100_000}
+	o := Options{Model: netOf(m), Devices: open(4 << 20), Part: make([]int32, n), ChunkBytes: 100_000}
 	bounds, err := Bounds(p, o)
 	if err != nil || bounds.Devices[0] < 4*32*n || bounds.Devices[0] > 4<<20 {
 		t.Fatalf("%v, %v: want what a hub's rows take", bounds, err)
@@ -100,11 +101,11 @@ func TestHub(t *testing.T) {
 
 // A device without the memory for chunks is an error, and nothing is left of what was taken.
 func TestOutOfMemory(t *testing.T) {
-	p, m, _ := plain(t, gnn.SAGE)
+	p, m, _ := plain(t, named.SAGE)
 	for at := range 8 {
 		good := cpus(t, 1)[0]
 		bad := faulty.Wrap(cpus(t, 1)[0], faulty.Faults{NoMemoryAt: at + 1})
-		_, err := New(context.Background(), p, Options{Model: m, Devices: []gpu.Device{good, bad}, Part: spread(400, 2)})
+		_, err := New(context.Background(), p, Options{Model: netOf(m), Devices: []gpu.Device{good, bad}, Part: spread(400, 2)})
 		var oom *gpu.OutOfMemory
 		if !errors.As(err, &oom) {
 			t.Errorf("allocation %d: %v", at, err)
@@ -117,7 +118,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // A fault of one device ends all parts with it; what a call was lent is not used behind it; nothing leaks.
 func TestFaults(t *testing.T) {
-	p, m, w := plain(t, gnn.GCN)
+	p, m, w := plain(t, named.GCN)
 	for name, f := range map[string]faulty.Faults{
 		"lost":    {Lost: faulty.Point{Queue: "evaluation", At: 20}},
 		"copies":  {Lost: faulty.Point{Queue: "evaluation copies", At: 9}},
@@ -127,7 +128,7 @@ func TestFaults(t *testing.T) {
 		devices := cpus(t, 1, 1, 1)
 		bad := faulty.Wrap(devices[1], f)
 		devices[1] = bad
-		e, err := New(context.Background(), p, Options{Model: m, Devices: devices, Part: spread(400, 3), ChunkBytes: 20_000, WaitDeadline: 300 * time.Millisecond})
+		e, err := New(context.Background(), p, Options{Model: netOf(m), Devices: devices, Part: spread(400, 3), ChunkBytes: 20_000, WaitDeadline: 300 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,8 +161,8 @@ func settled(t *testing.T, name string, before int) {
 
 // Logits ends within a chunk of the end of its context or an error of emit, with that error; the next call gives all logits.
 func TestStopped(t *testing.T) {
-	p, m, w := plain(t, gnn.GIN)
-	e, err := New(context.Background(), p, Options{Model: m, Devices: cpus(t, 1, 1), Part: spread(400, 2), ChunkBytes: 20_000, Tables: poisoned})
+	p, m, w := plain(t, named.GIN)
+	e, err := New(context.Background(), p, Options{Model: netOf(m), Devices: cpus(t, 1, 1), Part: spread(400, 2), ChunkBytes: 20_000, Tables: poisoned})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,8 +206,8 @@ func TestStopped(t *testing.T) {
 
 // Tables that cannot be had are an error; tables in files leave nothing in their folder and give the logits of those in memory.
 func TestTables(t *testing.T) {
-	p, m, w := plain(t, gnn.SAGE)
-	o := Options{Model: m, Devices: cpus(t, 1), Part: make([]int32, 400), Precomputed: true, Tables: poisoned}
+	p, m, w := plain(t, named.SAGE)
+	o := Options{Model: netOf(m), Devices: cpus(t, 1), Part: make([]int32, 400), Precomputed: true, Tables: poisoned}
 	want := evaluated(t, p, o, w)
 	for at := range 3 {
 		made := 0
@@ -259,8 +260,8 @@ func TestTables(t *testing.T) {
 
 // Devices that are slow, far away or simulated give the bits of others.
 func TestUnequalDevices(t *testing.T) {
-	p, m, w := plain(t, gnn.SAGE)
-	o := Options{Model: m, Devices: cpus(t, 1, 1, 1), Part: spread(400, 3), ChunkBytes: 30_000}
+	p, m, w := plain(t, named.SAGE)
+	o := Options{Model: netOf(m), Devices: cpus(t, 1, 1, 1), Part: spread(400, 3), ChunkBytes: 30_000}
 	o.Part[0], o.Part[1], o.Part[2] = 0, 0, 0
 	want := evaluated(t, p, o, w)
 	slow, err := host.Open(host.Spec{Name: "cpu:1", Threads: 1, Slow: 3, Link: 50e6, Latency: 100 * time.Microsecond, Poison: true})
@@ -282,17 +283,17 @@ func TestUnequalDevices(t *testing.T) {
 
 // What is wrong with a problem and options is said before anything is taken.
 func TestInvalid(t *testing.T) {
-	p, m, _ := plain(t, gnn.GAT)
+	p, m, _ := plain(t, named.GAT)
 	for want, edit := range map[string]func(o *Options){
 		"no device":                       func(o *Options) { o.Devices = nil },
 		"399 part entries for 400":        func(o *Options) { o.Part = o.Part[1:] },
 		"vertex 3: part 2 is outside":     func(o *Options) { o.Part[3] = 2 },
-		"the model reads 11 features":     func(o *Options) { o.Model.In = 11 },
+		"the model reads 11 features":     func(o *Options) { m := m; m.In = 11; o.Model = netOf(m) },
 		"aggregated features are neither": func(o *Options) { o.Precomputed = true },
 		"chunks of -1 bytes":              func(o *Options) { o.ChunkBytes = -1 },
-		"hidden 17 is not a multiple":     func(o *Options) { o.Model.Hidden = 17 },
+		"there is no model":               func(o *Options) { o.Model = gnn.Config{} },
 	} {
-		o := Options{Model: m, Devices: cpus(t, 1, 1), Part: spread(400, 2)}
+		o := Options{Model: netOf(m), Devices: cpus(t, 1, 1), Part: spread(400, 2)}
 		edit(&o)
 		if _, err := New(context.Background(), p, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu/cuda"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // PyTorch's logits on two GPUs of the fake driver beside a CPU device, whole and in tiny chunks; with CAPGNN_CUDA_DRIVER=real on those of the machine.
@@ -43,7 +44,7 @@ func TestGoldenLogitsCUDA(t *testing.T) {
 		t.Cleanup(func() { d.Close() })
 		devices = append(devices, d)
 	}
-	goldenCases(t, func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32) {
+	goldenCases(t, func(name string, p *learn.Problem, m named.Model, w *gnn.Weights, want []float32) {
 		for _, chunk := range []gpu.Bytes{1, 0} {
 			o := Options{Model: m, Devices: devices, Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind.Precomputes() && chunk == 0}
 			if far := away(evaluated(t, p, o, w), want); !(far <= 1e-5) {

@@ -164,7 +164,7 @@ func (o *Options) validate(p *learn.Problem) error {
 		bad("fan-outs %v of evaluation for %d layers: want one each, at least 1", o.Fanout, o.Model.Layers)
 	}
 	if o.Precomputed && (!o.Model.CanPrecompute() || p.Features.Sparse() && !o.Dense) {
-		bad("aggregated features are neither for %s nor for sparse features", o.Model.Name())
+		bad("aggregated features are neither for this model nor for sparse features")
 	}
 	if o.ChunkBytes < 0 {
 		bad("chunks of %d bytes", o.ChunkBytes)

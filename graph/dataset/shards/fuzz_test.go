@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
+	"capgnn/internal/named"
 )
 
 // FuzzFolder reads folders in one of whose files bytes were replaced, as if their sums were right: an error, or a data set that is cut without a panic.
@@ -116,7 +117,7 @@ func use(t *testing.T, c *shards.Cut, dir string) {
 	if err := cut.Validate(); err != nil {
 		t.Fatalf("a folder that was taken makes a cut that is not valid: %v", err)
 	}
-	p.Scaling(gnn.Config{Kind: gnn.GCN, Layers: 1, In: 1, Out: 1}, cut.InDegree, cut.OutDegree)
+	p.Scaling(named.Config(named.Model{Kind: named.GCN, Layers: 1, In: 1, Out: 1}, gnn.NewModel), cut.InDegree, cut.OutDegree)
 	for _, part := range cut.Parts {
 		if ids := part.Inner; p.Weighted() {
 			of := func(r int) graph.NodeID { return ids[r] }

@@ -137,8 +137,10 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	if p, err = p.For(cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil)); err != nil {
-		return nil, term.Usagef("--model %s: %w", cfg.Model, err)
+	if m, invalid := cfg.NetworkOf(p); invalid == nil { // else Run.Load says it
+		if p, err = p.For(m); err != nil {
+			return nil, term.Usagef("--model %s: %w", cfg.Model, err)
+		}
 	}
 	return &Input{Name: d.Name, Names: names, IDs: d.IDs, VertexNames: d.VertexNames, Problem: p, Scaling: d.Scaling, Drawn: d.Drawn, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
@@ -273,12 +275,16 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 
 // SuitsWeights refuses edge weights that the model of a run does not go with.
 func SuitsWeights(p *learn.Problem, cfg *runfolder.Config) error {
-	if err := p.SuitsWeights(cfg.Network(p.Features.Cols, p.Classes, false)); err != nil {
+	m, err := cfg.NetworkOf(p)
+	if err != nil {
+		return nil // Run.Load says it
+	}
+	if err := p.SuitsWeights(m); err != nil {
 		whence := "leave them out with --ignore-weights"
 		if p.Shards != nil {
 			whence = "cut it with --ignore-weights, which leaves them out"
 		}
-		return term.Usagef("--model %w; the edges of the data set have weights: %s", err, whence)
+		return term.Usagef("--model %s: %w; the edges of the data set have weights: %s", cfg.Model, err, whence)
 	}
 	return nil
 }

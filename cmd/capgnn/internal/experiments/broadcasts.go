@@ -6,7 +6,6 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/gnn"
 	"capgnn/internal/bench"
 )
 
@@ -54,7 +53,7 @@ func broadcastBytes(system string, vertices, parts, epochs int, widths []int) fl
 
 // broadcast is the cell of a baseline on the devices of a group.
 func (b *Bench) broadcast(system, data string, g group) cell {
-	id := bench.Cell{"kind": kindBroadcast, "system": system, "dataset": data, "model": string(gnn.GCN), "devices": g.devices}
+	id := bench.Cell{"kind": kindBroadcast, "system": system, "dataset": data, "model": runfolder.GCN, "devices": g.devices}
 	return cell{id, func(ctx context.Context) (*bench.Line, error) {
 		t := training.New(b.quietly(), "", runfolder.Default())
 		t.Config.Dataset, t.Config.Seed = data, b.opt.Seeds[0]

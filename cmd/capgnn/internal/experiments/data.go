@@ -141,7 +141,7 @@ func (b *Bench) suitWeights(ctx context.Context, cells []cell) error {
 	for _, c := range cells {
 		data, cfg := c.id["dataset"], runfolder.Default()
 		cfg.Model = c.id["model"]
-		if key := [2]string{data, cfg.Model}; seen[key] || !slices.Contains(runfolder.Models, cfg.Model) || cfg.Network(1, 1, false).ReadsWeights() || b.journal.Find(c.id) != nil {
+		if key := [2]string{data, cfg.Model}; seen[key] || !slices.Contains(runfolder.Models, cfg.Model) || cfg.AnyNetwork().ReadsWeights() || b.journal.Find(c.id) != nil {
 			continue
 		} else {
 			seen[key] = true

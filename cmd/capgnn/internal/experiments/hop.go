@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/bench"
@@ -233,8 +234,11 @@ func (s traced) micrographs(r *ordered, l *bench.Line) {
 		s.naive(l, p, r.order, r.batch)
 	}
 	for _, hidden := range hiddens {
-		m := gnn.Config{Kind: gnn.SAGE, Layers: len(s.fanout), Hidden: hidden, In: p.Features.Cols, Out: p.Classes}
-		l.Values[modelName(hidden)] = 4 * float64(len(gnn.NewWeights(m).Flat))
+		c := runfolder.Default()
+		c.Model, c.Layers, c.Hidden = "sage", len(s.fanout), hidden
+		if m, err := c.NetworkOf(p); err == nil {
+			l.Values[modelName(hidden)] = 4 * float64(gnn.FlatLen(m))
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/bench"
 	"capgnn/internal/learn"
@@ -74,7 +73,7 @@ type divided struct {
 // trace loads the data set, cuts it and returns the trace, with the problem and homes. Parts are balanced by training vertices, too, as those of train are.
 func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.Problem, *divided, error) {
 	t := training.New(b.quietly(), "", runfolder.Default())
-	t.Config.Dataset, t.Config.Model, t.Config.Seed, t.Config.Layers = s.dataset, string(gnn.SAGE), s.seed, len(s.fanout)
+	t.Config.Dataset, t.Config.Model, t.Config.Seed, t.Config.Layers = s.dataset, "sage", s.seed, len(s.fanout)
 	if err := b.load(ctx, t); err != nil {
 		return nil, nil, nil, err
 	}
@@ -90,8 +89,12 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 		}
 		b.divided = &divided{key, plan.Part, cutOf(p.Graph, plan.Part)}
 	}
+	m, err := t.Config.NetworkOf(p)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	o := minibatch.Options{
-		Training: minibatch.Training{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)},
+		Training: minibatch.Training{Model: m},
 		Part:     b.divided.part, Sampling: minibatch.Sampling{BatchSize: s.drawn(p.TrainingVertices()), Fanout: s.fanout, Ladies: s.ladies, Local: s.local, Place: s.place, NoGather: s.noGather},
 	}
 	if s.merged > 0 {

@@ -21,10 +21,13 @@ func TestModelOf(t *testing.T) {
 	for _, kind := range runfolder.Models {
 		cfg := runfolder.Default()
 		cfg.Model, cfg.Layers, cfg.Hidden = kind, 2, 16
-		want := cfg.Network(5, 3, false)
+		want, err := cfg.Network(5, 3, false)
+		if err != nil {
+			t.Fatal(err)
+		}
 		tensors := gnn.NewWeights(want).StateDict()
 		got, err := modelOf(&cfg, tensors)
-		if err != nil || got.In != 5 || got.Out != 3 || string(got.Kind) != kind {
+		if err != nil || got.In != 5 || got.Out != 3 || got.Program.SHA256() != want.Program.SHA256() {
 			t.Errorf("%s: %+v, %v", kind, got, err)
 		}
 		for name, change := range map[string]func(*runfolder.Config){
@@ -89,7 +92,7 @@ func TestFits(t *testing.T) {
 			p.Folder, d.Labels, d.Targets = runfolder.Dir(t.TempDir()), nil, []uint8{0, 1, 1}
 		}, "", true},
 	} {
-		p := &Prediction{Run: training.New(nil, "", runfolder.Default()), Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{In: 2, Out: 3}}
+		p := &Prediction{Run: training.New(nil, "", runfolder.Default()), Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{Model: &gnn.Model{In: 2, Out: 3}}}
 		d := good()
 		c.change(p, d)
 		if err := p.UseResult(); err != nil {

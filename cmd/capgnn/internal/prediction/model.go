@@ -8,27 +8,27 @@ import (
 	"capgnn/model"
 )
 
-// modelOf returns the network of a run; its input and output widths are those of the weights.
+// modelOf returns the network of a run; its input and output widths are those of the weights, or of its program.
 func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
-	m := cfg.Network(1, 1, false)
-	if m.Custom != nil && m.Kind == "" { // a file says its widths
-		m = m.Custom.Config(false, cfg.Seed)
-		return m, gnn.CheckStateDict(m, tensors)
-	}
-	if err := m.Validate(); err != nil {
-		return m, err
-	}
-	var widths [2]int
-	for i, other := range []gnn.Config{cfg.Network(2, 1, false), cfg.Network(1, 2, false)} {
-		name, dim := differs(m.Program(), other.Program())
+	m := cfg.AnyNetwork()
+	widths := [2]int{m.In, m.Out}
+	for i := range widths {
+		if cfg.ModelFile() {
+			break // which says its widths
+		}
+		wider, err := cfg.Network(2-i, 1+i, false)
+		if err != nil {
+			return m, err
+		}
+		name, dim := differs(m.Program, wider.Program)
 		t := tensors[name]
 		if t == nil || len(t.Shape) <= dim {
-			return m, fmt.Errorf("%s is not there, or has other dimensions: these are not weights of a %s with %d layers, as the run has it", name, m.Kind, cfg.Layers)
+			return m, fmt.Errorf("%s is not there, or has other dimensions: these are not weights of a %s with %d layers, as the run has it", name, cfg.Model, cfg.Layers)
 		}
 		widths[i] = t.Shape[dim]
 	}
-	m = cfg.Network(widths[0], widths[1], false)
-	if err := m.Validate(); err != nil {
+	m, err := cfg.Network(widths[0], widths[1], false)
+	if err != nil {
 		return m, err
 	}
 	return m, gnn.CheckStateDict(m, tensors)

@@ -80,8 +80,7 @@ func (b *beginning) take(k *term.Console, m *ranks.Members, own training.Own, pr
 		return nil, err
 	}
 	p := &Prediction{Run: run, What: b.What, Layer: b.Layer, Other: b.Other, scaling: b.Scaling, names: runfolder.DataNames{Columns: b.Columns}}
-	p.model = p.Config.Network(b.In, b.Out, false)
-	if err := p.model.Validate(); err != nil {
+	if p.model, err = p.Config.Network(b.In, b.Out, false); err != nil {
 		return nil, err
 	}
 	p.values = gnn.NewWeights(p.model)

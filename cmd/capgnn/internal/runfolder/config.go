@@ -45,7 +45,7 @@ type Config struct {
 	AttentionDropout float64 // probability of dropping a weight of attention
 	Residual         bool    // layers that read and make hidden rows add what they read
 	JK               string  // jumping knowledge: jkNone or jkCat
-	Activation       string  // a gnn.Activation; "" = relu, of models that have one
+	Activation       string  // of model.Activations; "" = relu, of models that have one
 	Dropout          float64
 	Init             string // weights to start from; "" = drawn from Seed
 
@@ -113,15 +113,15 @@ type Config struct {
 	Targets     string              // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery Cadence
-	custom          *gnn.Custom // of a Model that is a file; nil: the model has a name
-	DataSHA256      string      // identity of graph, features, labels and splits of the run that wrote the file; config file only
-	ModelSHA256     string      // of a Model that is a file, as the run that wrote the file trains it; config file only
+	custom          *gnn.Model // of a Model that is a file; nil: the model has a name
+	DataSHA256      string     // identity of graph, features, labels and splits of the run that wrote the file; config file only
+	ModelSHA256     string     // of a Model that is a file, as the run that wrote the file trains it; config file only
 }
 
 // Default returns the settings of a run where nothing is said.
 func Default() Config {
 	c := Config{
-		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: GCN, Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Cache: string(jaca.JACA), Move: true, Pipeline: SwitchOn, Peer: SwitchOn,
@@ -135,6 +135,9 @@ func Default() Config {
 	}
 	return c
 }
+
+// GCN is the model of a run where nothing is said.
+const GCN = "gcn"
 
 // What --model and --optimizer may be.
 var (
@@ -160,7 +163,7 @@ func (c *Config) Validate() error {
 	plain := *c // checkBlocks names the flags of the rest
 	plain.Residual, plain.Activation, plain.DropFeatures, plain.AttentionDropout = false, "", false, 0
 	if c.custom == nil && !p.oneOf("model", c.Model, append(Models, "NAME.json")...) {
-		plain.Model = string(gnn.GCN) // the rest is looked at all the same
+		plain.Model = GCN // the rest is looked at all the same
 	}
 	if b, err := model.Named(plain.Model); err == nil {
 		if !b.Has(jkOption) {
@@ -170,8 +173,8 @@ func (c *Config) Validate() error {
 			plain.Norm = ""
 		}
 	}
-	network, optimizer := plain.network(), c.updateRule()
-	wrong := network.Validate()
+	network, wrong := plain.network()
+	optimizer := c.updateRule()
 	if wrong == nil && c.Hidden < 1 { // which the model has no use for
 		p.add("--hidden %d is below 1", c.Hidden)
 	}
@@ -248,43 +251,71 @@ func (c *Config) BestByLoss() bool { return c.BestBy == bestByLoss }
 // MakesFeatures reports whether features are made of the graph, in place of those of the data set.
 func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesStored }
 
-// Network returns the network for data of this many features and classes.
-func (c *Config) Network(features, classes int, multi bool) gnn.Config {
-	if c.custom != nil {
-		m := c.custom.Config(multi, c.Seed)
-		m.In, m.Out = features, classes
-		return m
+// Arguments returns what the builder of --model takes, for data of this many features and classes.
+func (c *Config) Arguments(features, classes int) model.Arguments {
+	return model.Arguments{In: features, Out: classes, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta,
+		NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: model.Op(c.Activation),
+		Dropout: c.Dropout, DropFeatures: c.DropFeatures, AttentionDropout: c.AttentionDropout}
+}
+
+// Network returns the network for data of this many features and classes, or what is wrong with it. Lines begin with
+// the setting.
+func (c *Config) Network(features, classes int, multi bool) (gnn.Config, error) {
+	m := c.custom
+	if m == nil {
+		b, err := model.Named(c.Model)
+		if err != nil {
+			return gnn.Config{}, err
+		}
+		p, err := b.Build(c.Arguments(features, classes))
+		if err != nil {
+			return gnn.Config{}, err
+		}
+		if m, err = gnn.NewModel(p); err != nil {
+			return gnn.Config{}, err
+		}
 	}
-	m := gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
-		Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta, NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: gnn.Activation(c.Activation), Dropout: c.Dropout, DropFeatures: c.DropFeatures,
-		AttentionDropout: c.AttentionDropout, Multi: multi, Seed: c.Seed}
-	return m.Built()
+	var errs []error
+	if m.In != features {
+		errs = append(errs, fmt.Errorf("model reads %d features, and the data set has %d", m.In, features))
+	}
+	if m.Out != classes {
+		errs = append(errs, fmt.Errorf("model has %d outputs, and the data set %d classes", m.Out, classes))
+	}
+	return m.Config(multi, c.Seed), errors.Join(errs...)
+}
+
+// NetworkOf is Network for a problem.
+func (c *Config) NetworkOf(p *learn.Problem) (gnn.Config, error) {
+	return c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
 }
 
 // network returns the network for some data that it fits.
-func (c *Config) network() gnn.Config {
+func (c *Config) network() (gnn.Config, error) {
 	if c.custom != nil {
-		return c.custom.Config(false, c.Seed)
+		return c.custom.Config(false, c.Seed), nil
 	}
 	return c.Network(1, 1, false)
 }
 
-// anyNetwork is network, or that of a run where nothing is said if settings make none.
-func (c *Config) anyNetwork() gnn.Config {
-	if m := c.network(); m.Custom != nil {
-		return m
+// AnyNetwork returns the network for some data that it fits, or that of a run where nothing is said if settings make
+// none.
+func (c *Config) AnyNetwork() gnn.Config {
+	m, err := c.network()
+	if err != nil {
+		plain := Default()
+		m, _ = plain.network()
 	}
-	plain := Default()
-	return plain.network()
+	return m
 }
 
 // Exchanges returns how often the model reads rows of neighbours: layers that have fan-outs, and may be stale.
-func (c *Config) Exchanges() int { return c.anyNetwork().Layers }
+func (c *Config) Exchanges() int { return c.AnyNetwork().Layers }
 
 // dropsFeatures reports whether the model drops features, and might not.
 func (c *Config) dropsFeatures() bool {
 	b, err := model.Named(c.Model)
-	return (err != nil || b.Has(dropFeaturesOption)) && c.anyNetwork().DropsFeatures()
+	return (err != nil || b.Has(dropFeaturesOption)) && c.AnyNetwork().DropsFeatures()
 }
 
 // ElementType returns the element type of the rows that aggregations gather and parts exchange.

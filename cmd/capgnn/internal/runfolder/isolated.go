@@ -143,7 +143,7 @@ func (c *Config) checkIsolated(p *problems) {
 	if err := c.RefuseExchange(nil); err != nil {
 		p.add("%w", err)
 	}
-	model, by := c.anyNetwork(), "--model "+c.Model
+	model, by := c.AnyNetwork(), "--model "+c.Model
 	if !c.ModelFile() && c.dropsFeatures() {
 		by = "--" + dropFeaturesOption
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/gnn"
+	"capgnn/internal/named"
 )
 
 // What --isolated does not take, and what does not go with it, is one line that says what to drop.
@@ -54,10 +54,13 @@ func TestIsolatedAdviceOfModelFiles(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	advised := 0
-	for _, k := range gnn.Kinds { // as files that drop features
-		m := gnn.Config{Kind: k, Layers: 2, Hidden: 8, Heads: 2, In: 3, Out: 2, Dropout: 0.5, DropFeatures: k.Norms(), Alpha: 0.1, Theta: 0.5}
+	for _, k := range named.Kinds { // as files that drop features
+		p, err := named.Model{Kind: k, Layers: 2, Hidden: 8, Heads: 2, In: 3, Out: 2, Dropout: 0.5, DropFeatures: k.Norms(), Alpha: 0.1, Theta: 0.5}.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
 		files = append(files, filepath.Join(t.TempDir(), string(k)+".json"))
-		if err := os.WriteFile(files[len(files)-1], m.Program().JSON(), 0o600); err != nil {
+		if err := os.WriteFile(files[len(files)-1], p.JSON(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +81,7 @@ func TestIsolatedAdviceOfModelFiles(t *testing.T) {
 		if says {
 			advised++
 		}
-		if err := options(&c, map[string]string{isolated: "chunks=4,layers=all"}); (err == nil) != says || says && c.anyNetwork().Sums() != nil {
+		if err := options(&c, map[string]string{isolated: "chunks=4,layers=all"}); (err == nil) != says || says && c.AnyNetwork().Sums() != nil {
 			t.Errorf("%s: with layers=all: %v; that was advised: %t", file, err, says)
 		}
 	}

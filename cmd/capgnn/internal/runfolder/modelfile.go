@@ -43,10 +43,10 @@ func (c *Config) readModel(path string) error {
 
 // use has the run train a program.
 func (c *Config) use(p *model.Program) (err error) {
-	if c.custom, err = gnn.NewCustom(p); err != nil {
+	if c.custom, err = gnn.NewModel(p); err != nil {
 		return err
 	}
-	c.Layers, c.ModelSHA256 = c.custom.Config(false, 0).Layers, p.SHA256()
+	c.Layers, c.ModelSHA256 = c.custom.Layers, p.SHA256()
 	return nil
 }
 

@@ -25,9 +25,7 @@ func (d Dir) Describe() (report.Run, error) {
 		return report.Run{}, err
 	}
 	run := report.Run{Name: string(d), Planned: cfg.Epochs, Settings: settingsOf(&cfg)}
-	if m := cfg.anyNetwork(); m.Validate() == nil {
-		run.Program = m.Program()
-	}
+	run.Program = cfg.AnyNetwork().Program
 	err := errors.Join(
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = d.readResult(r); return err }),
 		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = runfile.ReadEpochs(r); return err }),

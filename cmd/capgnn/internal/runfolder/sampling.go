@@ -77,7 +77,7 @@ func (c *Config) SettleFanout(sparse bool) {
 	if i := c.Isolated.Value; i != nil && i.AllLayers { // sums of features would be of the whole graph
 		drawn = true
 	}
-	fanout := minibatch.DefaultFanout(c.Network(1, 1, false), drawn)
+	fanout := minibatch.DefaultFanout(c.AnyNetwork(), drawn)
 	for h, n := range fanout {
 		if c.Sampler == SamplerLadies && n != sample.All {
 			fanout[h] = c.BatchSize
@@ -142,7 +142,7 @@ func (c *Config) checkSampling(p *problems) {
 		switch {
 		case c.Isolated.Value != nil:
 			p.add("--%s %s with --%s: isolated parts draw neighbours: drop one of them", sampler, c.Sampler, isolated)
-		case c.anyNetwork().Attends():
+		case c.AnyNetwork().Attends():
 			p.add("--%s %s with --model %s: attention weighs edges by itself: drop one of them", sampler, c.Sampler, c.Model)
 		}
 	}

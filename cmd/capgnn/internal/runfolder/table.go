@@ -1,11 +1,11 @@
 package runfolder
 
 import (
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
+	"capgnn/model"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
@@ -110,7 +110,7 @@ var table = []Option{
 	{Name: jkOption, Group: GroupModel, choices: []string{jkNone, jkCat},
 		field: func(c *Config) any { return &c.JK },
 		usage: jkUsage},
-	{Name: activationOption, Group: GroupModel, choices: Names(gnn.Activations),
+	{Name: activationOption, Group: GroupModel, choices: Names(model.Activations),
 		field: func(c *Config) any { return &c.Activation },
 		usage: activationUsage},
 	{Name: "dropout", Everyday: true, Group: GroupModel, field: func(c *Config) any { return &c.Dropout },

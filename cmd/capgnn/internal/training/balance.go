@@ -159,14 +159,8 @@ func fittedKey(t *Forecaster) (string, error) {
 	all := []any{"capgnn fitted 4", t.Plan.Key, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden,
 		c.Heads, c.Storage, c.Cost, !c.Move, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha,
 		runfolder.KeyOf(&c, runfolder.CacheOptions)}
-	if m := c.Network(0, 0, false); m.Jumping || m.NoNorm || m.Residual { // each has operations more or less
-		all = append(all, m.Jumping, m.NoNorm, m.Residual)
-	}
-	if c.Network(0, 0, false).BatchNorm {
-		all = append(all, "batch norm")
-	}
-	if c.DropFeatures { // so has its first layer
-		all = append(all, "dropped features")
+	if d := runfolder.Default(); c.JK != d.JK || c.Norm != d.Norm || c.Residual || c.DropFeatures || c.ModelSHA256 != "" {
+		all = append(all, c.JK, c.Norm, c.Residual, c.DropFeatures, c.ModelSHA256) // each has operations more or less
 	}
 	if machines, _, _ := t.machinesOfForecast(); machines != nil {
 		all = append(all, machines, c.Net.String())

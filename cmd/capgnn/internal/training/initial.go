@@ -29,7 +29,7 @@ func (in *Input) compareInitial(c *runfolder.Config) error {
 
 // readInitial reads the weights of --init from a file. Those of a run come into the order of this data set by the names
 // of columns and classes.
-func (in *Input) readInitial(path string, model gnn.Config) error {
+func (in *Input) readInitial(c *runfolder.Config, path string, model gnn.Config) error {
 	tensors, err := gnn.ReadStateDict(path)
 	in.initial = gnn.NewWeights(model)
 	if err == nil {
@@ -38,7 +38,12 @@ func (in *Input) readInitial(path string, model gnn.Config) error {
 	if err != nil {
 		return term.Usagef("--init %s: %w", path, err)
 	}
-	in.initial.Reorder(model, in.initOrder[0], in.initOrder[1])
+	for i, to := range in.initOrder { // of features, and of classes
+		wider, err := c.Network(model.In+1-i, model.Out+i, model.Multi)
+		if err == nil { // a program of a file has its widths
+			in.initial.Reorder(wider, to)
+		}
+	}
 	return nil
 }
 

@@ -56,10 +56,10 @@ func (in *Input) metric(c *runfolder.Config) learn.Metric {
 	return m
 }
 
-// network returns the model that is trained.
+// network returns the model that is trained, of settings that Load or Validate has found right.
 func (in *Input) network(c *runfolder.Config) gnn.Config {
-	p := in.Data.Problem
-	return c.Network(p.Features.Cols, p.Classes, p.Targets != nil)
+	m, _ := c.NetworkOf(in.Data.Problem)
+	return m
 }
 
 // settleCriterion settles what the loss weighs, which the data has a say in.

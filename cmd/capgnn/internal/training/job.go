@@ -70,7 +70,7 @@ func (t *Run) shareInitial(ctx context.Context) (gnn.StateDict, error) {
 		if t.Resume {
 			path = t.Dir.Initial() // in this order already
 		}
-		err = t.readInitial(path, model)
+		err = t.readInitial(&t.Config, path, model)
 		w = t.initial
 	}
 	if err := t.Ranks.Agree(ctx, err); err != nil {

@@ -109,7 +109,7 @@ func (t *Planner) roughly() gpu.Bytes {
 	features := 4 * gpu.Bytes(p.FeatureEntries())
 	weights := gpu.Bytes(min(gnn.FlatLen(model), math.MaxInt64/1024))
 	n := t.own.Bound + leastGarbage + hostWeightBytes*weights +
-		2*features + rows*gpu.Bytes(2*sum+widest+16) + edges*gpu.Bytes(8+4*model.Heads)
+		2*features + rows*gpu.Bytes(2*sum+widest+16) + edges*gpu.Bytes(8+4*t.Config.Heads)
 	for _, d := range t.Devices {
 		n += 2 * weightBytes * weights // with the moments of the optimiser
 		if d, ok := d.(gpu.Scratcher); ok {

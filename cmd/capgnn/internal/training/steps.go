@@ -150,7 +150,7 @@ func (t *Run) Load(ctx context.Context) error {
 	if err := p.Validate(); err != nil {
 		return term.Usagef("--dataset %s: %w", t.Config.Dataset, err)
 	}
-	if err := t.network(&t.Config).Validate(); err != nil && t.Config.ModelFile() {
+	if _, err := t.Config.NetworkOf(p); err != nil && t.Config.ModelFile() {
 		return term.Usagef("%s: %w: write one for these data: `capgnn model show NAME --in-channels %d --out-channels %d`, "+
 			"or capgnn.trace", t.Config.Model, err, p.Features.Cols, p.Classes)
 	} else if err != nil {

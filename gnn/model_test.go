@@ -7,18 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/internal/named"
 	"capgnn/model"
 )
 
-// customCases are models in their options.
-func customCases() (out []Config) {
-	for _, kind := range Kinds {
+// modelCases are models in their options.
+func modelCases() (out []named.Model) {
+	for _, kind := range named.Kinds {
 		for _, layers := range []int{1, 2, 3} {
 			for i := range 8 {
-				c := Config{Kind: kind, Layers: layers, Hidden: 6, In: 5, Out: 3, Heads: 2, Alpha: 0.1, Theta: 0.5, Dropout: 0.5 * float64(i%2), Seed: 3}
+				c := named.Model{Kind: kind, Layers: layers, Hidden: 6, In: 5, Out: 3, Heads: 2, Alpha: 0.1, Theta: 0.5, Dropout: 0.5 * float64(i%2), Seed: 3}
 				if kind.Norms() {
 					c.NoNorm, c.Jumping, c.DropFeatures = i%4 > 1, i > 3, i%3 == 0
-					c.Residual = i%2 == 0 && c.HiddenLayers() > 1
+					c.Residual = i%2 == 0 && netOf(c).HiddenLayers() > 1
 				}
 				out = append(out, c)
 			}
@@ -27,60 +28,22 @@ func customCases() (out []Config) {
 	return out
 }
 
-// What is asked of a model has the answer of its definition, and the same one where its program is given as one.
-func TestCustomAnswersAsItsKind(t *testing.T) {
-	for _, c := range customCases() {
-		custom, err := NewCustom(c.Program())
-		if err != nil {
-			t.Fatalf("%+v: %v", c, err)
-		}
-		m := custom.Config(c.Multi, c.Seed)
-		ask := func(c Config) (facts []string) {
-			add := func(name string, x ...any) { facts = append(facts, fmt.Sprint(name, x)) }
-			add("layers", c.Layers, c.In, c.Out)
-			add("sums", c.Attends(), c.pairs(), c.Symmetric(), c.ReadsWeights(), c.ScalesRows(), c.Rescales())
-			add("layer 0", c.CanPrecompute(), c.Precomputes(), c.ReadsOwn() || !c.CanPrecompute(), c.KeepsOrigin(), c.DropsFeatures())
-			for l := range c.Layers {
-				in, out := c.RowWidth(l)
-				add("layer", l, in, out, c.Chooses(l))
-			}
-			s := ScalingOf(c, []int32{1, 4, 0}, []int32{4, 1, 9})
-			add("scales", s.Row, s.Col)
-			for _, x := range layout(c) {
-				add("tensor", x.Name, x.Shape, x.Layer)
-			}
-			for _, sparse := range []bool{false, true} {
-				for _, ch := range []Choice{{}, {NoPrecompute: true}, {Blocks: true}, {Period: 2}, {Period: 8, Stale: []int{1}}} {
-					shape := Shape{FeatureEntries: 50, Sparse: sparse, Rows: []int64{100, 80, 60, 40}, Edges: []int64{400, 300, 200},
-						Halo: []int64{30, 20, 10}, BackHalo: []int64{30, 20, 10}}
-					p := Choose(c, shape, ch)
-					add("plan", sparse, ch, p, c.Exchanges(p))
-				}
-			}
-			w := NewWeights(c)
-			w.Init(7)
-			add("initial weights", w.SHA256())
-			return facts
-		}
-		got, want := ask(m), ask(c)
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%s %+v:\n got %s\nwant %s", c.Kind, c, got[i], want[i])
-			}
-		}
-		k := c.Kind
-		if c.Attends() != k.Attends() || c.Symmetric() != k.Symmetric() || c.CanPrecompute() != k.Precomputes() || c.KeepsOrigin() != k.KeepsOrigin() ||
-			c.DropsFeatures() != (c.Dropout > 0 && (c.DropFeatures || k.KeepsOrigin())) || c.ReadsWeights() == k.Attends() {
+// What is asked of a model has the answer of its definition.
+func TestModelAnswersAsItsKind(t *testing.T) {
+	for _, c := range modelCases() {
+		m, k := netOf(c), c.Kind
+		if m.Attends() != k.Attends() || m.Symmetric() != k.Symmetric() || m.CanPrecompute() != k.Precomputes() || m.KeepsOrigin() != k.KeepsOrigin() ||
+			m.DropsFeatures() != (c.Dropout > 0 && (c.DropFeatures || k.KeepsOrigin())) || m.ReadsWeights() == k.Attends() {
 			t.Errorf("%s %+v: what it is asked has other answers than its definition", k, c)
 		}
-		if k.StoresBF16() && !c.StoresBF16() || c.StoresBF16() && !m.StoresBF16() {
-			t.Errorf("%s %+v: as a program it stores no BF16", c.Kind, c)
+		if k.StoresBF16() && !m.StoresBF16() {
+			t.Errorf("%s %+v: it stores no BF16", k, c)
 		}
 	}
 }
 
 // edited returns the text of a program of two layers after replacements.
-func edited(t *testing.T, kind Kind, pairs ...string) string {
+func edited(t *testing.T, kind named.Kind, pairs ...string) string {
 	t.Helper()
 	b, err := model.Named(string(kind))
 	if err != nil {
@@ -101,33 +64,33 @@ func edited(t *testing.T, kind Kind, pairs ...string) string {
 }
 
 // What is no model that can be trained is refused in one line, which names the node.
-func TestCustomRefuses(t *testing.T) {
+func TestProgramRefuses(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 	}{
-		{edited(t, GCN, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `node "sum_in0": max_in is not trained: use sum_in`},
-		{edited(t, SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
-		{edited(t, GCN, `"logits": "add1"`, `"logits": "add1", "line": {"sum_in0": "net.py:7"}`, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `net.py:7`},
+		{edited(t, named.GCN, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `node "sum_in0": max_in is not trained: use sum_in`},
+		{edited(t, named.SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
+		{edited(t, named.GCN, `"logits": "add1"`, `"logits": "add1", "line": {"sum_in0": "net.py:7"}`, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `net.py:7`},
 	} {
 		p, err := model.Parse([]byte(c.text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, c.text)
 		}
-		if _, err := NewCustom(p); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := NewModel(p); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
 }
 
 // Of a long program what cannot be made is said, of a longer one that it is too long.
-func TestCustomLengths(t *testing.T) {
+func TestProgramLengths(t *testing.T) {
 	for _, n := range []int{maxNodes - 50, maxNodes} {
 		chain, last := "", "add1"
 		for i := range n {
 			chain += fmt.Sprintf(",\n  [\"c%d\", \"tanh\", [%q]]", i, last)
 			last = fmt.Sprintf("c%d", i)
 		}
-		text := edited(t, GCN, `"logits": "add1"`, `"logits": "`+last+`"`, `["sum_in1", "convs.1.bias"]]]`, `["sum_in1", "convs.1.bias"]]`+chain+`]`, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`)
+		text := edited(t, named.GCN, `"logits": "add1"`, `"logits": "`+last+`"`, `["sum_in1", "convs.1.bias"]]]`, `["sum_in1", "convs.1.bias"]]`+chain+`]`, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`)
 		p, err := model.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -136,14 +99,14 @@ func TestCustomLengths(t *testing.T) {
 		if n == maxNodes {
 			want = "at most 10000"
 		}
-		if _, err := NewCustom(p); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewModel(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d more functions: %v, want %s", n, err, want)
 		}
 	}
 }
 
 // Attention is taken as a whole or not at all: what devices would leave out of it is refused.
-func TestCustomAttention(t *testing.T) {
+func TestProgramAttention(t *testing.T) {
 	const gat = `{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [6, 6], "wb": [6], "as": [2, 3], "ad": [2, 3], "b": [3]}, "nodes": [
 		["x", "input"], ["l", "linear", ["x", "W"]], ["t", "reshape", ["l"], {"shape": [2, 3]}],
 		["m1", "mul", ["t", "as"]], ["s1", "fold", ["m1"], {"how": "sum", "axis": 1}], ["m2", "mul", ["t", "ad"]], ["s2", "fold", ["m2"], {"how": "sum", "axis": 1}],
@@ -162,23 +125,23 @@ func TestCustomAttention(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.to, err)
 		}
-		if _, err := NewCustom(p); (err == nil) != (c.to == "") || err != nil && !strings.HasPrefix(err.Error(), `node "`+c.node+`": `) {
+		if _, err := NewModel(p); (err == nil) != (c.to == "") || err != nil && !strings.HasPrefix(err.Error(), `node "`+c.node+`": `) {
 			t.Errorf("%s: %v", c.to, err)
 		}
 	}
-	text := edited(t, GATv2, `["reshape0", "reshape", ["linear0"]`, `["reshape0", "reshape", ["plain"]`,
+	text := edited(t, named.GATv2, `["reshape0", "reshape", ["linear0"]`, `["reshape0", "reshape", ["plain"]`,
 		`["linear0", "linear"`, `["plain", "linear", ["x", "convs.0.lin_l.weight"]], ["linear0", "linear"`)
 	p, err := model.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewCustom(p); err == nil {
+	if _, err := NewModel(p); err == nil {
 		t.Error("GATv2 whose first product has no bias is taken")
 	}
 }
 
 // A number in place of weights of edges is not taken for one of them.
-func TestCustomNumbersAreNoWeights(t *testing.T) {
+func TestProgramNumbersAreNoWeights(t *testing.T) {
 	for _, what := range []string{`"what": "vertices"`, `"what": "number", "value": 3`} {
 		p, err := model.Parse([]byte(`{"capgnn_model": 1, "features": 6, "outputs": 3, "graphs": {"g": {}}, "tensors": {"W": [3, 6]}, "nodes": [
 			["x", "input"], ["n", "const", [], {` + what + `}], ["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}],
@@ -186,20 +149,20 @@ func TestCustomNumbersAreNoWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewCustom(p); err == nil {
+		if _, err := NewModel(p); err == nil {
 			t.Errorf("%s weighs edges", what)
 		}
 	}
 }
 
 // Tensors of a program that have names of their own are drawn by what they are for.
-func TestCustomInitialWeights(t *testing.T) {
-	text := edited(t, SAGE, "convs.0.lin_l", "conv1.left", "convs.0.lin_r", "conv1.right", "norms.0", "between", "convs.1.lin_l", "conv2.left", "convs.1.lin_r", "conv2.right")
+func TestProgramInitialWeights(t *testing.T) {
+	text := edited(t, named.SAGE, "convs.0.lin_l", "conv1.left", "convs.0.lin_r", "conv1.right", "norms.0", "between", "convs.1.lin_l", "conv2.left", "convs.1.lin_r", "conv2.right")
 	p, err := model.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	custom, err := NewCustom(p)
+	custom, err := NewModel(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,22 +182,5 @@ func TestCustomInitialWeights(t *testing.T) {
 	}
 	if reflect.DeepEqual(w.Tensor("conv1.left.weight").Data, w.Tensor("conv1.right.weight").Data) {
 		t.Error("two tensors are drawn alike")
-	}
-}
-
-// Widths of a program are those of the data, or that is said.
-func TestCustomWidths(t *testing.T) {
-	custom, err := NewCustom(Config{Kind: GCN, Layers: 2, Hidden: 4, In: 5, Out: 3}.Program())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := custom.Config(false, 1)
-	if err := m.Validate(); err != nil {
-		t.Error(err)
-	}
-	m.In, m.Out = 7, 2
-	err = m.Validate()
-	if err == nil || !strings.Contains(err.Error(), "model reads 5 features, and the data set has 7") || !strings.Contains(err.Error(), "model has 3 outputs, and the data set 2 classes") {
-		t.Errorf("got %v", err)
 	}
 }

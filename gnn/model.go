@@ -8,27 +8,28 @@ import (
 	"capgnn/model"
 )
 
-// Custom is a program that operations are known for. It is not changed.
-type Custom struct {
+// Model is a program that operations are known for. It is not changed.
+type Model struct {
 	Program *model.Program
+	In, Out int     // columns of features and of logits
+	Layers  int     // exchanges: of named models convolutions or propagations
 	nodes   []*node // which passes make anew
-	layers  []customLayer
+	layers  []modelLayer
 	tensors []Tensor
-	grown   func(in, out int) []Tensor // those of the same model with so many inputs and outputs more; nil: a file has its widths
-	drop    *then                      // of features; nil: they are not dropped
-	weights string                     // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
-	mean    bool                       // they are means
-	kinds   []Sum                      // of sums over neighbours, where they are several, or weights do not factor: all of the above is nothing then
-	rows    bool                       // features are read as rows
-	own     bool                       // layer 0 reads features of a vertex itself beside those of its neighbours
-	batches []int                      // columns of norms over all vertices
-	sums    []int                      // columns of sums over all vertices
-	running []string                   // tensors: their running statistics
-	loops   string                     // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
+	drop    *then    // of features; nil: they are not dropped
+	weights string   // what sums over neighbours weigh edges by: model.Sym, GCNNorm, EdgeWeight, or "": nothing
+	mean    bool     // they are means
+	kinds   []Sum    // of sums over neighbours, where they are several, or weights do not factor: all of the above is nothing then
+	rows    bool     // features are read as rows
+	own     bool     // layer 0 reads features of a vertex itself beside those of its neighbours
+	batches []int    // columns of norms over all vertices
+	sums    []int    // columns of sums over all vertices
+	running []string // tensors: their running statistics
+	loops   string   // model.FullLoops or NoLoops: what is done with the data set's graph, "": nothing
 }
 
-// customLayer is what one exchange is for.
-type customLayer struct {
+// modelLayer is what one exchange is for.
+type modelLayer struct {
 	in, out  int  // columns of the rows that are summed over neighbours, and of what is made of them
 	weighs   bool // a product with a matrix may come before the sum or behind it
 	own      bool // rows of the vertex itself are added to the sum before the product
@@ -38,8 +39,8 @@ type customLayer struct {
 	features bool // the rows are the features
 }
 
-// NewCustom returns a program as a model, or a line that says which of its nodes there are no operations for.
-func NewCustom(p *model.Program) (*Custom, error) {
+// NewModel returns a program as a model, or a line that says which of its nodes there are no operations for.
+func NewModel(p *model.Program) (*Model, error) {
 	if len(p.Nodes) > maxNodes {
 		return nil, fmt.Errorf("%d nodes and tensors: capgnn trains models of at most %d", len(p.Nodes), maxNodes)
 	}
@@ -47,7 +48,7 @@ func NewCustom(p *model.Program) (*Custom, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Custom{Program: p, nodes: f.nodes, drop: f.drop}
+	c := &Model{Program: p, In: p.Features, Out: p.Outputs, Layers: f.layers, nodes: f.nodes, drop: f.drop}
 	if err := c.findLayers(f); err != nil {
 		return nil, err
 	}
@@ -63,24 +64,24 @@ func NewCustom(p *model.Program) (*Custom, error) {
 }
 
 // findLayers says what the exchange of each depth is for.
-func (c *Custom) findLayers(f *fusion) error {
-	c.layers = slices.Repeat([]customLayer{{out: c.Program.Outputs}}, f.layers)
+func (c *Model) findLayers(f *fusion) error {
+	c.layers = slices.Repeat([]modelLayer{{out: c.Program.Outputs}}, f.layers)
 	width := func(x *node) int { return columnsOf(x, c.Program.Features) }
 	for _, n := range f.nodes {
 		if a := n.attend; a != nil {
-			c.layers[n.layer] = customLayer{in: width(a.x), out: n.cols, heads: a.heads, attends: a.width, pairs: a.att != "", features: a.x == nil}
+			c.layers[n.layer] = modelLayer{in: width(a.x), out: n.cols, heads: a.heads, attends: a.width, pairs: a.att != "", features: a.x == nil}
 		}
 		if g := n.gathers; g != nil {
 			in := 0
 			for _, x := range g.xs {
 				in += width(x)
 			}
-			c.layers[n.layer] = customLayer{in: in, out: n.cols, features: g.features() && len(f.kinds) == 1}
+			c.layers[n.layer] = modelLayer{in: in, out: n.cols, features: g.features() && len(f.kinds) == 1}
 			c.rows = c.rows || slices.Contains(g.xs, nil)
 		}
 		for _, t := range n.terms {
 			if t.graph {
-				c.layers[n.layer] = customLayer{in: width(t.x), out: n.cols, weighs: t.w != "" && !t.mix, own: t.own != nil, features: t.x == nil}
+				c.layers[n.layer] = modelLayer{in: width(t.x), out: n.cols, weighs: t.w != "" && !t.mix, own: t.own != nil, features: t.x == nil}
 			}
 			c.own = c.own || t.x == nil && !t.graph || t.own != nil && t.own.x == nil
 			c.rows = c.rows || t.x == nil && !t.graph && t.w == ""
@@ -104,7 +105,7 @@ const (
 )
 
 // findSums finds out by what sums weigh edges, and of which graphs they are.
-func (c *Custom) findSums(f *fusion) {
+func (c *Model) findSums(f *fusion) {
 	if len(f.kinds) == 0 {
 		return
 	}
@@ -122,7 +123,7 @@ func (c *Custom) findSums(f *fusion) {
 }
 
 // findTensors lays the tensors out, each in the first layer that reads it, whose backward pass completes its gradient.
-func (c *Custom) findTensors(nodes []*node) {
+func (c *Model) findTensors(nodes []*node) {
 	layer := map[string]int{}
 	for _, n := range slices.Backward(nodes) {
 		for _, name := range n.tensors() {
@@ -140,7 +141,7 @@ func (c *Custom) findTensors(nodes []*node) {
 }
 
 // findInitial says how tensors are drawn by what they are for.
-func (c *Custom) findInitial() {
+func (c *Model) findInitial() {
 	p := c.Program
 	for i := range c.tensors {
 		t := &c.tensors[i]
@@ -174,9 +175,9 @@ func (c *Custom) findInitial() {
 }
 
 // Config returns the model with a seed for initial weights and dropout.
-func (c *Custom) Config(multi bool, seed uint64) Config {
-	return Config{Custom: c, Layers: len(c.layers), In: c.Program.Features, Out: c.Program.Outputs, Multi: multi, Seed: seed}
+func (c *Model) Config(multi bool, seed uint64) Config {
+	return Config{Model: c, Multi: multi, Seed: seed}
 }
 
 // Loops returns model.FullLoops, model.NoLoops, or "" if loops of the data set stay as they are.
-func (c *Custom) Loops() string { return c.loops }
+func (c *Model) Loops() string { return c.loops }
