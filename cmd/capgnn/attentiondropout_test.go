@@ -20,7 +20,7 @@ func TestAttentionDropout(t *testing.T) {
 			"--devices cpu:0,cpu:0 --isolated=layers=all", "--isolated=chunks=4,phases=2,layers=all", "--batch-size 7 --epochs 4 --drop-features",
 			"--devices cpu:0,cpu:0 --batch-size 7 --epochs 4",
 		} {
-			if (i+j)%2 > 0 && !long.Wanted() {
+			if !long.Nth(t, 4, 7*i+j) {
 				continue
 			}
 			args := func(more ...string) []string {

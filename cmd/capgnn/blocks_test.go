@@ -9,6 +9,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
+	"capgnn/internal/long"
 )
 
 // Without LayerNorm models train and predict whole, in parts, stale, sampled, isolated and in phases; plans take them, and weights
@@ -54,10 +55,10 @@ func TestBatchNorm(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for i, line := range []string{
+	for i, line := range long.Some(t, []string{
 		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --parts 2 --residual --storage bf16",
 		"--model gat --heads 2 --parts 2 --staleness 3,pipeline=off", "--model gatv2 --heads 2 --parts 3 --jk cat", "--model gin --batch-size 20 --fanout 1,2,1 --parts 2", "--model gcn --isolated=chunks=4,layers=all", "--model sage --isolated=chunks=4,phases=1,layers=all --devices cpu:0 --batch-size 16", "--model mixhop", "--model dirgnn --hidden 1",
-	} {
+	}, 5) {
 		args := strings.Fields("--dataset ok.npz --norm batch --layers 3 --hidden 4 --epochs 3 " + line)
 		s.must(append([]string{"plan"}, args...)...)
 		r := s.train(args...)
@@ -86,10 +87,11 @@ func TestResidual(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for i, line := range []string{
+	lines := []string{
 		"--model gcn --parts 3 --halo-dtype int8 --staleness 8", "--model sage --parts 2 --storage bf16", "--model gin --batch-size 20 --fanout 1,2,1,1 --parts 2", "--model gat --heads 2 --parts 2 --staleness 3,pipeline=off",
 		"--model gatv2 --heads 2 --parts 3 --norm none", "--model gcn --devices cpu:0 --isolated=layers=all,chunks=4,phases=1", "--model sage --batch-size 30 --sampling hopgnn --parts 2", "--model gcn --isolated=chunks=4,layers=all",
-	} {
+	}
+	for i, line := range long.Some(t, lines, 3, lines[0]) {
 		args := strings.Fields("--dataset ok.npz --layers 4 --hidden 4 --epochs 3 " + line)
 		without := s.train(args...)
 		args = append(args, "--residual")

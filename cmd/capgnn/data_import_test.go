@@ -73,10 +73,10 @@ func withinMemory(t *testing.T, s *sandbox, src string, atLeast int64, flags ...
 
 func TestImportMemoryOfPublishedSets(t *testing.T) {
 	s := newSandbox(t)
-	for _, name := range []string{
+	for _, name := range long.Some(t, []string{
 		"amazon_photo", "citeseer_npz", "coauthor_cs", "coauthor_physics", "cora_ml", "cora_npz", "heterophilous/actor.npz", "heterophilous/chameleon_filtered.npz",
 		"heterophilous/minesweeper.npz", "heterophilous/squirrel_filtered.npz", "heterophilous/tolokers.npz", "planetoid_citeseer", "planetoid_cora", "ppi", "soc_epinions1", "web_notredame",
-	} {
+	}, 5) {
 		withinMemory(t, s, published.Path(t, name), 0)
 	}
 	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--edges", "symmetric")

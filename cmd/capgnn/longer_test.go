@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/long"
 )
 
 // A finished run that is resumed with more epochs goes on, to the weights, the scores and the best weights of a run that had them from the
@@ -13,7 +17,7 @@ func TestResumeForMoreEpochs(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for name, tc := range map[string]struct {
+	cases := map[string]struct {
 		flags string
 		note  string // why weights are others; "": they are not
 	}{
@@ -29,7 +33,9 @@ func TestResumeForMoreEpochs(t *testing.T) {
 		"isolated":        {"--parts 4 --isolated", "isolated parts took turns over 10 epochs so far"},
 		"one more":        {"--eval-every 3 --patience 9", "one evaluation more, behind epoch 10, counts for the best weights, --patience"},
 		"only at its end": {"--eval-every 0", "the evaluation after epoch 10 counts for the best weights"},
-	} {
+	}
+	for _, name := range long.Some(t, slices.Sorted(maps.Keys(cases)), 5, "full-batch") {
+		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
 			s := &sandbox{t, s.dir}
 			args := append([]string{"train", "--json", "--dataset", "ok.npz", "--hidden", "8"}, strings.Fields(tc.flags)...)

@@ -24,6 +24,7 @@ var tinyRecipe = []struct {
 	{regexp.MustCompile(`cuda:`), "cpu:"},
 	{regexp.MustCompile(`chunks=16`), "chunks=3"},
 	{regexp.MustCompile(`capgnn profile`), "capgnn profile --quick"},
+	{regexp.MustCompile(`capgnn train .*(--devices cpu:\S+,slow=3)`), "capgnn profile --quick $1\n$0"},
 	{regexp.MustCompile(`--hosts alpha,beta`), "-n 2"},
 	{regexp.MustCompile(`capgnn train --dataset cora`), "capgnn train --epochs 3 --hidden 8 --dataset cora"},
 }
@@ -43,7 +44,6 @@ func TestRecipes(t *testing.T) {
 	for _, name := range []string{"planetoid_cora", "ogbn_arxiv"} {
 		newStore().write(s, "data/capgnn/"+name+".npz")
 	}
-	s.measured("cpu:threads=1,cpu:threads=1,slow=3")
 	for i, block := range blocks {
 		script := block[1]
 		for _, tiny := range tinyRecipe {
