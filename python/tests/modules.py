@@ -9,7 +9,7 @@ import torch.utils.checkpoint
 import torch_geometric.nn as pyg
 from torch import nn
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import add_self_loops, degree, dropout_edge, softmax
+from torch_geometric.utils import add_self_loops, degree, dropout_edge, softmax, to_dense_batch
 
 IN, HIDDEN, OUT = 6, 8, 4
 
@@ -165,6 +165,27 @@ class Weighted(nn.Module):
 
     def forward(self, x, edge_index, edge_weight=None):
         return self.conv2(torch.tanh(self.conv1(x, edge_index, edge_weight)), edge_index, edge_weight)
+
+
+class RootConv(pyg.MessagePassing):
+    """Weights of edges by hand, where some are infinite, and one graph of a batch that is sorted."""
+
+    def __init__(self):
+        super().__init__(aggr="add")
+
+    def forward(self, x, edge_index):
+        row, col = edge_index
+        d = degree(col, len(x)).float()
+        weight = torch.nan_to_num((1.0 / d[col]).sqrt() * (1.0 / d[row]).sqrt(), nan=0.0, posinf=0.0, neginf=0.0)
+        order = torch.zeros(len(x), dtype=torch.long).sort(stable=True)[1]
+        back = torch.empty_like(order)
+        back[order] = torch.arange(len(x))
+        x, mask = to_dense_batch(x[order], torch.zeros(len(x), dtype=torch.long))
+        x = x.masked_fill(~mask[:, :, None], 0.0)[mask][back]
+        return self.propagate(edge_index, x=x, weight=weight)
+
+    def message(self, x_j, weight):
+        return weight.view(-1, 1) * x_j
 
 
 class GateConv(pyg.MessagePassing):
@@ -367,6 +388,8 @@ TRACED = {
     "GATConv without bias": lambda: Two(pyg.GATConv(IN, 4, heads=2, bias=False), pyg.GATConv(8, OUT, heads=1, bias=False)),
     "WLConvContinuous": lambda: Behind(pyg.WLConvContinuous()),
     "SimpleConv": lambda: Behind(pyg.SimpleConv("mean", "self_loop")),
+    "GPSConv": lambda: Behind(pyg.GPSConv(HIDDEN, pyg.GCNConv(HIDDEN, HIDDEN), heads=2, attn_type="performer")),
+    "rooted": lambda: Behind(RootConv()),
     "AGNNConv": lambda: Behind(pyg.AGNNConv()),
     "GatedGraphConv": lambda: Behind(pyg.GatedGraphConv(HIDDEN, 2)),
     "AntiSymmetricConv": lambda: Behind(pyg.AntiSymmetricConv(HIDDEN)),
@@ -380,16 +403,17 @@ TRACED = {
 
 if hasattr(pyg, "Polynormer"):  # torch_geometric 2.7 or newer
     TRACED["Polynormer"] = lambda: pyg.Polynormer(IN, HIDDEN, OUT, heads=2, local_layers=2, global_layers=1)
+    TRACED["SGFormer"] = lambda: pyg.SGFormer(IN, HIDDEN, OUT)
     TRACED["GATConv residual"] = two(pyg.GATConv, heads=2, concat=False, residual=True)
     TRACED["GeneralConv"] = two(pyg.GeneralConv)
 
 # Those that the program has operations for, at least.
 TRAINED = ("ChebConv", "ClusterGCNConv", "DirGNNConv", "GATConv dropout", "GCN BatchNorm", "GCN GraphNorm", "GCN gelu", "GCN prelu", "GCN silu", "GIN elu",
-           "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "MLP", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
-           "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "sage_residual", "scaled", "tuple",
+           "GPSConv", "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "MLP", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
+           "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "rooted", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")
 TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",
-            *(("GATConv residual", "Polynormer") if "Polynormer" in TRACED else ()))
+            *(("GATConv residual", "Polynormer", "SGFormer") if "Polynormer" in TRACED else ()))
 
 
 class Looped(nn.Module):

@@ -1,4 +1,5 @@
 """Every traced module whose program is trained takes torch's own steps, on one device and on three, and predicts its logits."""
+import contextlib
 import copy
 import os
 import re
@@ -45,7 +46,9 @@ def steps(module, x, edge_index, edge_weight, y, mask):
     module, x = copy.deepcopy(module).double().train(), x.double()
     edge_weight = None if edge_weight is None else edge_weight.double()
     adam = torch.optim.Adam([p for p in module.parameters() if p.requires_grad], lr=RATE)
-    with mock.patch("torch.nn.functional.dropout", lambda x, *_, **__: x):
+    with mock.patch("torch.nn.functional.dropout", lambda x, *_, **__: x), contextlib.ExitStack() as after:
+        after.callback(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.float64)
         for _ in range(STEPS):
             adam.zero_grad()
             out = module(**arguments_of(module, x, edge_index, edge_weight, {"batch": one_graph(x)}))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional
+import operator
+from typing import Any, List, Optional, Union
 
 import torch
 from torch import Tensor
@@ -176,7 +177,10 @@ def dropout(t: Tracer, out: Tensor, x: Tensor, p: float = 0.5, training: bool = 
 
 
 def _comparison(op: str) -> Any:
-    def handler(t: Tracer, out: Tensor, x: Tensor, other: Any = math.inf) -> Mask:
+    def handler(t: Tracer, out: Tensor, x: Tensor, other: Any = math.inf) -> Union[Mask, Node]:
+        a = t.number_of(t.value(x)) if isinstance(t.value(x), Node) else None
+        if a is not None and isinstance(other, (int, float)):  # as numbers of one batch are
+            return t.number(a == other if op == "isinf" else getattr(operator, op)(a, other))
         return Mask(
             t.node(x) if isinstance(other, (int, float)) and isinstance(t.value(x), Node) else None, COMPARISON, op,
             other
@@ -189,8 +193,14 @@ for _name in ("eq", "isinf", "le", "lt", "ge", "gt"):
     calls(_name)(_comparison(_name))
 
 
+@calls("invert", "logical_not", "bitwise_not")
+def invert(t: Tracer, out: Tensor, x: Tensor) -> Union[Mask, Node]:
+    number = t.number_of(t.value(x)) if isinstance(t.value(x), Node) else None
+    return Mask(None, COMPARISON) if number is None else t.number(not number)
+
+
 @calls(
-    "ne", "logical_and", "logical_or", "logical_not", "and", "or", "invert", "any", "all", "isfinite", "isnan",
+    "ne", "logical_and", "logical_or", "and", "or", "any", "all", "isfinite", "isnan",
     "argmax", "argmin", "argsort"
 )
 def decide(t: Tracer, out: Tensor, *_: Any, **__: Any) -> Mask:
@@ -199,8 +209,19 @@ def decide(t: Tracer, out: Tensor, *_: Any, **__: Any) -> Mask:
 
 @calls("masked_fill", "setitem")
 def masked_fill(t: Tracer, out: Any, x: Tensor, mask: Any, value: Any) -> Optional[Node]:
-    """Zeroes where the mask is."""
+    """Zeroes where the mask is, or puts a number in place of 0."""
     of = t.value(mask)
+    number = t.number_of(of) if isinstance(of, Node) else None
+    if isinstance(of, Mask) and of.op == "order" and of == t.value(value):
+        t.bind(x, of)
+        return None
+    if out is not None and number is not None:
+        return t.node(value) if number else t.node(x)
+    if isinstance(of, Mask) and of.op == "eq" and of.number == 0 and of.node == t.node(x) and out is None:
+        zero = t.add([absolute(t, x, x), t.number(LEAST)], [-1 / LEAST, 1 / LEAST])
+        zero = t.function("stop", t.function("clamp", zero, low=0.0, high=1.0))
+        t.bind(x, t.add([of.node, t.mul([zero, t.node(value)])], [1, 1]))
+        return None
     if not (isinstance(of, Mask) and of.node is not None and of.node == t.node(x) and t.number_of(t.node(value)) == 0):
         refuse(
             of.what
@@ -216,6 +237,30 @@ def masked_fill(t: Tracer, out: Any, x: Tensor, mask: Any, value: Any) -> Option
     if out is None:  # x[mask] = value
         t.bind(x, node)
         return None
+    return node
+
+
+@calls("nan_to_num")
+def nan_to_num(
+    t: Tracer, out: Tensor, x: Tensor, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Node:
+    """Returns x, with zeroes in place of what is infinite of degrees. Rows are finite, or training ends."""
+    made, zeroes = finite(t, t.node(x)), nan in (None, 0) and posinf == 0 and neginf == 0
+    if made != t.node(x) and not zeroes:
+        lacks("nan_to_num of infinite numbers but for zeroes", "say posinf=0.0 and neginf=0.0")
+    return made
+
+
+def finite(t: Tracer, node: Node) -> Node:
+    """Returns a node with zeroes where it is infinite because a negative power of degrees is."""
+    inputs = [t.named(name) for name in node.inputs]
+    if node.op == "power" and node.attributes["exponent"] < 0:
+        base = t.named(inputs[0].inputs[0]) if inputs[0].op in ("src", "dst") else inputs[0]
+        return t.zeroed(node) if "degree" in base.attributes.get("what", "") else node
+    if node.op == "mul":
+        return t.mul([finite(t, x) for x in inputs])
+    if node.op in ("src", "dst", "sqrt", "reshape", "add") and len(inputs) == 1:
+        return t.emit(node.op, [finite(t, inputs[0])], node.shape, node.space, **node.attributes)
     return node
 
 

@@ -113,6 +113,11 @@ class Helpers:
             refuse("scatter along another axis than rows")
         return gathered(self.t, src, ends.graph, reduce, ends.side)
 
+    def to_dense_batch(self, x: Tensor, batch: Any = None, *_: Any, **__: Any) -> Tuple[Tensor, Tensor]:
+        if batch is not None and self.t.number_of(self.t.node(batch)) != 0:
+            lacks("to_dense_batch of several graphs")
+        return x.unsqueeze(0), torch.ones(1, x.shape[0], dtype=torch.bool)
+
     def spmm(self, src: Tensor, other: Tensor, reduce: str = "sum") -> Tensor:
         return weighted_sum(self.t, self.graph(src), other, None, reduce)
 
@@ -202,7 +207,7 @@ class replaced:
             id(getattr(utils, name)): getattr(h, name)
             for name in (
                 "add_self_loops", "add_remaining_self_loops", "remove_self_loops", "degree", "softmax", "scatter",
-                "spmm", "get_laplacian", "dropout_edge"
+                "spmm", "get_laplacian", "dropout_edge", "to_dense_batch"
             )
         }
         functions.update(

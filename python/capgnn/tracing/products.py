@@ -25,9 +25,12 @@ def linear(t: Tracer, out: Tensor, x: Tensor, weight: Tensor, bias: Optional[Ten
 def einsum(t: Tracer, out: Tensor, equation: str, *operands: Any) -> Node:
     xs = list(operands[0]) if isinstance(operands[0], (list, tuple)) else list(operands)
     left, arrow, result = equation.replace(" ", "").partition("->")
-    if not arrow or "." in equation:
+    if not arrow:
         lacks("einsum without ->", "name the letters of the result")
     terms = left.split(",")
+    dots = [x.dim() - len(term.replace("...", "")) for term, x in zip(terms, xs)]
+    terms = [term.replace("...", "UVWXYZ"[6 - n :]) for term, n in zip(terms, dots)]
+    result = result.replace("...", "UVWXYZ"[6 - max(dots) :])
     while len(xs) > 2:
         kept = "".join(dict.fromkeys(k for k in terms[0] + terms[1] if k in result + "".join(terms[2:])))
         sizes = dict(zip(terms[0] + terms[1], (*xs[0].shape, *xs[1].shape)))
@@ -35,11 +38,16 @@ def einsum(t: Tracer, out: Tensor, equation: str, *operands: Any) -> Node:
         terms[:2] = [kept]
     if len(xs) == 2:
         return product(t, terms[0], xs[0], terms[1], xs[1], result)
-    x, summed = xs[0], [i for i, k in enumerate(terms[0]) if k not in result]
+    return alone(t, terms[0], xs[0], result)
+
+
+def alone(t: Tracer, letters: str, x: Tensor, result: str) -> Node:
+    """Returns the einsum of one tensor."""
+    summed = [i for i, k in enumerate(letters) if k not in result]
     if summed:
         x = t.made([s for i, s in enumerate(x.shape) if i not in summed], reduced(t, "sum", x, summed, False))
-    letters = [k for k in terms[0] if k in result]
-    return moved(t, x, [letters.index(k) for k in result])
+    kept = [k for k in letters if k in result]
+    return moved(t, x, [kept.index(k) for k in result])
 
 
 @calls("matmul", "mm", "bmm", "mv", "dot", "imatmul")
@@ -60,6 +68,10 @@ def addmm(t: Tracer, out: Tensor, x: Tensor, a: Tensor, b: Tensor, *, beta: floa
 
 def product(t: Tracer, left: str, a: Tensor, right: str, b: Tensor, result: str) -> Node:
     """Returns the einsum of two tensors. In a node the letter n is that of rows and comes first."""
+    for letters, x, ones, other in ((left, a, right, b), (right, b, left, a)):
+        number = t.number_of(t.node(other))
+        if number is not None and set(ones + result) <= set(letters):
+            return t.scale(alone(t, letters, x, result), number)
     left, right, result = (letters.translate({ord("n"): "N"}) for letters in (left, right, result))  # n is that of rows
     sizes = dict(zip(left + right, (*a.shape, *b.shape)))
     sizes.update((k, s) for k, s in zip(right, b.shape) if s != 1)

@@ -20,14 +20,17 @@ TOLERANCE = 1e-9
 
 
 class Undropped(TorchFunctionMode):
-    """Dropout drops nothing."""
+    """Dropout drops nothing, and nothing is rounded to float32."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (),
         kwargs: Optional[Mapping[str, Any]] = None
     ) -> Any:
-        if getattr(func, "__name__", "").strip("_") == "dropout":
+        name = getattr(func, "__name__", "").strip("_")
+        if name == "dropout":
             return args[0] if args else (kwargs or {})["input"]
+        if name == "float" and args:
+            return args[0].double()
         return func(*args, **(kwargs or {}))
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from .errors import lacks, refuse
 from .nodes import Node
 from .elementwise import aligned, moved
-from .tracer import Mask, Tracer, calls
+from .tracer import IN_ORDER, Mask, Tracer, calls
 
 CHOSEN = "rows are chosen inside the model: return all rows; the store's train_mask chooses"
 
@@ -104,6 +104,8 @@ def getitem(t: Tracer, out: Tensor, x: Tensor, index: Any) -> Node:
     if any(k is Ellipsis for k in keys):
         i = next(i for i, k in enumerate(keys) if k is Ellipsis)
         keys[i : i + 1] = [slice(None)] * (x.dim() - sum(k is not None and k is not Ellipsis for k in keys))
+    if t.number_of(t.node(x)) is not None:
+        return t.node(x)
     node, rows = t.whole(x), t.axis(x.shape)
     for axis, k in enumerate(k for k in keys if k is not None):
         size = x.shape[axis]
@@ -126,12 +128,21 @@ def sliced(t: Tracer, node: Node, axis: int, begin: int, end: int) -> Node:
 
 def looked_up(t: Tracer, out: Tensor, x: Tensor, index: Any, alone: bool) -> Node:
     """Returns the one row of a batch for all vertices, whose numbers are 0. Nothing else can be looked up."""
-    number = t.number_of(t.node(index)) if isinstance(t.value(index), Node) else None
+    value = t.value(index)
+    if alone and isinstance(value, Mask) and value.op == "order" and t.axis(x.shape) == 0:
+        return t.node(x)
+    number = t.number_of(value) if isinstance(value, Node) else None
     if alone and number == 0 and x.shape[0] == 1:
         return t.reshape(t.whole(x), x.shape[1:])
-    if alone and number == 1 and index.dtype == torch.bool:  # all rows
-        return reshape(t, out.reshape(-1, *out.shape[1:]), x)
     refuse(CHOSEN)
+
+
+@calls("sort")
+def sort(t: Tracer, out: Any, x: Tensor, *_: Any, **__: Any) -> List[Any]:
+    """Returns numbers that are all the same, as those of one batch, as they are."""
+    if t.number_of(t.node(x)) is None or x.dim() != 1:
+        lacks("torch's sort")
+    return [t.node(x), Mask(None, IN_ORDER, "order")]
 
 
 @calls("index_select")

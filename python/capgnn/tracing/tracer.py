@@ -37,6 +37,8 @@ class Ends:
 class Mask:
     """Where values of a node are so (infinite, or op number), or edges are loops; without either, what must not be used.
 
+    With op "order" it is the numbers of all rows, in their order.
+
     what: the error of whoever uses it
     loops: the graph whose loops they are, one at each vertex
     """
@@ -49,6 +51,8 @@ class Mask:
 
 
 Value = Union[Node, Edges, Ends, Mask]
+
+IN_ORDER = "numbers of vertices are computed with: they only pick rows in their order"
 
 # Calls that ask for what shapes and types say, or change nothing that counts.
 PLAIN = (
@@ -218,8 +222,11 @@ class Tracer(Builder, TorchFunctionMode):
         mask = self.value(args[1]) if base in ("getitem", "setitem") else None
         if isinstance(mask, Mask) and mask.loops:
             return self.on_loops(mask.loops, *args)
-        if base == "getitem" and isinstance(mask, Mask):
+        if base == "getitem" and isinstance(mask, Mask) and mask.op != "order":
             refuse(mask.what)
+        if base == "getitem" and getattr(args[1], "dtype", None) == torch.bool and self.number_of(self.node(args[1])) == 1:
+            base, handler, func = "reshape", self.handlers["reshape"], torch.reshape  # all rows
+            args = (args[0], (-1, *args[0].shape[args[1].dim() :]))
         out = func(*args, **kwargs)
         if kwargs.pop("out", None) is not None:
             lacks(f"torch's {base} with out=")
@@ -235,7 +242,9 @@ class Tracer(Builder, TorchFunctionMode):
         """Makes a tensor on the device meta, and knows of its number if it has one."""
         kwargs = kwargs if base == "fill" else {**kwargs, "device": "meta"}
         out = func(*args, **kwargs)
-        if base in NUMBERS:
+        if base == "arange" and args == (self.vertices,):
+            self.bind(out, Mask(None, IN_ORDER, "order"))
+        elif base in NUMBERS:
             self.bind(out, self.number(NUMBERS[base]))
         elif base in FILLS:
             at = FILLS[base]
