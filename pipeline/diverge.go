@@ -14,6 +14,9 @@ type Diverged = trainer.Diverged
 
 // Diverged implements trainer.Engine: it looks for where that began.
 func (t engine) Diverged(epoch, _ int, loss float64) error {
+	if t.o.Stream { // outputs are gone with the turns that made them
+		return &Diverged{Epoch: epoch, Loss: loss}
+	}
 	own := make([]divergence, len(t.workers))
 	for i, w := range t.workers {
 		var err error

@@ -18,6 +18,9 @@ func (t *Trainer) ProcessMemory(m *memory.Plan, real []gpu.Device) error {
 		m.Add("weights", weights, 0)
 		m.Add("products of CPU devices", t.scratch(real), 0)
 		m.Map("cache, and rows on their way", cache+staging, 0)
+		if _, copies := t.Streams(); t.o.Stream {
+			m.Map("what is not on devices", copies, 0)
+		}
 		m.Uncollected(weights)
 		if s != nil {
 			m.Add("pairs of two phases", t.hostPairs(), 0)

@@ -170,8 +170,8 @@ func (t *Trainer) reach() error {
 	return nil
 }
 
-// Streamed is what an epoch of parts that take turns moves between their device and the host's memory, beside rows that
-// they exchange, and what the device's window takes. Amounts are in bytes.
+// Streamed is what an epoch of parts that take turns moves between their device and the host's memory, and what the
+// device's window takes. Amounts are in bytes.
 type Streamed struct {
 	Parts            int
 	Up, Down, Window gpu.Bytes
@@ -184,7 +184,8 @@ func (t *Trainer) Streams() (all map[gpu.Device]Streamed, host gpu.Bytes) {
 		if s := w.turns; w.space != nil {
 			d := all[w.Device]
 			up, down := s.train.Bytes()
-			all[w.Device] = Streamed{d.Parts + 1, d.Up + up, d.Down + down, s.window.Size()}
+			rowsUp, rowsDown := w.trainHalo.(*halo.Streamed).Moves()
+			all[w.Device] = Streamed{d.Parts + 1, d.Up + up + rowsUp, d.Down + down + rowsDown, s.window.Size()}
 			host += s.space.HostSize()
 		}
 	}

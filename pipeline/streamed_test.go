@@ -142,6 +142,34 @@ func TestStreamedPartsGoOn(t *testing.T) {
 	}
 }
 
+// An epoch moves what was counted before it, and the device has no more than its budget.
+func TestStreamedBytes(t *testing.T) {
+	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GATv2} {
+		p, m := task{directed: true, share: 0.2}.make(t, kind)
+		dev := cpus(t, 1)[0]
+		tr := newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) { o.Stream = true })
+		before := make([]gpu.Usage, 3)
+		for i, w := range tr.workers {
+			before[i] = w.Compute.Usage()
+		}
+		if err := tr.runParts(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		var up, down gpu.Bytes
+		for i, w := range tr.workers {
+			u := w.Compute.Usage().Sub(before[i])
+			up, down = up+u.H2D, down+u.D2H-gpu.Bytes(len(w.LossHost))
+		}
+		all, copies := tr.Streams()
+		if s := all[dev]; s.Up != up || s.Down != down || s.Parts != 3 || copies == 0 {
+			t.Errorf("%s: %d bytes go up and %d down, counted: %+v", kind, up, down, s)
+		}
+		if most, held := dev.Memory().HighWater, 3*3*4*gpu.Bytes(len(tr.Weights.Flat)); most > all[dev].Window+held+1<<14 {
+			t.Errorf("%s: device takes %d bytes, its window %d, weights, gradients and moments %d", kind, most, all[dev].Window, held)
+		}
+	}
+}
+
 // What cannot be streamed is refused by name.
 func TestStreamRefuses(t *testing.T) {
 	p, m := task{share: 0.5}.make(t, named.GCN)

@@ -88,9 +88,22 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 		if i == 0 {
 			name = "memory"
 		}
-		fmt.Fprintf(t, "%s\t%s: %s of %s\n", name, d.Device, term.Size(d.Peak), term.Size(d.Budget))
+		held := ""
+		if m.Held != nil {
+			held = fmt.Sprintf("; parts held together would take %s", term.Size(m.Held[i]))
+		}
+		fmt.Fprintf(t, "%s\t%s: %s of %s%s\n", name, d.Device, term.Size(d.Peak), term.Size(d.Budget), held)
 	}
-	if h := m.Host; h.Cache+h.Staging > 0 {
+	for i, s := range m.Streamed {
+		if s.Parts > 0 {
+			fmt.Fprintf(t, "turns\t%s of %s in %s: %s go up and %s down in an epoch\n", term.Counted(s.Parts, "part"),
+				m.Devices[i].Device, term.Size(s.Window), term.Size(s.Up), term.Size(s.Down))
+		}
+	}
+	if m.Streamed != nil {
+		fmt.Fprintf(t, "host memory\ttables of rows %s, what is not on devices %s\n", term.Size(m.Host.Staging),
+			term.Size(m.HostCopies))
+	} else if h := m.Host; h.Cache+h.Staging > 0 {
 		fmt.Fprintf(t, "host memory\tcache %s, rows on their way %s, page-locked\n", term.Size(h.Cache), term.Size(h.Staging))
 	}
 	if p := m.Process; p != nil {

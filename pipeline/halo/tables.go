@@ -159,6 +159,18 @@ func (x *Streamed) EndEpoch(gpu.Queue) {}
 // Lags reports that no rows are used in a later epoch than the one that makes them.
 func (x *Streamed) Lags() bool { return false }
 
+// Moves returns how many bytes an epoch brings to the part's device from tables, and how many it takes there.
+func (x *Streamed) Moves() (up, down gpu.Bytes) {
+	me := x.ep.Part
+	for _, t := range x.tables {
+		for _, list := range t.lists[me] {
+			up += t.wireRow() * gpu.Bytes(len(list))
+		}
+		down += t.wireRow() * gpu.Bytes(t.hi[me]-t.lo[me])
+	}
+	return up, down
+}
+
 // Begin implements gnn.Halo: it ends the turn, and returns in the next one.
 func (x *Streamed) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	t, r, me := x.tables[ID{layer, dir}], x.of[ID{layer, dir}], x.ep.Part

@@ -91,6 +91,7 @@ type Config struct {
 	Profile     string              // profile file; "" = the cached one or a brief measurement
 	Order       string              // of the vertices inside a part: orders
 	Storage     string              // element type of gathered and exchanged rows: fp32 or bf16
+	Stream      string              // whether the parts of a device take turns on it: streamAuto, SwitchOn or SwitchOff
 	TF32        bool                // dense products on GPUs may round their operands to TF32
 	Cache       string              // policy by which halo rows get slots: jaca.Policies
 	GPUCache    Text[jaca.Size]     // size of each device's cache
@@ -124,7 +125,7 @@ func Default() Config {
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: GCN, Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
-		Cache: string(jaca.JACA), Move: true, Pipeline: SwitchOn, Peer: SwitchOn,
+		Cache: string(jaca.JACA), Move: true, Pipeline: SwitchOn, Peer: SwitchOn, Stream: streamAuto,
 	}
 	for name, text := range map[string]string{
 		"split": "", gpuCache: jaca.Size{}.String(), cpuCache: jaca.Size{}.String(), "cache.reserve-gpu": "0", "cache.reserve-cpu": "0",
@@ -198,6 +199,7 @@ func (c *Config) Validate() error {
 	c.checkCriterion(&p)
 	c.checkSampling(&p)
 	c.checkIsolated(&p)
+	c.checkStream(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
 	} else if c.MakesFeatures() && (c.Standardize == dataset.StandardizeTrain || c.Standardize == dataset.StandardizeRows) {

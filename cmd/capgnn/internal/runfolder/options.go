@@ -271,6 +271,8 @@ func (o Option) Identity(c *Config) (text string, decides bool) {
 		return "", false
 	case o.Name == merged, o.Name == NetOption: // is in checkpoints; is in the plan's key
 		return "", false
+	case o.Name == streamOption: // changes no bit
+		return "", false
 	case o.Name == gpuCache && c.Sampled(): // changes no bit there
 		return "", false
 	case o.Name == "model" && c.custom != nil:

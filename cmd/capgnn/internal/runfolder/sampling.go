@@ -113,7 +113,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append(rowsOf("cost", "prune"),
+var ofFullBatch = append(rowsOf("cost", "prune", streamOption),
 	slices.DeleteFunc(slices.Clone(CacheOptions), func(name string) bool { return name == gpuCache })...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.

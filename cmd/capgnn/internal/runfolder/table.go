@@ -236,6 +236,10 @@ var table = []Option{
 		usage: "element `TYPE` of rows in memory: fp32 or bf16. Neighbours gather and devices exchange these. Sums " +
 			"are fp32 with both. With bf16, a GPU that has cuBLAS also rounds the operands of dense products to " +
 			"bf16"},
+	{Name: streamOption, Group: groupMemory, choices: []string{streamAuto, SwitchOn, SwitchOff},
+		field: func(c *Config) any { return &c.Stream },
+		usage: "`WHEN` the parts of a device take turns in its memory, with the same results: on, off, or auto = if a " +
+			"device is too small to hold them together. Without --parts a device gets as many as it needs"},
 	{Name: "tf32", Group: groupMemory, field: func(c *Config) any { return &c.TF32 },
 		usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can"},
 	{Name: "cache", Group: GroupExchange, choices: Names(jaca.Policies),

@@ -24,7 +24,7 @@ func SettleCache(ctx context.Context, t Forecaster) (Decisions, error) {
 	if n := len(c.CacheLinks.Value); n > 0 && n != len(t.Specs) && t.placed == nil {
 		return t.Decisions, term.Usagef("config: cache-links: %d links of %d devices", n, len(t.Specs))
 	}
-	if t.Parts == 1 || c.Isolated.Value != nil || c.CacheLinks.String() != "" || jaca.Policy(c.Cache) != jaca.JACA {
+	if t.Parts == 1 || t.streams || c.Isolated.Value != nil || c.CacheLinks.String() != "" || jaca.Policy(c.Cache) != jaca.JACA {
 		return t.Decisions, nil
 	}
 	profile, err := t.Profile, error(nil)

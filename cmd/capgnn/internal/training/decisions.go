@@ -16,8 +16,11 @@ import (
 // Decisions are the settings of a run, in which steps settle what the user has left open, and what these only name:
 // config.yaml records them. A decider gets them by value and returns them with what it has decided.
 type Decisions struct {
-	Config   runfolder.Config
-	Parts    int
+	Config runfolder.Config
+	Parts  int
+	// partsOpen: nobody has said how many parts there are. streams: those of a device take turns on it.
+	partsOpen, streams bool
+
 	Plan     *rapa.Plan               // nil with one part
 	Profile  *profiler.Profile        // of the devices, nil where nothing had to be known of them
 	Aging    *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast

@@ -95,6 +95,10 @@ func (t *Forecaster) ProblemOptions() pipeline.Options {
 		opt.Isolated, opt.Cache, opt.Dropped = &what, halo.Options{NoPeer: opt.Cache.NoPeer}, nil
 		return opt
 	}
+	if t.streams {
+		opt.Stream, opt.Cache = true, halo.Options{NoPeer: opt.Cache.NoPeer}
+		return opt
+	}
 	// Those of other parts or devices were refused by SettleCache, or are not used any more.
 	if slots := t.Config.CacheSlots.Value; len(slots) == t.Parts+1 {
 		opt.Cache.Slots = slots

@@ -39,7 +39,12 @@ type MemoryPlan struct {
 	// Process is what the process takes beside devices; null: these are simulated.
 	Process *Amount   `json:"process,omitempty"`
 	Room    *HostRoom `json:"room"` // null: devices are simulated
-	ages    bool      // rows of other parts may be of an earlier epoch
+	// Streamed is by device; nil: all parts are held. HostCopies is the host's memory for what is not on a device.
+	Streamed   []Streaming `json:"streamed,omitempty"`
+	HostCopies gpu.Bytes   `json:"host_copies,omitempty"`
+	Held       []gpu.Bytes `json:"held,omitempty"` // what held parts would take of each device
+
+	ages bool // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
@@ -98,7 +103,7 @@ func (t *Planner) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 		t.Console.Note("note: --staleness %d has no effect here: no halo row can be from an earlier epoch",
 			t.Config.Staleness)
 	}
-	return m, nil
+	return t.stream(ctx, m)
 }
 
 // cacheTries is how often caches are made smaller until a run fits: each time by twice what was missing.
@@ -201,6 +206,14 @@ func (t *Planner) account(ctx context.Context, opt pipeline.Options, limited boo
 			Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
+	}
+	if opt.Stream {
+		streams, copies := trainer.Streams()
+		m.HostCopies = copies
+		for _, b := range books {
+			s := streams[b]
+			m.Streamed = append(m.Streamed, Streaming{s.Parts, s.Up, s.Down, s.Window})
+		}
 	}
 	if m.Process != nil {
 		m.Room = t.hostRoom(m.Process.Bound, func(device int) gpu.Bytes { return m.Devices[device].Peak })

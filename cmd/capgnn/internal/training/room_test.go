@@ -208,7 +208,7 @@ func together(t *testing.T, settings map[string]string) [2]error {
 func TestAdviceGoesWithFlags(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for given, goes := range map[string]bool{"peer": false, "cache": false, "cost": false, "cache.gpu": true, "storage": true} {
-		r := small(t, 8<<30, map[string]string{"model": "gcn", "layers": "2", "hidden": "8", "devices": "cpu:threads=1,mem=700000B,cpu:threads=1,mem=700000B"})
+		r := small(t, 8<<30, map[string]string{"model": "gcn", "layers": "2", "hidden": "8", "devices": "cpu:threads=1,mem=700000B,cpu:threads=1,mem=700000B", "stream": "off"})
 		r.Given = []string{given}
 		if err := checked(t, r); term.ExitCode(err) != term.ExitDoesNotFit || strings.Contains(term.OneLine(err), "--batch-size") != goes {
 			t.Errorf("beside --%s: %v", given, err)

@@ -45,9 +45,9 @@ func (t *Run) ForPrediction() []Step {
 }
 
 // Decide takes deciders one behind the other.
-func (t *Run) Decide(ctx context.Context, deciders ...Decider) error {
+func (t *Forecaster) Decide(ctx context.Context, deciders ...Decider) error {
 	for _, decide := range deciders {
-		d, err := decide(ctx, t.Forecaster)
+		d, err := decide(ctx, *t)
 		t.Decisions = d
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
@@ -249,6 +249,7 @@ func (t *Run) ChooseDevices(ctx context.Context) error {
 		_, why := devices.Auto()
 		t.Console.Note("devices: %s (%s)", devices.Format(specs), why)
 	}
+	t.partsOpen = t.Config.Parts == 0 && t.Config.Plan == "" && t.Data.Shards == nil
 	if t.Parts, err = t.Config.PartCount(len(specs), t.Data.Problem.Vertices()); err != nil {
 		return err
 	}

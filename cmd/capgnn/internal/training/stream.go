@@ -1,0 +1,127 @@
+package training
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/internal/number"
+)
+
+// Streaming is what parts that take turns on a device move between it and the host's memory in an epoch, and what lies
+// on the device in a turn. Amounts are in bytes.
+type Streaming struct {
+	Parts  int       `json:"parts"` // of the device
+	Up     gpu.Bytes `json:"up"`
+	Down   gpu.Bytes `json:"down"`
+	Window gpu.Bytes `json:"window"`
+}
+
+// mostTurns bounds the parts of a device that are tried.
+const mostTurns = 64
+
+// stream has parts take turns where the settings ask for it, or where the run that m is of does not fit: it returns the
+// plan of that, or m. Who has not said how many parts there are gets as many as fit.
+func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error) {
+	on := t.Config.Stream == runfolder.SwitchOn
+	switch why := t.heldFor(); {
+	case t.Config.Stream == runfolder.SwitchOff:
+		return m, nil
+	case on && why != "":
+		return m, t.AsUsage(fmt.Errorf("--stream on: %s", why))
+	case !on && (why != "" || m.fits()):
+		return m, nil
+	}
+	tries := []int{t.Parts}
+	if t.partsOpen {
+		tries = tries[:0]
+		for n := t.leastTurns(m); n <= mostTurns && n*len(t.Specs) <= t.Data.Problem.Vertices(); n *= 2 {
+			tries = append(tries, n*len(t.Specs))
+		}
+	}
+	for _, parts := range tries {
+		o := *t
+		if o.streams = true; parts != t.Parts {
+			o.Decisions, o.layout, o.Console = t.open(), nil, quiet()
+			o.streams, o.Parts, o.Config.Parts, o.Profile = true, parts, parts, t.Profile
+			if err := o.Decide(ctx, Divide, SettleCache, SettleAging, Arrange); err != nil {
+				return m, err
+			}
+			if err := o.lay(); err != nil {
+				return m, err
+			}
+		}
+		streamed, _, err := o.account(ctx, o.ProblemOptions(), false)
+		if err != nil {
+			return m, err
+		}
+		if on && !t.partsOpen || streamed.fits() && streamed.Room.Fits() {
+			if o.Console = t.Console; parts != t.Parts {
+				o.Console.Note("partition: %s", planText(o.Plan))
+			}
+			o.Console.Note("stream: %s", streamed.turns(m, on))
+			*t = o
+			for _, d := range m.Devices {
+				streamed.Held = append(streamed.Held, d.Peak)
+			}
+			return streamed, nil
+		}
+		if o.layout != t.layout {
+			o.layout.Release()
+		}
+	}
+	return m, nil
+}
+
+// heldFor says why parts cannot take turns; "": they can.
+func (t *Planner) heldFor() string {
+	c := &t.Config
+	switch {
+	case t.Ranks != nil:
+		return "parts of several ranks are held on their devices: drop --ranks, or --stream"
+	case t.Specs[0].Simulated():
+		return "parts on simulated devices are held there: drop --stream"
+	case c.Staleness > 0 || c.Isolated.Value != nil || c.HaloType.String() != gpu.FP32.String():
+		return "not with these settings"
+	case !t.partsOpen && t.Parts <= len(t.Specs):
+		return fmt.Sprintf("each device has one part, so none gives way to another: give --parts %d or more", 2*len(t.Specs))
+	}
+	return ""
+}
+
+// leastTurns is by how many parts a device can do that lacks most: a power of two.
+func (t *Planner) leastTurns(m *MemoryPlan) int {
+	most := 2
+	for _, d := range m.Devices {
+		if d.Budget > 0 {
+			most = max(most, int(min(mostTurns, (d.Peak+d.Budget-1)/d.Budget)))
+		}
+	}
+	return 1 << bits.Len(uint(most-1))
+}
+
+// turns says in a line how parts take turns, in place of held ones that would take what m says.
+func (p *MemoryPlan) turns(held *MemoryPlan, asked bool) string {
+	var list []string
+	var up, down gpu.Bytes
+	for _, s := range p.Streamed {
+		up, down = up+s.Up, down+s.Down
+	}
+	for i, d := range p.Devices {
+		if s := p.Streamed[i]; s.Parts > 0 {
+			list = append(list, fmt.Sprintf("%s take turns in %s of %s", number.Counted(s.Parts, "part"),
+				term.Size(s.Window), d.Device))
+		}
+	}
+	text := fmt.Sprintf("%s; %s go up and %s down in an epoch", strings.Join(list, ", "), term.Size(up), term.Size(down))
+	if k := slices.IndexFunc(held.Devices, func(d DeviceMemory) bool { return !d.Fits }); k >= 0 && !asked {
+		d := held.Devices[k]
+		text = fmt.Sprintf("%s has %s and would have to hold %s: %s", d.Device, term.Size(d.Budget), term.Size(d.Peak), text)
+	}
+	return text
+}
