@@ -34,7 +34,7 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 		return m, nil
 	case on && why != "":
 		return m, t.AsUsage(fmt.Errorf("--stream on: %s", why))
-	case !on && (why != "" || m.fits()):
+	case !on && (why != "" || m.fits() || !m.Room.Fits()): // what leaves a device goes to the host
 		return m, nil
 	}
 	tries := []int{t.Parts}
