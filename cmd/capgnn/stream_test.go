@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+)
+
+// A device that cannot hold its parts together lets them take turns, and says so in a line: weights are those of the
+// same parts held together, and the device takes what was planned and no more than its budget.
+func TestStream(t *testing.T) {
+	s := newSandbox(t)
+	s.must("data", "synth", "products-like", "--scale", "0.0005", "--out", "data", "--quiet")
+	args := func(device string, more ...string) []string {
+		return append([]string{"--dataset", "data", "--hidden", "64", "--epochs", "4", "--order", "none", "--devices", device}, more...)
+	}
+	const large, tight = "cpu:threads=1", "cpu:threads=1,mem=1200KiB"
+	out, notes, code := s.run(append([]string{"plan"}, args(tight)...)...)
+	if code != 0 || !strings.Contains(out, "parts held together would take") || !strings.Contains(out, "\nturns ") {
+		t.Errorf("plan: exit code %d, %s%s", code, out, notes)
+	}
+	var m training.MemoryPlan
+	if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, args(tight)...)...)), &m); err != nil {
+		t.Fatal(err)
+	}
+	out, notes, code = s.run(append([]string{"train", "--json", "--run-dir", "tight"}, args(tight)...)...)
+	if code != 0 || !strings.Contains(notes, "stream: "+tight+" has 1.2 MiB and would have to hold ") || !strings.Contains(notes, " take turns in ") {
+		t.Fatalf("train: exit code %d, %s", code, notes)
+	}
+	streamed := readResultLine(t, out)
+	if p := streamed.PeakBytes.Devices[0]; p != int64(m.Devices[0].Peak) || p > 1200<<10 || !m.Devices[0].Fits || len(m.Held) != 1 || m.Held[0] <= 1200<<10 {
+		t.Errorf("planned %d bytes, %v for held parts; took %d", m.Devices[0].Peak, m.Held, p)
+	}
+	held := s.train(args(large, "--plan", s.path("tight/plan.bin"), "--parts", fmt.Sprint(m.Parts))...)
+	if m.Parts < 2 || held.SHA256 != streamed.SHA256 || held.FinalLoss != streamed.FinalLoss {
+		t.Errorf("%d parts: weights %.12s, held together %.12s", m.Parts, streamed.SHA256, held.SHA256)
+	}
+	fails := func(code int, want string, more ...string) {
+		t.Helper()
+		s.fails(code, []string{want}, append([]string{"train", "--quiet", "--run-dir", "no"}, more...)...)
+	}
+	fails(term.ExitDoesNotFit, "the run needs", args(tight, "--stream", "off")...)
+	fails(term.ExitDoesNotFit, "the run needs", args("cpu:threads=1,mem=40KiB")...)
+	fails(term.ExitUsage, "--staleness", args(large, "--stream", "on", "--staleness", "1")...)
+	fails(term.ExitUsage, "--halo-dtype", args(large, "--stream", "on", "--halo-dtype", "int8")...)
+	fails(term.ExitUsage, "--isolated", args(large, "--stream", "on", "--isolated=chunks=4")...)
+	fails(term.ExitUsage, "--stream on", args(large, "--stream", "on", "--batch-size", "8")...)
+	fails(term.ExitUsage, "simulated", args("sim:rtx3060", "--stream", "on")...)
+	fails(term.ExitUsage, "give --parts 2 or more", args(large, "--stream", "on", "--parts", "1")...)
+}
