@@ -144,7 +144,7 @@ func TestStreamedPartsGoOn(t *testing.T) {
 
 // An epoch moves what was counted before it, and the device has no more than its budget.
 func TestStreamedBytes(t *testing.T) {
-	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GATv2} {
+	for _, kind := range []named.Kind{named.GCN, named.GATv2} {
 		p, m := task{directed: true, share: 0.2}.make(t, kind)
 		dev := cpus(t, 1)[0]
 		tr := newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) { o.Stream = true })
