@@ -172,21 +172,11 @@ func (x *sizing) samplers() (n gpu.Bytes) {
 }
 
 // scratch returns what devices take of the process while they compute.
-func (x *sizing) scratch(exact layered.Bound) (n gpu.Bytes) {
-	most := map[gpu.Device]gpu.Bytes{}
-	for part, dev := range x.o.Devices {
-		s, ok := dev.(gpu.Scratcher)
-		if !ok {
-			continue
-		}
+func (x *sizing) scratch(exact layered.Bound) gpu.Bytes {
+	return memory.Scratch(x.o.Devices, func(part int, dev gpu.Scratcher) gpu.Bytes {
 		ample, _ := x.layout(part)
-		step := x.o.Model.Scratch(s, x.d.sparse, func(l int) (rows int, entries int64) {
+		return max(exact.Scratch[part], x.o.Model.Scratch(dev, x.d.sparse, func(l int) (rows int, entries int64) {
 			return ample.layers[l].Src, ample.layers[l].Forward.Inner.Entries
-		})
-		most[dev] = max(most[dev], exact.Scratch[part], step)
-	}
-	for _, b := range most {
-		n += b
-	}
-	return n
+		}))
+	})
 }

@@ -82,25 +82,15 @@ func (c *capacity) hostBytes(s *isolation) gpu.Bytes {
 }
 
 // scratch returns what CPU devices take of the process while they compute.
-func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
-	most := map[gpu.Device]gpu.Bytes{}
-	for i, w := range t.workers {
-		dev, ok := real[i].(gpu.Scratcher)
-		if !ok {
-			continue
-		}
-		rows, entries := 0, int64(0)
-		if w.hold != nil {
-			rows, entries = w.hold.most.rows+w.hold.most.halo, int64(w.hold.most.entries)+int64(w.hold.most.haloEdges)
-		} else {
-			rows, entries = len(w.part.Inner)+max(len(w.part.In.IDs), len(w.part.Out.IDs)), w.part.In.Inner.Edges()
-		}
-		sparse := t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed
-		n := t.o.Model.Scratch(dev, sparse, func(int) (int, int64) { return rows, entries })
-		most[real[i]] = max(most[real[i]], n)
-	}
-	for _, b := range most {
-		n += b
-	}
-	return n
+func (t *Trainer) scratch(real []gpu.Device) gpu.Bytes {
+	sparse := t.p.Features.Sparse() && t.plan.Input != gnn.Precomputed
+	return memory.Scratch(real, func(i int, dev gpu.Scratcher) gpu.Bytes {
+		return t.o.Model.Scratch(dev, sparse, func(int) (rows int, entries int64) {
+			if h := t.workers[i].hold; h != nil {
+				return h.most.rows + h.most.halo, int64(h.most.entries) + int64(h.most.haloEdges)
+			}
+			p := t.workers[i].part
+			return len(p.Inner) + max(len(p.In.IDs), len(p.Out.IDs)), p.In.Inner.Edges()
+		})
+	})
 }

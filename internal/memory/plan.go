@@ -45,6 +45,21 @@ const granule = 512
 // Block returns what a block of n bytes takes of a device at most.
 func Block(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }
 
+// Scratch is what devices take of the process while they compute: of each the most that of says of its parts, as parts
+// of one device take turns.
+func Scratch(devices []gpu.Device, of func(part int, dev gpu.Scratcher) gpu.Bytes) (n gpu.Bytes) {
+	most := map[gpu.Device]gpu.Bytes{}
+	for part, dev := range devices {
+		if s, ok := dev.(gpu.Scratcher); ok {
+			most[dev] = max(most[dev], of(part, s))
+		}
+	}
+	for _, b := range most {
+		n += b
+	}
+	return n
+}
+
 // Add adds a use, unless it is of nothing. Copies of m stay what they are.
 func (m *Plan) Add(name string, bound, slack gpu.Bytes) {
 	if bound > 0 {
