@@ -98,6 +98,10 @@ func TestStreamedPartsHaveTheBitsOfHeldOnes(t *testing.T) {
 			kinds: []named.Kind{named.GCN, named.SAGE, named.GIN}},
 		{name: "dropped features", task: task{share: 0.5}, on: []int{0, 1, 0}, kinds: norms,
 			model: func(m *named.Model) { m.DropFeatures = true }},
+		{name: "dropped attention", task: task{share: 0.5}, on: []int{0, 0, 1, 1}, kinds: norms[3:],
+			model: func(m *named.Model) { m.AttentionDropout = 0.3 }},
+		{name: "weighted edges", task: task{share: 0.5, directed: true}, on: []int{0, 0, 0}, kinds: weighted},
+		{name: "pruned", task: task{share: 0.5}, on: []int{0, 0, 0}, kinds: norms},
 		{name: "weighted classes", task: task{share: 0.5}, on: []int{0, 0, 0}, edit: weighs, kinds: norms[:1]},
 		{name: "two vertices a part", task: task{vertices: 12, share: 0.9}, on: []int{0, 0, 0, 1, 1, 0}, kinds: norms},
 	} {
@@ -106,6 +110,12 @@ func TestStreamedPartsHaveTheBitsOfHeldOnes(t *testing.T) {
 				p, m := v.task.make(t, kind)
 				if v.model != nil {
 					v.model(&m)
+				}
+				if v.name == "weighted edges" {
+					weigh(p, kind)
+				}
+				if v.name == "pruned" {
+					v.edit = func(o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, len(v.on), 0.5) }
 				}
 				sameStreamed(t, p, m, v.on, v.edit)
 			})
