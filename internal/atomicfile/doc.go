@@ -6,7 +6,8 @@
 //
 // Contract: after Write returns nil, the new content is on disk under path, and survives a crash; after an error or a
 // crash, path holds what it held before. Readers never see a half-written file, and several writers of one path do not mix.
-// Replace is Write without waiting for the disk, Folder is Write for a folder of files.
+// Replace is Write without waiting for the disk, Folder is Write for a folder of files. Watch keeps files out of a folder that
+// has taken the place of one.
 //
 // What a killed writer leaves beside path is named NAME.tmp-HOST-NUMBER, that of a folder .NAME.tmp-HOST-NUMBER. A living writer
 // holds a lock on it, which ends with the process, so that neither a number used again nor another container misleads. Sweep

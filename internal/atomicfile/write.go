@@ -62,7 +62,11 @@ func replace(path string, write func(io.Writer) error, durable bool) error {
 	}
 	defer finished()
 	defer held.Close() // not before the file has its name
-	if err := fill(name, write, durable); err != nil {
+	err = Stays(path)
+	if err == nil {
+		err = fill(name, write, durable)
+	}
+	if err != nil {
 		os.Remove(name)
 		return err
 	}

@@ -40,9 +40,14 @@ func Create(dir string, now time.Time, firstStep int64) (*Writer, error) {
 	if err != nil || host == "" {
 		host = "localhost"
 	}
-	name := fmt.Sprintf("%s%010d.%s.%d", prefix, max(now.Unix(), earlier+1), host, os.Getpid())
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	name := filepath.Join(dir, fmt.Sprintf("%s%010d.%s.%d", prefix, max(now.Unix(), earlier+1), host, os.Getpid()))
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Stays(name); err != nil {
+		f.Close()
+		os.Remove(name)
 		return nil, err
 	}
 	w := &Writer{f: f}

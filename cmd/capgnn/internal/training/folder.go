@@ -38,6 +38,7 @@ type Folder struct {
 	above     []string      // folders above that one which this run has made, too
 	lock      *lockfile.Lock
 	root      *os.Root // Dir since it was locked, open so that no other folder gets its number; nil: not of this process
+	unwatch   func()   // with root: files that are made while Dir is another folder go again
 	written   bool     // it holds the run
 	settings  []string // files that it holds as long as the run lasts
 	settled   func()   // the folder that this run has made holds it now; nil: it has made none
@@ -92,8 +93,7 @@ func (f *Folder) lockDir(k *term.Console, flag string) (err error) {
 	switch {
 	case errors.Is(err, lockfile.ErrUnsupported):
 		k.Note("note: %s: %v: make sure that no other process uses this folder", f.Dir, err)
-		f.root, err = os.OpenRoot(string(f.Dir))
-		return err
+		return f.open()
 	case err != nil:
 		return runfolder.Unlocked(flag, string(f.Dir), err)
 	}
@@ -101,7 +101,7 @@ func (f *Folder) lockDir(k *term.Console, flag string) (err error) {
 		_, f.settled, err = atomicfile.Unfinished(func() (string, error) { return string(f.Dir), nil })
 	}
 	if err == nil {
-		f.root, err = os.OpenRoot(string(f.Dir))
+		err = f.open()
 	}
 	if err == nil {
 		err = term.AsUsage(regular.CheckFolder(f.Dir.Checkpoints()))
@@ -114,6 +114,14 @@ func (f *Folder) lockDir(k *term.Console, flag string) (err error) {
 	return nil
 }
 
+// open opens the folder, and watches it.
+func (f *Folder) open() (err error) {
+	if f.root, err = os.OpenRoot(string(f.Dir)); err == nil {
+		f.unwatch = atomicfile.Watch(string(f.Dir), f.stays)
+	}
+	return err
+}
+
 // Unlock unlocks the folder, and removes it if this process has made it and written no run into it.
 func (f *Folder) Unlock(resumed bool) {
 	gone := f.stays()
@@ -124,6 +132,7 @@ func (f *Folder) Unlock(resumed bool) {
 	}
 	f.lock.Release()
 	if f.root != nil {
+		f.unwatch()
 		f.root.Close()
 	}
 	if f.settled != nil {

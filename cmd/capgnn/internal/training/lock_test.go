@@ -86,15 +86,21 @@ func TestMetricsOfAnotherFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Unlock(false)
-	metrics, _ := run.growing(&run.Forecaster)
+	metrics, events := run.growing(&run.Forecaster)
 	if err := metrics.Append(pipeline.EpochStats{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Rename("a", "b"), os.Mkdir("a", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	err := metrics.Append(pipeline.EpochStats{Epoch: 1})
-	if list, unread := os.ReadDir("a"); err == nil || !strings.Contains(err.Error(), vanished) || unread != nil || len(list) > 0 {
-		t.Errorf("%v, and the other folder holds %v, %v", err, list, unread)
+	for name, write := range map[string]func() error{
+		"metrics": func() error { return metrics.Append(pipeline.EpochStats{Epoch: 1}) },
+		"events":  func() error { return events.Append(pipeline.EpochStats{}) }, // of the first epoch, so a new file
+		"config":  func() error { return run.writeConfig(&run.Config) },
+	} {
+		err := write()
+		if list, unread := os.ReadDir("a"); err == nil || !strings.Contains(err.Error(), vanished) || unread != nil || len(list) > 0 {
+			t.Errorf("%s: %v, and the other folder holds %v, %v", name, err, list, unread)
+		}
 	}
 }
