@@ -330,3 +330,36 @@ func TestPredictIntoNoFolder(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"--run: run/logits.npy is a folder", "name another file with --out"}, "predict", "--quiet", "--run", "run")
 	s.must("predict", "--quiet", "--run", "run", "--out", "elsewhere.npy")
 }
+
+// Values that are no numbers are written, and a note says of how many vertices; nothing is noted of others.
+func TestPredictNotFinite(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	st := allTraining()
+	st.write(s, "ok.npz")
+	x := slices.Clone(st["x"].Data.([]float32))
+	for _, v := range []int{40, 41} { // whose sum is infinite
+		for k := range 6 {
+			x[v*6+k] = 3e38
+		}
+	}
+	st["x"] = npy.Entry{Shape: []int{60, 6}, Data: x}
+	st.write(s, "huge.npz")
+	s.train(small("--run-dir", "run", "--model", "gin", "--norm", "none")...)
+	for what, said := range map[string]string{"logits": "logits", "probabilities": "logits", "labels": "logits", "embeddings": "embeddings", "pca": ""} {
+		for name, want := range map[string]string{
+			"ok.npz": "", "huge.npz": "note: " + said + " of 6 of 60 vertices are NaN or infinite, of vertex 38 first: ",
+		} {
+			if what == "embeddings" {
+				want = strings.NewReplacer("6 of", "4 of", "38", "39").Replace(want)
+			}
+			if what == "pca" && want != "" {
+				want = "note: 4 of 60 vertices are left out: "
+			}
+			_, notes, code := s.run("predict", "--run", "run", "--dataset", name, "--what", what, "--json")
+			if code != 0 || (want == "") != !strings.Contains(notes, "infinite") || !strings.Contains(notes, want) {
+				t.Errorf("%s of %s: exit code %d, %q, want %q", what, name, code, notes, want)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -109,6 +110,15 @@ func (p *Prediction) components(ctx context.Context) (*components, error) {
 	}
 	c.X, c.Y, c.Variance, err = project(finite)
 	return c, term.AsUsage(err)
+}
+
+// note says how many vertices of the sample are left out; "": none is.
+func (c *components) note() string {
+	if c.LeftOut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("note: %s of %s are left out: their rows have a NaN, or a number that is infinite or beyond %g",
+		term.Grouped(c.LeftOut), term.Counted(c.LeftOut+len(c.Vertex), "vertex"), pcaLargest)
 }
 
 // project returns rows along their first two principal components, and the shares of the variance that these have. Directions are such that

@@ -82,6 +82,9 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 	}
 	if p.Ranks.Leads() {
 		r.Vertices, r.Columns = t.size()
+		if note := t.note(); note != "" {
+			p.Console.Note("%s", note)
+		}
 		err = t.write(r.Out)
 	}
 	return r, p.agree(context.WithoutCancel(ctx), err)
@@ -115,6 +118,7 @@ func (p *Prediction) sparesData() error {
 type predicted interface {
 	size() (rows, cols int)
 	write(path string) error
+	note() string // what of it is no number; "": nothing
 }
 
 // compute returns what is predicted, on rank 0. Its memory is asked for when the devices have had theirs, which is more.

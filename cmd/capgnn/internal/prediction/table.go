@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/npy"
@@ -28,17 +29,24 @@ type table struct {
 	id         func(v int) string // original id of a vertex, in .csv files; nil: its number
 	sets       *runfolder.Sets    // in which vertices are, in .csv files; nil: not known
 	only       string             // the set of which .csv files have the vertices; "": all
+	unfinite   []graph.NodeID     // vertices whose values, or logits, have a NaN or an infinite number
 }
 
-// probability begins the names of columns of probabilities.
-const probability = "p_"
+// probability begins the names of columns of probabilities, hidden those of embeddings.
+const (
+	probability = "p_"
+	hidden      = "h_"
+)
 
 // newRows returns a table of logits, which may become probabilities, or embeddings, which it keeps.
 func newRows(what string, values []float32, vertices int) *table {
 	t := &table{rows: vertices, cols: len(values) / vertices, column: "logit_", float: values}
+	for v := range vertices {
+		t.look(graph.NodeID(v), values[v*t.cols:][:t.cols])
+	}
 	switch what {
 	case Embeddings:
-		t.column = "h_"
+		t.column = hidden
 	case Probabilities:
 		t.column = probability
 	}
@@ -80,6 +88,7 @@ func newLabels(rows, classes int, multi bool) *table {
 func (t *table) put(ids []graph.NodeID, logits []float32) {
 	for i, v := range ids {
 		row := logits[i*t.width:][:t.width]
+		t.look(v, row)
 		if t.flags == nil {
 			t.class[v] = largest(row)
 			continue
@@ -90,6 +99,29 @@ func (t *table) put(ids []graph.NodeID, logits []float32) {
 			}
 		}
 	}
+}
+
+// look keeps a vertex whose values are not all finite.
+func (t *table) look(v graph.NodeID, row []float32) {
+	if slices.ContainsFunc(row, func(x float32) bool { return x-x != 0 }) {
+		t.unfinite = append(t.unfinite, v)
+	}
+}
+
+// note says of how many of the vertices that are written the values, or the logits of labels and probabilities, are not finite; "": of none.
+func (t *table) note() string {
+	bad := slices.DeleteFunc(slices.Clone(t.unfinite), func(v graph.NodeID) bool { return !t.writes(int(v)) })
+	if len(bad) == 0 {
+		return ""
+	}
+	what := "logits"
+	if t.column == hidden {
+		what = "embeddings"
+	}
+	rows, _ := t.size()
+	return fmt.Sprintf("note: %s of %s of %s are NaN or infinite, of vertex %d first: "+
+		"sums overflow where features are far larger than those of the training",
+		what, term.Grouped(len(bad)), term.Counted(rows, "vertex"), slices.Min(bad))
 }
 
 // largest returns the class with the largest logit as gnn.Accuracy counts it: of equals the first, never a NaN; -1 if all
