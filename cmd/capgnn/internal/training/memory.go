@@ -322,8 +322,8 @@ func (t *Planner) FitMemory(ctx context.Context, m *MemoryPlan) error {
 			term.Size(d.Budget), d.Buffers[0].Name, term.Size(d.Buffers[0].Bytes))}
 }
 
-// tooLarge returns the host, or a simulated device, that has no room for the weights alone; nil: all have. It makes
-// none.
+// tooLarge returns the host, or a simulated device, that has no room for the weights alone; nil: all have, or this
+// process has room to plan what a simulated device lacks. It makes none.
 func (t *Planner) tooLarge() *term.FitError {
 	parameters := gnn.FlatLen(t.network(&t.Config))
 	weights := gpu.Bytes(min(parameters, math.MaxInt64/1024))
@@ -333,24 +333,25 @@ func (t *Planner) tooLarge() *term.FitError {
 		e.Remedy = term.MoreMemory(max(r.Need, t.roughly()) - r.May)
 		return e
 	}
-	if !t.Specs[0].Simulated() { // what the host has room for can be planned
+	first := slices.IndexFunc(t.Devices, t.tooSmall)
+	left, known := t.free()
+	if !t.Specs[0].Simulated() || !known || hostWeightBytes*weights <= left/2 || first < 0 {
 		return nil
 	}
-	lacks, first := make([]gpu.Bytes, len(t.Devices)), -1
+	lacks := make([]gpu.Bytes, len(t.Devices))
 	for i, d := range t.Devices {
-		if have := d.Info().Budget; parameters > int64(have)/weightBytes {
-			lacks[i] = max(weightBytes*weights, t.roughly()) - have
-			if first < 0 {
-				first = i
-			}
+		if t.tooSmall(d) {
+			lacks[i] = max(weightBytes*weights, t.roughlyOn(d)) - d.Info().Budget
 		}
-	}
-	if first < 0 {
-		return nil
 	}
 	d := t.Devices[first].Info()
 	return &term.FitError{Remedy: t.giveMore(lacks),
 		Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Name, term.Size(d.Budget))}
+}
+
+// tooSmall reports whether a device has no room for the weights alone.
+func (t *Planner) tooSmall(d gpu.Device) bool {
+	return gnn.FlatLen(t.network(&t.Config)) > int64(d.Info().Budget)/weightBytes
 }
 
 // Every device holds weights and gradients of 4 bytes each; the host what pipeline.Trainer.ProcessMemory and

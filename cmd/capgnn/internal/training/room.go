@@ -77,46 +77,68 @@ func (t *Planner) hostRoom(own gpu.Bytes, taken func(device int) gpu.Bytes) *Hos
 // measureOwn sets what the process has now and what it may have in all: that, and its share of what is free. What
 // reading the data set has left goes back first; little is left where there is plenty, and counts as what the process has.
 func (t *Planner) measureOwn() {
+	room.Release()
+	left, known := t.free()
+	if known && left < plenty {
+		debug.FreeOSMemory()
+		left, known = t.free()
+	}
+	t.own, t.heap = ownMemory()
+	t.may = math.MaxInt64
+	if known {
+		_, here := t.Ranks.Local()
+		t.may = left/gpu.Bytes(here) + gpu.Bytes(hostmem.Anonymous())
+	}
+}
+
+// free is how much of the host's memory is free, if that is known.
+func (t *Planner) free() (left gpu.Bytes, known bool) {
 	free := t.Free
 	if free == nil {
 		free = hostmem.Free
 	}
-	room.Release()
-	left, _, err := free()
-	if err == nil && left < plenty {
-		debug.FreeOSMemory()
-		left, _, err = free()
-	}
-	t.own, t.heap = ownMemory()
-	t.may = math.MaxInt64
-	if err != nil {
-		return
-	}
-	_, here := t.Ranks.Local()
-	t.may = gpu.Bytes(left/int64(here) + hostmem.Anonymous())
+	n, _, err := free()
+	return gpu.Bytes(n), err == nil
 }
 
 // roughly is what the run takes of the host with CPU devices, and rather more: for a limit that is raised once, where
 // there is not even room to plan.
 func (t *Planner) roughly() gpu.Bytes {
 	p, model := t.Data.Problem, t.network(&t.Config)
-	rows, edges := 4*gpu.Bytes(p.Vertices()), 4*gpu.Bytes(p.Edges())
+	features := 4 * gpu.Bytes(p.FeatureEntries())
+	weights := gpu.Bytes(min(gnn.FlatLen(model), math.MaxInt64/1024))
+	n := t.own.Bound + leastGarbage + hostWeightBytes*weights + 2*features + t.rowBytes()
+	for _, d := range t.Devices {
+		n += t.weightsOn(d)
+	}
+	return n + n/4
+}
+
+// roughlyOn is what the run takes of a device that has the whole graph, and rather more.
+func (t *Planner) roughlyOn(d gpu.Device) gpu.Bytes {
+	n := t.weightsOn(d) + 4*gpu.Bytes(t.Data.Problem.FeatureEntries()) + t.rowBytes()
+	return n + n/16
+}
+
+// rowBytes is what the rows of all layers and the edges take, about.
+func (t *Planner) rowBytes() gpu.Bytes {
+	p, model := t.Data.Problem, t.network(&t.Config)
 	sum, widest := 0, model.In
 	for l := range model.Layers {
 		in, out := model.Width(l)
 		sum, widest = sum+max(in, out), max(widest, out)
 	}
-	features := 4 * gpu.Bytes(p.FeatureEntries())
-	weights := gpu.Bytes(min(gnn.FlatLen(model), math.MaxInt64/1024))
-	n := t.own.Bound + leastGarbage + hostWeightBytes*weights +
-		2*features + rows*gpu.Bytes(2*sum+widest+16) + edges*gpu.Bytes(8+4*t.Config.Heads)
-	for _, d := range t.Devices {
-		n += 2 * weightBytes * weights // with the moments of the optimiser
-		if d, ok := d.(gpu.Scratcher); ok {
-			n += model.Scratch(d, p.Features.Sparse(), func(int) (int, int64) { return p.Vertices(), p.Edges() })
-		}
+	return 4*gpu.Bytes(p.Vertices())*gpu.Bytes(2*sum+widest+16) + 4*gpu.Bytes(p.Edges())*gpu.Bytes(8+4*t.Config.Heads)
+}
+
+// weightsOn is what weights, gradients, the moments of the optimiser and scratch memory take of a device.
+func (t *Planner) weightsOn(d gpu.Device) gpu.Bytes {
+	p, model := t.Data.Problem, t.network(&t.Config)
+	n := 2 * weightBytes * gpu.Bytes(min(gnn.FlatLen(model), math.MaxInt64/1024))
+	if d, ok := d.(gpu.Scratcher); ok {
+		n += model.Scratch(d, p.Features.Sparse(), func(int) (int, int64) { return p.Vertices(), p.Edges() })
 	}
-	return n + n/4
+	return n
 }
 
 // plenty of free memory is many times what room.Release leaves.
@@ -300,7 +322,7 @@ func (t *Planner) with(flag, value string) *Planner {
 
 // fits reports whether the run fits its devices and the host.
 func (t *Planner) fits(ctx context.Context) bool {
-	if t.tooLarge() != nil {
+	if t.tooLarge() != nil || slices.ContainsFunc(t.Devices, t.tooSmall) {
 		return false
 	}
 	room.Release() // what the last try has left

@@ -97,7 +97,7 @@ func TestLimitOfTheHost(t *testing.T) {
 	}
 }
 
-// What devices are said to lack is enough for each of them: where evaluation takes more of a larger one, where some have one name, and where parts are others in more memory.
+// What devices are said to lack is enough for each of them, and of one that trains whole parts at most 1.25 times what is needed: where evaluation takes more of a larger one, where some have one name, and where parts are others in more memory.
 func TestMoreIsEnough(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	sampled := map[string]string{"batch-size": "64"}
@@ -113,6 +113,7 @@ func TestMoreIsEnough(t *testing.T) {
 		{"cpu:threads=1", []float64{300, 500}, sampled, "give each device"}, {"cpu:threads=1", []float64{9000, 500, 500}, sampled, "give each cpu:threads=1,mem=500KiB"},
 		{"cpu:threads=1", []float64{9000, 500, 700}, nil, "give cpu:threads=1,mem=500KiB"}, {"sim:rtx3090", []float64{700, 500}, nil, "give each device"},
 		{"sim:rtx3090", []float64{90000, 60}, nil, "give sim:rtx3090,mem=60KiB"},
+		{"sim:rtx3090", []float64{60}, nil, "give it"}, {"sim:rtx3090", []float64{4}, nil, "give it"}, {"sim:rtx3090", []float64{900}, map[string]string{"hidden": "512"}, "give it"},
 	} {
 		settings := func() map[string]string {
 			var list []string
@@ -149,6 +150,11 @@ func TestMoreIsEnough(t *testing.T) {
 		}
 		if err := checked(t, small(t, 8<<30, settings())); err != nil {
 			t.Errorf("%v: %s: %v", had, line, err)
+		}
+		if len(tc.kib) == 1 && tc.mode["batch-size"] == "" {
+			if tc.kib[0] /= 1.25; checked(t, small(t, 8<<30, settings())) == nil {
+				t.Errorf("%v: %s: it fits %.0f KiB", had, line, tc.kib[0])
+			}
 		}
 	}
 }
