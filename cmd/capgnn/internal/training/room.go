@@ -8,9 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -146,131 +144,6 @@ const plenty = 1 << 30
 
 // leastGarbage is how far a heap grows before it is collected, and what the runtime takes besides.
 const leastGarbage = 16 << 20
-
-// larger is a device with more memory.
-type larger struct {
-	gpu.Device
-	more gpu.Bytes
-}
-
-// Scratch implements gpu.Scratcher.
-func (d larger) Scratch(rows int, entries int64, in, out int) gpu.Bytes {
-	if s, ok := d.Device.(gpu.Scratcher); ok {
-		return s.Scratch(rows, entries, in, out)
-	}
-	return 0
-}
-
-func (d larger) Info() gpu.Info {
-	i := d.Device.Info()
-	i.Budget += d.more
-	return i
-}
-
-func (d larger) Memory() gpu.Memory {
-	m := d.Device.Memory()
-	m.Budget += d.more
-	return m
-}
-
-// unbound is what a run on samples takes of the host where it may have all that it can use, as far as that is known.
-func (t *Planner) unbound(ctx context.Context, tight *HostRoom) *HostRoom {
-	o := *t
-	o.Devices = slices.Clone(t.Devices)
-	for i, d := range o.Devices {
-		if d.Info().Kind == gpu.CPU {
-			o.Devices[i] = larger{d, 1 << 46} // more than any host has
-		}
-	}
-	p, err := o.planSampled(ctx)
-	if err != nil {
-		return tight
-	}
-	return p.Room
-}
-
-// moreTries is how often what a device lacks is doubled.
-const moreTries = 8
-
-// enough says with how much more memory for devices a run on samples fits them: evaluation takes more where there is
-// more. lacks is by device, of this process.
-func (t *Planner) enough(ctx context.Context, lacks []gpu.Bytes) string {
-	more := slices.Clone(lacks)
-	for range moreTries {
-		o := *t
-		o.Devices = slices.Clone(t.Devices)
-		for i, d := range t.Devices {
-			o.Devices[i] = larger{d, more[i]}
-		}
-		p, err := o.planSampled(ctx)
-		switch {
-		case err != nil:
-			return t.giveMore(more)
-		case !p.Room.Fits():
-			host := term.MoreMemory(p.Room.Need + p.Room.Need/16 + otherThreads - p.Room.May)
-			return host + ", and " + strings.TrimPrefix(t.giveMore(more), "give ")
-		case slices.Max(p.lacks) == 0:
-			return t.giveMore(more)
-		}
-		for i, n := range p.lacks {
-			more[i] += min(n, 1) * max(n, more[i])
-		}
-	}
-	return t.giveMore(more)
-}
-
-// enoughDivided says with how much more memory a full-batch run fits devices whose parts are made for unequal ones:
-// where there is more, parts are others. more is what is tried first, for each device that has less than all parts
-// need together, or for each where none is known to have less.
-func (t *Planner) enoughDivided(ctx context.Context, more, need gpu.Bytes) string {
-	lacks := make([]gpu.Bytes, len(t.ownSpecs()))
-	give := func(more gpu.Bytes, all bool) (some bool) {
-		for i := range lacks {
-			lacks[i] = 0
-			if b := t.budgetOf(i); all || b > 0 && b < need {
-				lacks[i], some = more, true
-			}
-		}
-		return some
-	}
-	all := t.Ranks != nil || !give(more, false)
-	give(more, all)
-	tries := moreTries
-	if t.trying || t.Ranks != nil {
-		tries = 0
-	}
-	for ; tries > 0 && term.ExitCode(t.tryWith(ctx, lacks)) == term.ExitDoesNotFit; tries-- {
-		more *= 2
-		give(more, all)
-	}
-	return t.giveMore(lacks)
-}
-
-// budgetOf is the memory of a device, 0 where that is not known.
-func (t *Planner) budgetOf(device int) gpu.Bytes {
-	if t.Devices == nil {
-		return t.Budget(device) // part i is on device i
-	}
-	return t.Devices[device].Info().Budget
-}
-
-// tryWith divides a full-batch run anew where devices have what giveMore says more memory, and returns whether it fits.
-func (t *Planner) tryWith(ctx context.Context, lacks []gpu.Bytes) error {
-	specs := slices.Clone(t.Specs)
-	for i, n := range lacks {
-		if n > 0 {
-			specs[i].Memory = t.budgetOf(i) + withSpare(n)
-		}
-	}
-	o := Run{Planner: Planner{Forecaster: t.on(specs, t.Profile)}}
-	o.Parts, o.Config.Plan, o.Devices = t.Parts, t.Config.Plan, nil
-	for _, step := range []Step{o.decided(Divide, SettleCache, SettleAging, Arrange), o.Open, o.preflight} {
-		if err := step(ctx); err != nil {
-			return devices.CloseAfter(err, o.Devices)
-		}
-	}
-	return devices.CloseAll(o.Devices)
-}
 
 // leastTried is the smallest width of hidden layers that is advised.
 const leastTried = 8
