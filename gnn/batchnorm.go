@@ -70,6 +70,22 @@ func (c Config) AllRows() bool { return len(c.batches) > 0 || c.SumsAll() }
 // SumsAll reports whether the model sums over all vertices in evaluation, too.
 func (c Config) SumsAll() bool { return len(c.sums) > 0 }
 
+// AllSum returns the node of a program for which rows of all vertices meet in evaluation, too: a sum over them, else
+// their number; nil: there is none.
+func (m *Model) AllSum() (found *model.Node) {
+	reach := m.Program.Reach()
+	for i := range m.Program.Nodes {
+		switch n := &m.Program.Nodes[i]; {
+		case reach[i] < 0 || n.Op == model.BatchNorm:
+		case m.Program.Reduces(i):
+			return n
+		case n.Op == model.Const && n.What == model.VertexNum:
+			found = n
+		}
+	}
+	return found
+}
+
 // running reports whether a tensor is a running statistic or is read behind stops alone. Its gradient is 0, so that
 // update
 // rules leave it alone.

@@ -169,9 +169,12 @@ func modelCheckAction(c *cli.Context, path string) error {
 	if err != nil {
 		return term.Usagef("%s: %w", path, err)
 	}
-	p, err := model.Read(file)
+	if slices.Contains(runfolder.Models, path) && !term.Exists(file) {
+		return term.Usagef("model check: %s is the name of a model: `capgnn model show %[1]s` prints it", path)
+	}
+	p, err := runfolder.ReadProgram(file)
 	if err != nil {
-		return term.AsUsage(err)
+		return err
 	}
 	vertices, edges := c.Int64("vertices"), c.Int64("edges")
 	sized := c.IsSet("vertices") || c.IsSet("edges")

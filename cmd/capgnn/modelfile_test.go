@@ -91,7 +91,11 @@ func TestModelFileRefuses(t *testing.T) {
 	refuse("/net.json: the file says what the model is: drop --hidden, or change the file", "train", "--dataset", "ok.npz", "--model", "net.json", "--hidden", "9")
 	refuse("/wide.json: model reads 128 features, and the data set has 6; model has 40 outputs, and the data set 2 classes: write one for these data: `capgnn model show NAME --in-channels 6 --out-channels 2`", "train", "--dataset", "ok.npz", "--model", "wide.json", "--quiet")
 	refuse(`"net.jsn" is not one of gcn, sage, gin, gat, gatv2, sgc, appnp, gcnii, mixhop, gprgnn, dirgnn, NAME.json`, "train", "--dataset", "ok.npz", "--model", "net.jsn")
-	refuse("nowhere.json", "train", "--dataset", "ok.npz", "--model", "nowhere.json")
+	refuse("nowhere.json: no such file or directory: `capgnn model show NAME --out FILE.json` writes one", "train", "--dataset", "ok.npz", "--model", "nowhere.json")
+	refuse("no such file or directory: `capgnn model show NAME --out FILE.json` writes one", "model", "check", "nowhere.json")
+	refuse("(did you mean net.json?)", "train", "--dataset", "ok.npz", "--model", "nte.json")
+	refuse("(did you mean ok.npz?)", "train", "--quiet", "--dataset", "ok.npz", "--init", "okk.npz")
+	refuse("gcn is the name of a model: `capgnn model show gcn` prints it", "model", "check", "gcn")
 	refuse(`/strange.json: node "`, "train", "--dataset", "ok.npz", "--model", "strange.json")
 	refuse("drop --model", "train", "--resume", "run", "--model", "wide.json")
 	refuse("drop --dropout", "train", "--resume", "run", "--dropout", "0.1")
@@ -108,4 +112,30 @@ func TestModelFileRefuses(t *testing.T) {
 	}
 	refuse("run/model.json is not there: the run trains it", "train", "--resume", "run", "--epochs", "5")
 	refuse("run/model.json is not there: the run trains it", "predict", "--run", "run")
+}
+
+// Sums over all vertices are refused beside what trains on some of them, with the node, its line and the flag.
+func TestSumsOverAllRefused(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("model", "show", "gcn", "--layers", "2", "--in-channels", "6", "--out-channels", "2", "--out", "net.json")
+	text, err := os.ReadFile(s.path("net.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, nodes := range map[string]string{
+		"s":  `["s", "sum_all", ["layer_norm0"]], ["n", "const", [], {"what": "vertices"}], ["mean", "div", ["s", "n"]], ["o", "add", ["layer_norm0", "mean"]], `,
+		"kv": `["n", "const", [], {"what": "vertices"}], ["kv", "product", ["layer_norm0", "layer_norm0"], {"spec": "na,nb->ab"}], ["m", "div", ["kv", "n"]], ["o", "product", ["layer_norm0", "m"], {"spec": "na,ab->nb"}], `,
+	} {
+		s.put("all.json", []byte(strings.NewReplacer(`["relu0", "relu", ["layer_norm0"]`, nodes+`["relu0", "relu", ["o"]`,
+			`"logits": "add1"`, `"logits": "add1", "line": {"`+name+`": "net.py:7"}`).Replace(string(text))))
+		s.must("plan", "--dataset", "ok.npz", "--model", "all.json", "--devices", "sim:rtx3090,sim:rtx3090", "--quiet")
+		for flag, value := range map[string]string{"batch-size": "=8", "isolated": "=chunks=4"} {
+			for _, command := range []string{"train", "plan"} {
+				s.fails(term.ExitUsage, []string{"--" + flag + ": node \"" + name + "\" of all.json is of all vertices", ": drop --" + flag + ", or train a model without that node  (net.py:7)"},
+					command, "--dataset", "ok.npz", "--model", "all.json", "--"+flag+value)
+			}
+		}
+	}
 }

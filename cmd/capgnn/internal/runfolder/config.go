@@ -200,6 +200,7 @@ func (c *Config) Validate() error {
 	c.checkSampling(&p)
 	c.checkIsolated(&p)
 	c.checkStream(&p)
+	c.checkSums(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
 	} else if c.MakesFeatures() && (c.Standardize == dataset.StandardizeTrain || c.Standardize == dataset.StandardizeRows) {

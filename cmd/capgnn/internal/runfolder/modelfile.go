@@ -1,6 +1,9 @@
 package runfolder
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,9 +30,9 @@ const ModelSum = "model-sha256"
 
 // readModel reads the program of --model, whose file lies at path and is the one that the run trains.
 func (c *Config) readModel(path string) error {
-	p, err := model.Read(path)
+	p, err := ReadProgram(path)
 	if err != nil {
-		return term.AsUsage(err)
+		return err
 	}
 	if is, was := p.SHA256(), c.ModelSHA256; was != "" && is != was {
 		return term.Usagef("%s was changed: its SHA-256 is %.12s, that of the model of the run %.12s: restore it, "+
@@ -39,6 +42,15 @@ func (c *Config) readModel(path string) error {
 		return term.Usagef("%s: %w", path, err)
 	}
 	return nil
+}
+
+// ReadProgram reads the file of a model. Where it is not there the error says what makes one.
+func ReadProgram(path string) (*model.Program, error) {
+	p, err := model.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: `capgnn model show NAME --out FILE.json` writes one, and capgnn.trace makes one of a module", err)
+	}
+	return p, term.AsUsage(err)
 }
 
 // use has the run train a program.
@@ -81,6 +93,31 @@ func (c *Config) RefuseModelOptions(given []string) error {
 		}
 	}
 	return nil
+}
+
+// checkSums refuses what trains on some vertices at a time beside a model that sums over all of them.
+func (c *Config) checkSums(p *problems) {
+	if c.custom == nil {
+		return
+	}
+	n := c.custom.AllSum()
+	if n == nil {
+		return
+	}
+	line := ""
+	if n.Line != "" {
+		line = "  (" + n.Line + ")"
+	}
+	refuse := func(flag, what string) {
+		p.add("%s: node %q of %s is of all vertices, of which %s has some: drop %[1]s, or train a model without that node%[5]s",
+			flag, n.Name, filepath.Base(c.Model), what, line)
+	}
+	if c.Sampled() {
+		refuse(Label(batchSize), "a sampled step")
+	}
+	if c.Isolated.Value != nil {
+		refuse(Label(isolated), "an isolated part")
+	}
 }
 
 // Loops returns what the model makes of self-loops by itself, and whether it does so whatever --self-loops says.

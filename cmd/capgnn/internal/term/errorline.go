@@ -1,8 +1,12 @@
 package term
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +23,28 @@ const (
 	maxWord = 60
 )
 
-// ErrorLine is the one line that is printed of an error.
+// ErrorLine is the one line that is printed of an error. Beside a file that is not there another one may have been meant.
 func ErrorLine(err error) string {
-	return errorPrefix + shortened(OneLine(err), MaxErrorLine-len(errorPrefix))
+	near := likeMissing(err)
+	return errorPrefix + shortened(OneLine(err), MaxErrorLine-len(errorPrefix)-len(near)) + near
+}
+
+// likeMissing proposes the file of the nearest name in the folder of one that is not there; "": there is none like it.
+func likeMissing(err error) string {
+	var e *fs.PathError
+	if !errors.As(err, &e) || !errors.Is(e, fs.ErrNotExist) {
+		return ""
+	}
+	list, _ := os.ReadDir(filepath.Dir(e.Path)) // of none none is like it
+	var names []string
+	for _, there := range list {
+		names = append(names, there.Name())
+	}
+	near := Nearest(filepath.Base(e.Path), names)
+	if near == "" {
+		return ""
+	}
+	return Escaped(fmt.Sprintf(" (did you mean %s?)", near))
 }
 
 // OneLine returns the text of err without line breaks: joined errors are separated by semicolons, and what a file name, a flag
