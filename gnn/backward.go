@@ -24,6 +24,9 @@ func (d *derivation) backward(n *node) {
 	if n.of != nil { // its columns have been written
 		return
 	}
+	if n.gathers != nil && n.gathers.messages != nil && n.grad == nil {
+		d.gatherAllBack(n, nil)
+	}
 	if n.grad == nil { // nothing but stops reads it
 		n.copy()
 		return
@@ -48,6 +51,8 @@ func (d *derivation) backward(n *node) {
 		d.gatherAllBack(n, dz)
 	}
 	switch {
+	case n.message != nil:
+		d.messageBack(n, dz)
 	case n.maps != nil:
 		d.mappedBack(n, dz)
 	case n.whole != nil:

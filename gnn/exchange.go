@@ -38,7 +38,7 @@ func (c Config) Exchanges(p Plan) []Exchange {
 			add(n.attend.x, f, b)
 		}
 		if g := n.gathers; g != nil {
-			f, b := c.exchange(p, n.layer, Forward, g.width(c)), c.exchange(p, n.layer, Backward, n.cols)
+			f, b := c.exchange(p, n.layer, Forward, g.width(c)), c.exchange(p, n.layer, Backward, n.cols+g.sent)
 			if f.Fixed = g.features() && drop == nil; g.features() {
 				b.Width = 0
 			}

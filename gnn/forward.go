@@ -19,6 +19,10 @@ func (d *derivation) forward(n *node) {
 	if n.cut != nil || n.leaf != nil && n.leaf.tensor != "" {
 		return
 	}
+	if n.gathers != nil && n.cols == 0 { // of messages alone
+		d.gatherAll(n)
+		return
+	}
 	n.z = d.value(d.count(n, n.level), n.cols, gpu.FP32)
 	if n.end >= 0 && !d.outside(n) { // in its columns of the table
 		n.z.of, n.z.lo = d.table, n.end
@@ -30,6 +34,8 @@ func (d *derivation) forward(n *node) {
 		d.attend(n)
 	case n.gathers != nil:
 		d.gatherAll(n)
+	case n.message != nil:
+		d.message(n)
 	case n.beside:
 		d.beside(n)
 	case n.maps != nil:

@@ -26,15 +26,32 @@ type fusion struct {
 
 // fuse returns the nodes of a program in the order in which they run, with the dropout of features and the kinds of
 // its sums. Where sums cannot be parts of the nodes that read them, all of them are apart.
-func fuse(p *model.Program) (f *fusion, err error) {
-	if p, err = lowered(plain(p)); err != nil {
+func fuse(p *model.Program) (*fusion, error) {
+	p = plain(p)
+	low, err := lowered(p)
+	if err != nil {
 		return nil, err
 	}
-	f, err = fuseAs(p, false)
-	if err == nil || slices.ContainsFunc(p.Nodes, func(n model.Node) bool { return n.Op == model.SoftmaxIn }) {
-		return f, err
+	f, err := fuseAs(low, false)
+	if err == nil {
+		return f, nil
 	}
-	return fuseAs(p, true)
+	if low, other := lowered(hoisted(p)); other == nil {
+		if g, other := fuseAs(low, true); other == nil || !attends(p) {
+			return g, other
+		}
+	}
+	return f, err
+}
+
+// attends reports whether a program has a softmax over in-edges that is not by column, so that it was to be attention.
+func attends(p *model.Program) bool {
+	return slices.ContainsFunc(p.Nodes, func(n model.Node) bool {
+		if n.Op == model.SoftmaxIn {
+			return len(n.Shape) != 1 || n.Shape[0] == 1
+		}
+		return n.Op == model.Reshape && p.Nodes[n.In[0]].Op == model.SoftmaxIn
+	})
 }
 
 // plain returns a program in which dropout that drops nothing is what it reads, and every input is the first.
@@ -77,14 +94,14 @@ func fuseAs(p *model.Program, apart bool) (f *fusion, err error) {
 	defer func() { err = cmp.Or(caught(recover()), err) }()
 	for i := p.Logits; apart && i >= 0; i-- { // what is summed up has the rows that the depth reads
 		r := f.reach[i]
-		if f.op(i) == model.Src && r >= 0 {
+		if slices.Contains([]model.Op{model.Src, model.SumIn, model.MaxIn}, f.op(i)) && r >= 0 {
 			r = f.layers - f.depth[i]
 		}
 		for _, x := range f.Nodes[i].In {
 			f.reach[x] = max(f.reach[x], r)
 		}
 	}
-	if n := f.value(p.Logits); n != nil && (n.of != nil || n.gathers != nil) { // the last node makes rows of its own
+	if n := f.value(p.Logits); n != nil && (n.of != nil || n.gathers != nil || n.message != nil) { // the last node makes rows of its own
 		last := f.new(p.Logits)
 		last.terms = []term{{x: n, coef: 1}}
 		f.nodes = append(f.nodes, last)
@@ -154,7 +171,7 @@ func (f *fusion) value(i int) *node {
 	}
 	at := &f.Nodes[i]
 	f.refuse(i, at.Space == model.Vertices)
-	if _, ok := f.summed(i); ok && f.apart {
+	if f.gathered(i) {
 		f.gather(f.depth[i] - 1)
 		return f.made[i]
 	}

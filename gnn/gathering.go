@@ -29,8 +29,15 @@ func (s Sum) factors(p *model.Program) bool {
 // gathering is all sums over neighbours of a depth, side by side. Parts send each other what they sum up side by side,
 // and back the gradients of the sums.
 type gathering struct {
-	xs   []*node // what is summed up; nil: the features
-	runs []run
+	xs       []*node // what is summed up; nil: the features
+	runs     []run
+	messages []*node // sums of messages, whose ends lie among xs
+	sent     int     // columns of what they send of gradients
+
+	// In a pass:
+	rows operand    // what is summed up, side by side
+	halo gpu.Matrix // the same of other parts, until the next exchange
+	back *value     // what is sent of gradients, those of the sums first
 }
 
 // run is sums of one kind of values that lie side by side.
@@ -52,15 +59,19 @@ func (f *fusion) summed(i int) (s Sum, ok bool) {
 	}
 	e := f.in(i, 0)
 	if k := f.weight(e); k >= 0 {
-		known := []string{model.EdgeWeight, model.Sym, model.GCNNorm}
-		if w := &f.Nodes[f.in(e, k)]; slices.Contains(known, w.What) {
-			s.What = w.What
-		} else {
-			s.Node = w.Name
-		}
+		s.weigh(&f.Nodes[f.in(e, k)])
 		e = f.in(e, 1-k)
 	}
 	return s, f.op(e) == model.Src && f.wide(f.in(e, 0), f.Nodes[i].Columns())
+}
+
+// weigh has entries weigh by a constant of edges.
+func (s *Sum) weigh(w *model.Node) {
+	if slices.Contains([]string{model.EdgeWeight, model.Sym, model.GCNNorm}, w.What) {
+		s.What = w.What
+	} else {
+		s.Node = w.Name
+	}
 }
 
 // weight returns which input of a product of edges is a constant by which the other one is weighed, −1: none.
@@ -93,17 +104,32 @@ func (f *fusion) gather(layer int) {
 	var sums []sum
 	n := &node{layer: layer, level: layer + 1, begin: -1, end: -1, gathers: &gathering{}}
 	g := n.gathers
-	for i := range f.Nodes {
-		kind, ok := f.summed(i)
-		if !ok || f.reach[i] < 0 || f.depth[i]-1 != layer || !f.readAsIs(i) {
-			continue
-		}
-		f.adjacency(i)
-		x := f.value(f.source(i))
+	add := func(i int) int {
+		x := f.value(i)
 		if !slices.Contains(g.xs, x) {
 			g.xs = append(g.xs, x)
 		}
-		sums = append(sums, sum{i, slices.Index(g.xs, x), slices.Index(f.kinds, kind)})
+		return slices.Index(g.xs, x)
+	}
+	var edges []*edgeSum
+	for i := range f.Nodes {
+		if f.reach[i] < 0 || f.depth[i]-1 != layer || !f.readAsIs(i) {
+			continue
+		}
+		if e := f.edgeSum(i); e != nil {
+			f.counts(e.Sum)
+			edges = append(edges, e)
+			if e.c = add(e.c); e.x >= 0 {
+				e.x = add(e.x)
+			}
+			continue
+		}
+		kind, ok := f.summed(i)
+		if !ok {
+			continue
+		}
+		f.adjacency(i)
+		sums = append(sums, sum{i, add(f.source(i)), slices.Index(f.kinds, kind)})
 	}
 	slices.SortStableFunc(sums, func(a, b sum) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.x, b.x)) })
 	from := []int{0} // by x, and behind the last
@@ -131,6 +157,9 @@ func (f *fusion) gather(layer int) {
 		} else if !slices.Contains(f.nodes, part) {
 			f.nodes = append(f.nodes, part)
 		}
+	}
+	for _, e := range edges {
+		f.message(n, e)
 	}
 }
 
@@ -186,6 +215,9 @@ func (o Operand) kind(k, of int) Operand {
 // gatherAll appends the sums of a node.
 func (d *derivation) gatherAll(n *node) {
 	g := n.gathers
+	if n.cols > 0 {
+		n.z = d.wide(d.rowsAt(n.level), n.cols)
+	}
 	if n.h = n.z; d.given(n) {
 		n.h, n.z = nil, nil
 		return
@@ -200,8 +232,15 @@ func (d *derivation) gatherAll(n *node) {
 		}
 		x = all.all()
 	}
+	g.rows = x
 	d.offer(n.layer, Forward, x)
-	d.op(list(x.v), list(n.z), func(e *exec) { e.gather(n, Forward, *n.z.m, x.dense(e)) })
+	d.op(list(x.v), present(list(n.z)), func(e *exec) {
+		var y gpu.Matrix
+		if n.z != nil {
+			y = *n.z.m
+		}
+		e.gather(n, Forward, y, x.dense(e))
+	})
 }
 
 // gatherAllBack appends the gradient of what is summed up.
@@ -211,11 +250,17 @@ func (d *derivation) gatherAllBack(n *node, dz *value) {
 		return
 	}
 	all, at := d.wide(d.rowsAt(n.layer), g.width(d.cfg)), 0
+	if g.messages != nil {
+		dz = d.sent(n, dz)
+	}
 	d.offer(n.layer, Backward, dz.all())
 	d.op(list(dz), list(all), func(x *exec) {
 		x.q.Fill(*all.m, 0)
 		x.gather(n, Backward, *all.m, *dz.m)
 	})
+	for _, m := range g.messages {
+		d.messageToSources(m, dz, all)
+	}
 	for _, x := range g.xs {
 		cols := d.cfg.width(x)
 		if x != nil {
@@ -240,9 +285,11 @@ func (x *exec) gather(n *node, dir Direction, y, rows gpu.Matrix) {
 		}
 	}
 	each(rows, dir == Backward, func(o Operand) (gpu.CSR, gpu.Vec) { return o.Inner, o.ColScale })
+	n.gathers.halo = gpu.Matrix{}
 	if x.exchanges(n.layer) {
 		if halo := x.halo.Wait(x.q, n.layer, dir); dir == Forward || halo.Rows > 0 {
 			each(halo, true, func(o Operand) (gpu.CSR, gpu.Vec) { return o.Halo, o.HaloScale })
+			n.gathers.halo = halo
 		}
 	}
 }

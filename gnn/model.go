@@ -72,11 +72,14 @@ func (c *Model) findLayers(f *fusion) error {
 			c.layers[n.layer] = modelLayer{in: width(a.x), out: n.cols, heads: a.heads, attends: a.width, pairs: a.att != "", features: a.x == nil}
 		}
 		if g := n.gathers; g != nil {
-			in := 0
+			in, out := 0, n.cols
 			for _, x := range g.xs {
 				in += width(x)
 			}
-			c.layers[n.layer] = modelLayer{in: in, out: n.cols, features: g.features() && len(f.kinds) == 1}
+			for _, m := range g.messages {
+				out += m.cols
+			}
+			c.layers[n.layer] = modelLayer{in: in, out: out, features: g.features() && len(f.kinds) == 1 && g.messages == nil}
 			c.rows = c.rows || slices.Contains(g.xs, nil)
 		}
 		for _, t := range n.terms {
@@ -110,7 +113,7 @@ func (c *Model) findSums(f *fusion) {
 		return
 	}
 	s := f.kinds[0]
-	if len(f.kinds) > 1 || !s.factors(f.Program) {
+	if len(f.kinds) > 1 || !s.factors(f.Program) || slices.ContainsFunc(f.nodes, func(n *node) bool { return n.message != nil }) {
 		c.kinds = f.kinds
 		return
 	}

@@ -68,8 +68,8 @@ func TestProgramRefuses(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 	}{
-		{edited(t, named.GCN, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `node "sum_in0": max_in is not trained: use sum_in`},
-		{edited(t, named.SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "mul", ["src1", "src1"]]`), `node "`},
+		{edited(t, named.GCN, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `node "sum_in0": max_in is known of src, of rows with one axis: read that`},
+		{edited(t, named.SAGE, `["mul1", "mul", ["const0", "src1"]]`, `["mul1", "dropout", ["src1"], {"p": 0.1, "counter": 7}]`), `node "sum_in1": sum_in is known of products of src, dst, one`},
 		{edited(t, named.GCN, `"logits": "add1"`, `"logits": "add1", "line": {"sum_in0": "net.py:7"}`, `["sum_in0", "sum_in"`, `["sum_in0", "max_in"`), `net.py:7`},
 	} {
 		p, err := model.Parse([]byte(c.text))
@@ -95,7 +95,7 @@ func TestProgramLengths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "max_in is not trained"
+		want := "max_in is known of src"
 		if n == maxNodes {
 			want = "at most 10000"
 		}
@@ -149,7 +149,11 @@ func TestProgramNumbersAreNoWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewModel(p); err == nil {
+		c, err := NewModel(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := c.Config(false, 1); m.ReadsWeights() || m.Sums() != nil || m.Messages() {
 			t.Errorf("%s weighs edges", what)
 		}
 	}

@@ -17,6 +17,7 @@ type node struct {
 	from    *node      // in place of terms: what is dropped of
 	before  *node      // a sum of this node too, which has no other reader
 	gathers *gathering // in place of terms
+	message *message   // in place of terms
 	of      *node      // in place of terms: the node whose columns it is, from lo on
 	cut     *node      // the same of rows of any node, which have further readers
 	lo      int
@@ -98,6 +99,9 @@ func (n *node) reads() (list []*node) {
 	}
 	if n.gathers != nil {
 		list = append(list, n.gathers.xs...)
+	}
+	if n.message != nil {
+		list = append(list, n.message.of, n.message.r)
 	}
 	if n.maps != nil {
 		list = append(list, n.maps.x, n.maps.by)

@@ -86,6 +86,12 @@ func (c Config) StoresBF16() bool {
 	return !slices.ContainsFunc(c.layers, func(l modelLayer) bool { return !l.weighs })
 }
 
+// Messages reports whether sums over neighbours are of functions of both ends of edges, or the largest of them: rows of other parts
+// have to be those of the same epoch, as they are.
+func (c Config) Messages() bool {
+	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.message != nil })
+}
+
 // Chooses reports whether layer l has more than one order of operations.
 func (c Config) Chooses(l int) bool { return c.layers[l].weighs }
 

@@ -54,9 +54,10 @@ func (f *fusion) cause(i int) string {
 	case n.Space != model.Vertices:
 		return fmt.Sprintf("%s is %s%v, and is read where rows of vertices are: read such rows", n.Op, n.Space, n.Shape)
 	case n.Op == model.MaxIn:
-		return "max_in is not trained: use sum_in, a mean or attention"
+		return "max_in is known of src, of rows with one axis: read that"
 	case n.Op == model.SumIn:
-		return "sum_in is known of src, or of src times a constant made of degrees and weights of edges: read one of these"
+		return "sum_in is known of products of src, dst, one function of a dst + a src, and a constant made of degrees and weights of edges, all " +
+			"of as many columns: read such a product"
 	case n.Op == model.Product:
 		return known
 	case n.Op == model.Add:

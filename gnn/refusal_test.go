@@ -12,8 +12,8 @@ func TestCustomRefusesWithCause(t *testing.T) {
 	const sum = `["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}], ["s", "sum_in", ["e"], {"graph": "g"}], `
 	for _, c := range []struct{ nodes, want string }{
 		{sum + `["v", "tanh", ["V"]], ["o", "linear", ["s", "v"]]`, `node "v": tanh is read in place of a tensor: read the tensor itself`},
-		{`["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}], ["o", "max_in", ["e"], {"graph": "g"}]`, `node "o": max_in is not trained: use sum_in, a mean or attention`},
-		{`["l", "linear", ["x", "W"]], ["e", "dst", ["l"], {"graph": "g"}], ["o", "sum_in", ["e"], {"graph": "g"}]`, `node "o": sum_in is known of src, or of src times a constant made of degrees and weights of edges`},
+		{`["l", "linear", ["x", "W"]], ["e", "dst", ["l"], {"graph": "g"}], ["o", "max_in", ["e"], {"graph": "g"}]`, `node "o": max_in is known of src, of rows with one axis: read that`},
+		{`["l", "linear", ["x", "W"]], ["e", "dst", ["l"], {"graph": "g"}], ["o", "sum_in", ["e"], {"graph": "g"}]`, `node "o": sum_in is known of products of src, dst, one function of a dst + a src, and a constant`},
 		{sum + `["d", "const", [], {"what": "in_degree", "graph": "g"}], ["o", "mul", ["s", "d"]]`, `node "d": the constant in_degree is read where rows are`},
 		{sum + `["q", "product", ["s", "wide"], {"spec": "ni,w->nwi"}], ["r", "fold", ["q"], {"how": "mean", "axis": 0}], ["o", "add", ["s", "r"]]`, `node "q": 5000 columns become 15000 by a matrix`},
 	} {

@@ -10,7 +10,7 @@ import (
 
 // sum makes n the sum that value i is.
 func (f *fusion) sum(n *node, i int) {
-	if _, ok := f.summed(i); ok && f.apart || f.isInput(i) {
+	if f.gathered(i) || f.isInput(i) {
 		n.terms = []term{{x: f.value(i), coef: 1}}
 		return
 	}
@@ -218,12 +218,17 @@ func (f *fusion) adjacency(i int) {
 	if !ok {
 		s = Sum{Graph: f.Nodes[i].Graph}
 	}
-	if !slices.Contains(f.kinds, s) {
-		f.kinds = append(f.kinds, s)
-	}
+	f.counts(s)
 	n := &f.Nodes[i]
 	if !f.apart && (len(f.kinds) > 1 || !s.factors(f.Program)) {
 		panic(refused{fmt.Errorf("node %q: sums over neighbours differ in graphs or weights%s", n.Name, where(n))})
+	}
+}
+
+// counts notes a kind of sums.
+func (f *fusion) counts(s Sum) {
+	if !slices.Contains(f.kinds, s) {
+		f.kinds = append(f.kinds, s)
 	}
 }
 

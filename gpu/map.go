@@ -20,6 +20,7 @@ const (
 	MapPower                      // x^a; derivative a·x^(a-1), and 0 for a = 0
 	MapClamp                      // min(max(x, a), b); derivative a ≤ x ≤ b ? 1 : 0
 	MapReciprocal                 // 1/x
+	MapZero                       // x = 0 ? 1 : 0; derivative 0
 	Functions     = iota          // their number
 )
 

@@ -65,6 +65,8 @@ type Ops interface {
 	SpMM(y Matrix, a CSR, x Matrix, beta float32)
 	// Aggregate: sums over graph neighbours, see AggregateArgs.
 	Aggregate(a AggregateArgs)
+	// Messages: sums, or largest, of functions of both ends of edges, by column, see MessageArgs.
+	Messages(a MessageArgs)
 	// Epilogue: H = epilogue(Z) on its own, see Epilogue.
 	Epilogue(e Epilogue)
 	// EpilogueBackward: gradient through an Epilogue, see EpilogueGrad.

@@ -118,6 +118,14 @@ func (o *Options) validate(p *learn.Problem) (learn.Task, error) {
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkStream())
+	if errs[0] == nil && o.Model.Messages() {
+		if o.Cache.Period() > 0 {
+			errs = append(errs, errors.New("stale rows: the model compares rows of both ends of edges, which have to be of one epoch"))
+		}
+		if o.Cache.HaloType != halo.FP32 {
+			errs = append(errs, errors.New("encoded rows: the model compares rows of both ends of edges, which have to be exact"))
+		}
+	}
 	if weighs && o.phased() {
 		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}

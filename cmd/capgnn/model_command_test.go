@@ -61,7 +61,7 @@ func TestModelCommand(t *testing.T) {
 	s.put("max.json", []byte(strings.Replace(s.must("model", "show", "gcn"), `"sum_in"`, `"max_in"`, 1)))
 	text, refused, code := s.run("model", "check", "max.json")
 	_, want, _ := s.run("train", "--dataset", "ok.npz", "--model", "max.json")
-	if !strings.Contains(text, "max.json, valid") || code != term.ExitUsage || refused != want || !strings.Contains(refused, `/max.json: node "sum_in0": max_in is not trained`) {
+	if !strings.Contains(text, "max.json, valid") || code != term.ExitUsage || refused != want || !strings.Contains(refused, `/max.json: node "sum_in0": max_in is known of src`) {
 		t.Errorf("check ends with %d and says\n%s%swhere train says\n%s", code, text, refused, want)
 	}
 	if line := s.must("model", "show", "gcn", "--json"); strings.Count(line, "\n") != 1 || !json.Valid([]byte(line)) {

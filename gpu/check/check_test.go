@@ -133,7 +133,23 @@ func TestElementwise(t *testing.T) {
 		{"s has 0 elements, want 1", func(c Operands) { c.AddScaled(mat(2, 3), mat(2, 3), gpu.Vec{}) }},
 		{"", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(1, 3), By: mat(2, 1), F: gpu.MapExp}) }},
 		{"", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(1, 1)}) }},
-		{"function 15 is none of 15", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(2, 3), F: gpu.Functions}) }},
+		{"", func(c Operands) {
+			c.Messages(gpu.MessageArgs{Y: mat(2, 4), R: mat(2, 4), Inner: csr(2, 3), C: mat(3, 4), X: mat(3, 4), F: gpu.MapSigmoid, Accumulate: true})
+		}},
+		{"R is 1×4, want at least 2×4", func(c Operands) {
+			c.Messages(gpu.MessageArgs{Y: mat(2, 4), R: mat(1, 4), Inner: csr(2, 3), C: mat(3, 4)})
+		}},
+		{"C of Inner is 2×4, want at least 3×4", func(c Operands) { c.Messages(gpu.MessageArgs{Y: mat(2, 4), Inner: csr(2, 3), C: mat(2, 4)}) }},
+		{"X of Halo is 0×0, want at least 3×4", func(c Operands) {
+			c.Messages(gpu.MessageArgs{Y: mat(2, 4), Inner: csr(2, 3), C: mat(3, 4), X: mat(3, 4), Halo: csr(2, 3), CHalo: mat(3, 4)})
+		}},
+		{"X of Halo is 3×3, want at least 3×4", func(c Operands) {
+			c.Messages(gpu.MessageArgs{Y: mat(2, 4), Halo: csr(2, 3), CHalo: mat(3, 4), XHalo: mat(3, 3)})
+		}},
+		{"Inner has 3 rows, want 2", func(c Operands) { c.Messages(gpu.MessageArgs{Y: mat(2, 4), Inner: csr(3, 3), C: mat(3, 4)}) }},
+		{"a largest message is not added", func(c Operands) { c.Messages(gpu.MessageArgs{Y: mat(2, 4), Max: true, Accumulate: true}) }},
+		{"function 16 is none of 16", func(c Operands) { c.Messages(gpu.MessageArgs{Y: mat(2, 4), F: gpu.Functions}) }},
+		{"function 16 is none of 16", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(2, 3), F: gpu.Functions}) }},
 		{"Dst is bf16, want fp32", func(c Operands) { c.Map(gpu.MapArgs{Dst: half(2, 3), Src: mat(2, 3)}) }},
 		{"Src is 2×2, and Dst 2×3", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(2, 2)}) }},
 		{"By is 3×1, and Dst 2×3", func(c Operands) { c.Map(gpu.MapArgs{Dst: mat(2, 3), Src: mat(2, 3), By: mat(3, 1)}) }},

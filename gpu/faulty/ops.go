@@ -49,6 +49,11 @@ func (q *queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 // Map implements gpu.Ops.
 func (q *queue) Map(a gpu.MapArgs) { q.do("Map", func() { q.inner.Map(a) }, a.Dst) }
 
+// Messages implements gpu.Ops.
+func (q *queue) Messages(a gpu.MessageArgs) {
+	q.do("Messages", func() { q.inner.Messages(a) }, a.Y)
+}
+
 // ColSum implements gpu.Ops.
 func (q *queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 	q.do("ColSum", func() { q.inner.ColSum(dst, m, b) }, row(dst))

@@ -77,10 +77,10 @@ func join(a, c ref.CSR) ref.CSR {
 	for v := range a.Rows {
 		r.Begin = append(r.Begin, int64(len(r.Indices)))
 		for _, e := range a.Row(v) {
-			r.Indices = append(r.Indices, int32(e.Col))
+			r.Indices, r.Val = append(r.Indices, int32(e.Col)), append(r.Val, e.Val)
 		}
 		for _, e := range c.Row(v) {
-			r.Indices = append(r.Indices, int32(a.Cols+e.Col))
+			r.Indices, r.Val = append(r.Indices, int32(a.Cols+e.Col)), append(r.Val, e.Val)
 		}
 		r.End = append(r.End, int64(len(r.Indices)))
 	}

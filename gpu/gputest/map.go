@@ -18,6 +18,13 @@ type mapped struct {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
+func zero(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return 0
+}
+
 func below(x, y, other float64) float64 {
 	if x > 0 {
 		return y
@@ -45,6 +52,7 @@ var maps = []mapped{
 	{gpu.MapPower, -1.5, 0, true, func(x float64) float64 { return math.Pow(x, -1.5) }, func(x float64) float64 { return -1.5 * math.Pow(x, -2.5) }},
 	{gpu.MapClamp, -0.5, 0.75, false, func(x float64) float64 { return min(max(x, -0.5), 0.75) },
 		func(x float64) float64 { return below(0.75-x, below(x+0.5, 1, 0), 0) }},
+	{gpu.MapZero, 0, 0, false, zero, func(x float64) float64 { return 0 }},
 	{gpu.MapReciprocal, 0, 0, true, func(x float64) float64 { return 1 / x }, func(x float64) float64 { return -1 / (x * x) }},
 }
 

@@ -19,6 +19,7 @@ var suite = []struct {
 	{"ScaleRows", testScaleRows},
 	{"AddScaled", testAddScaled},
 	{"Map", testMap},
+	{"Messages", testMessages},
 	{"ColSum", testColSum},
 	{"Dot", testDot},
 	{"ElementwiseBF16", testElementwiseBF16},

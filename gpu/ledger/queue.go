@@ -90,6 +90,7 @@ func (*queue) GATAggregate(gpu.GATArgs)                                       {}
 func (*queue) GATBackwardDst(gpu.GATGradDst)                                  {}
 func (*queue) GATBackwardSrc(gpu.GATGradSrc)                                  {}
 func (*queue) GATScoresBackward(gpu.GATScoresGrad)                            {}
+func (*queue) Messages(gpu.MessageArgs)                                       {}
 func (*queue) GATv2Aggregate(gpu.GATv2Args)                                   {}
 func (*queue) GATv2BackwardDst(gpu.GATv2GradDst)                              {}
 func (*queue) GATv2BackwardSrc(gpu.GATv2GradSrc)                              {}

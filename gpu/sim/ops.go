@@ -138,6 +138,19 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 	q.aggregate("Aggregate", work, a.A.Entries*int64(a.Y.Cols), func() { q.inner.Aggregate(a) })
 }
 
+// Messages implements gpu.Ops. A function but the plainest takes as long as elements of an epilogue.
+func (q *Queue) Messages(a gpu.MessageArgs) {
+	entries := a.Inner.Entries + a.Halo.Entries
+	work := []part{gathers(gather, a.Inner, a.C, a.Y, a.Accumulate), gathers(gather, a.Halo, a.CHalo, a.Y, true)}
+	if !a.X.Empty() || !a.XHalo.Empty() {
+		work = append(work, gathers(gather, a.Inner, a.X, a.Y, true), gathers(gather, a.Halo, a.XHalo, a.Y, true))
+	}
+	if a.F > gpu.MapLeaky && a.F < gpu.MapClamp && a.F != gpu.MapSquare {
+		work = append(work, part{kernel: epilogue, bytes: 4 * gpu.Bytes(entries) * gpu.Bytes(a.Y.Cols)})
+	}
+	q.aggregate("Messages", work, entries*int64(a.Y.Cols), func() { q.inner.Messages(a) })
+}
+
 // Epilogue implements gpu.Ops.
 func (q *Queue) Epilogue(e gpu.Epilogue) {
 	q.compute("Epilogue", gpu.PhaseOther, epilogueOf(e), func() { q.inner.Epilogue(e) })

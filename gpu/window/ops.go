@@ -115,6 +115,10 @@ func (q *queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	q.op(func() { q.to.GATBackwardSrc(a) }, []any{&a}, over(&a.DT, &a.DS))
 }
 
+func (q *queue) Messages(a gpu.MessageArgs) {
+	q.op(func() { q.to.Messages(a) }, []any{&a}, added(a.Accumulate, &a.Y))
+}
+
 func (q *queue) GATScoresBackward(a gpu.GATScoresGrad) {
 	q.op(func() { q.to.GATScoresBackward(a) }, []any{&a}, added(true, &a.DT, &a.DASrc, &a.DADst))
 }

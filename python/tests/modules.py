@@ -412,6 +412,7 @@ TRAINED = ("ChebConv", "ClusterGCNConv", "DirGNNConv", "GATConv dropout", "GCN B
            "GPSConv", "GatedGraphConv", "GraphConv", "GraphSAGE cat", "LGConv", "MLP", "SGConv", "Sequential", "SimpleConv", "TAGConv", "appnp", "directed",
            "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "rooted", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")
+TRAINED += ("GENConv", "GraphSAGE max", "ResGatedGraphConv", "SAGEConv several", "SAGEConv softmax")
 TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",
             *(("GATConv residual", "Polynormer", "SGFormer") if "Polynormer" in TRACED else ()))
 

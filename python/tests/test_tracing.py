@@ -289,8 +289,8 @@ class FitTest(unittest.TestCase):
     def test_a_program_without_operations_is_refused(self):
         from tests import modules
 
-        with self.assertRaisesRegex(capgnn.ProgramError, r'^model: node "max_in\d+": max_in is not trained.*\(exit code 2\)$'):
-            capgnn.fit(modules.TRACED["GraphSAGE max"](), self.data(), devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
+        with self.assertRaisesRegex(capgnn.ProgramError, r'^model: node "fold\d+": fold of rows is trained.*\(exit code 2\)$'):
+            capgnn.fit(modules.TRACED["GraphSAGE jk max"](), self.data(), devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
 
     def test_flags_that_fit_has_not(self):
         from tests import modules

@@ -96,6 +96,11 @@ func (m *Map) of(x float32) float32 {
 		return min(max(x, m.A), m.B)
 	case gpu.MapReciprocal:
 		return 1 / x
+	case gpu.MapZero:
+		if x == 0 {
+			return 1
+		}
+		return 0 * x
 	}
 	return x
 }
@@ -147,6 +152,8 @@ func (m *Map) slope(x float32) float32 {
 		return 0
 	case gpu.MapReciprocal:
 		return -1 / (x * x)
+	case gpu.MapZero:
+		return 0
 	}
 	return 1
 }

@@ -10,11 +10,12 @@ import (
 // Draw returns the text of a program that is drawn by a seed from blocks that graph neural networks are made of: one
 // to three sums over neighbours with products before or behind them, rows of the vertex itself, norms, functions,
 // products of rows, dropout, residuals, and jumping knowledge; half of the programs with several sums at a depth, half
-// of these over several graphs and with several weights of edges; one of five with sums over all vertices, one of four
+// of these over several graphs and with several weights of edges; one of five with sums over all vertices, one of five
+// with functions of both ends of edges, one of four
 // with sums, maxima and softmax inside a row, one of eleven without any over neighbours.
 func Draw(seed uint64, features, outputs int) string {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 5))}
-	w.whole, w.folds = seed%5 == 3, seed%4 == 1
+	w.whole, w.edges, w.folds = seed%5 == 3, seed%5 == 1, seed%4 == 1
 	layers := 1 + w.IntN(3)
 	if seed%11 == 7 { // no rows of neighbours are read
 		layers = 0
@@ -31,6 +32,7 @@ type writer struct {
 	several        bool // sums at a depth
 	whole          bool // sums over all vertices
 	folds          bool // sums, maxima and softmax inside a row, and heads
+	edges          bool // functions of both ends of edges
 	// batch is 2 in a program that will have a batch_norm, 1 in one that has it. There are no biases and other norms
 	// then: a batch_norm takes away what they add to all rows, and float32 has not the little that is left.
 	batch int
@@ -91,6 +93,9 @@ type named struct {
 
 // sum appends a sum over neighbours in one of the program's ways.
 func (w *writer) sum(x named) named {
+	if w.edges && w.often(1, 2) {
+		return w.messages(x)
+	}
 	way := w.ways[w.IntN(len(w.ways))]
 	graph := fmt.Sprintf(`"graph": "%s"`, way.graph)
 	e := w.node("src", list(x.name), graph)

@@ -265,9 +265,13 @@ def finite(t: Tracer, node: Node) -> Node:
 
 
 def kept(t: Tracer, of: Mask) -> Node:
-    """Returns values of a node with zeroes where they are at most, or at least, a number: a product with 0 or 1."""
+    """Returns values of a node with zeroes where they are at most, or at least, a number: a product with 0 or 1.
+
+    What is the number but for roundings of float32 is the number.
+    """
     if of.node is None or of.op not in ("le", "lt", "ge", "gt"):
         refuse(of.what)
     sign = 1.0 if of.op in ("le", "lt") else -1.0
-    above = t.add([of.node, t.number(of.number)], [sign / LEAST, -sign / LEAST])
+    number = of.number + (1e-6 if of.op in ("le", "gt") else -1e-6) * abs(of.number)
+    above = t.add([of.node, t.number(number)], [sign / LEAST, -sign / LEAST])
     return t.mul([of.node, t.function("stop", t.function("clamp", above, low=0.0, high=1.0))])

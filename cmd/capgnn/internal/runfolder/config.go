@@ -192,6 +192,14 @@ func (c *Config) Validate() error {
 	if c.ElementType() != gpu.FP32 && wrong == nil && !network.StoresBF16() {
 		p.add("--storage %s: --model %s computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage, c.Model)
 	}
+	if wrong == nil && network.Messages() {
+		if c.Staleness > 0 {
+			p.add("--staleness: --model %s compares rows of both ends of edges, which have to be of one epoch: drop it", c.Model)
+		}
+		if c.HaloType.Value != halo.FP32 {
+			p.add("--%s %v: --model %s compares rows of both ends of edges, which have to be exact: drop it", HaloDtype, c.HaloType.Value, c.Model)
+		}
+	}
 	p = append(p, c.cacheErrors()...)
 	c.checkBlocks(&p)
 	c.checkCounts(&p)
