@@ -20,15 +20,15 @@ func TestGoldenThroughBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 45 {
-		t.Fatalf("%d golden cases, want 45", len(cases))
+	if len(cases) != 49 {
+		t.Fatalf("%d golden cases, want 49", len(cases))
 	}
 	for _, g := range cases {
 		if g.Weights != nil { // entries are handed in with values
 			continue
 		}
 		d := g.Dims()
-		c := named.Model{Kind: named.Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Activation: model.Op(g.Activation), Multi: g.Multi(), Jumping: g.Jumping(), NoNorm: g.NoNorm()}
+		c := named.Model{Kind: named.Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: g.Alpha, Theta: g.Theta, Residual: g.Residual, Activation: model.Op(g.Activation), Multi: g.Multi(), JK: g.JK(), Norm: g.Norm()}
 		u := goldenTask(t, &g, netOf(c))
 		w := NewWeights(netOf(c))
 		for _, x := range g.Params {

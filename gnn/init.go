@@ -19,7 +19,7 @@ import (
 //	convs.L.weight1                 GCNII: as convs.L.lin.weight of GCN
 //	convs.L.lin.weight and .bias    DirGNN: as nn.lins.K of GIN
 //	lin, lin1, lin2, lins.0, lins.1 SGC, APPNP, GCNII, jumping knowledge: as nn.lins.K of GIN
-//	norms.L.weight, norms.L.bias    1, 0; of batch_norm also running_var, running_mean
+//	norms.L.weight, norms.L.bias    1, 0; of batch_norm also running_var, running_mean; of GraphNorm also mean_scale, 1
 //
 // A tensor that has a start in its program begins with that: temp of GPRGNN. Those that have other names are drawn by what they are for: of layer_norm and batch_norm 1 and 0, of linear uniform in
 // ±1/sqrt(columns of the weight), other matrices as Glorot's, and what is left is 0.
@@ -53,6 +53,8 @@ func (w *Weights) Init(seed uint64) {
 func (w *Weights) initRule(t *Tensor) (bound float64, constant float32, ok bool) {
 	conv, leaf := t.Name[:strings.LastIndexByte(t.Name, '.')+1], t.Name[strings.LastIndexByte(t.Name, '.')+1:]
 	switch {
+	case leaf == "mean_scale":
+		return 0, 1, true
 	case strings.HasPrefix(t.Name, "norms."):
 		if leaf == "weight" || leaf == "running_var" {
 			return 0, 1, true

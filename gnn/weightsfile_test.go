@@ -17,7 +17,7 @@ import (
 // weightsConfig returns the model of a golden case.
 func weightsConfig(c *golden.Case) named.Model {
 	d := c.Dims()
-	return named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+	return named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), JK: c.JK(), Norm: c.Norm()}
 }
 
 func weightsCases(t *testing.T) []golden.Case {

@@ -28,7 +28,7 @@ func TestGoldenGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := c.Dims()
-		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), JK: c.JK(), Norm: c.Norm()}
 		p := &learn.Problem{Graph: g, Labels: c.Labels, Targets: c.Targets, Classes: d.Out, Train: c.TrainMask}
 		p.Features.Cols = d.In
 		for _, x := range c.X.Data {

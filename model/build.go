@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Arguments are what the models that have a name differ by. Those that a model has no use for are left out.
@@ -14,16 +15,37 @@ type Arguments struct {
 	Heads            int     // GAT and GATv2
 	Alpha            float64 // APPNP and GCNII: share of H⁰ in what a layer sums
 	Theta            float64 // GCNII: layer ℓ = 1, 2, … has the share log(θ/ℓ + 1) of its weight
-	NoNorm           bool    // no LayerNorm between layers
-	BatchNorm        bool    // a batch_norm in place of each
+	Norm             string  // between layers, one of Norms; "": NormLayer
 	Residual         bool    // hidden layers behind the first add what they read
-	Jumping          bool    // the logits are a Linear of what all layers make
+	JK               string  // what of all layers a Linear makes the logits of, one of JKs; "": JKNone
 	Activation       Op      // "": ReLU
 	Dropout          float64
 	DropFeatures     bool    // of GCN, GraphSAGE, GIN, GAT and GATv2: they read dropout(X)
 	AttentionDropout float64 // of GAT and GATv2: probability of dropping a weight of attention
 	Loops            string  // what the program makes of self-loops, FullLoops or NoLoops; "": the data set has those that it has
 }
+
+// What Arguments.Norm may be.
+const (
+	NormLayer = "layer" // of a row
+	NormBatch = "batch" // of a column over all vertices, in evaluation by running statistics
+	NormGraph = "graph" // the same without running statistics, less a share of the mean (Cai et al., ICML 2021)
+	NormNone  = "none"
+)
+
+// What Arguments.JK may be (Xu et al., ICML 2018).
+const (
+	JKNone = "none" // the last layer makes the logits
+	JKCat  = "cat"  // rows of all layers side by side
+	JKMax  = "max"  // the largest of all layers, by column
+	JKSum  = "sum"
+)
+
+// Norms and JKs list them.
+var (
+	Norms = []string{NormLayer, NormBatch, NormGraph, NormNone}
+	JKs   = []string{JKNone, JKCat, JKMax, JKSum}
+)
 
 // Counters of dropout that belong to no layer.
 const (
@@ -104,7 +126,8 @@ func (b Builder) check(a Arguments) error {
 	if a.Layers < 1 || a.Layers > 64 {
 		bad("layers %d is not in [1, 64]", a.Layers)
 	}
-	hides := b.Has("hidden") && (!b.Has("jk") || a.Layers > 1 || a.Jumping)
+	jumps := a.JK != "" && a.JK != JKNone
+	hides := b.Has("hidden") && (!b.Has("jk") || a.Layers > 1 || jumps)
 	if hides && (a.Hidden < 1 || a.Hidden > 1<<20) {
 		bad("hidden %d is not in [1, 1048576]", a.Hidden)
 	}
@@ -114,7 +137,9 @@ func (b Builder) check(a Arguments) error {
 	if a.Out < 1 {
 		bad("number of classes %d is below 1", a.Out)
 	}
-	if a.Jumping && !b.Has("jk") {
+	if jumps && !slices.Contains(JKs, a.JK) {
+		bad("jk %q is not one of %s", a.JK, strings.Join(JKs, ", "))
+	} else if jumps && !b.Has("jk") {
 		bad("model %s has no jumping knowledge", b.Name)
 	}
 	if b.Has("heads") && a.Heads < 1 {
@@ -130,14 +155,13 @@ func (b Builder) check(a Arguments) error {
 	}
 	if a.Residual && !b.Has("residual") {
 		bad("residuals: model %s has none", b.Name)
-	} else if a.Residual && a.Layers < 3 && !(a.Layers == 2 && (a.Jumping || !b.Has("jk"))) {
+	} else if a.Residual && a.Layers < 3 && !(a.Layers == 2 && (jumps || !b.Has("jk"))) {
 		bad("residuals: of %d layers none reads and makes hidden rows", a.Layers)
 	}
-	if a.NoNorm && a.BatchNorm {
-		bad("norm: batch and none: one of the two")
-	}
-	if a.BatchNorm && !b.Has("norm") {
-		bad("norm batch: model %s has no norm between layers", b.Name)
+	if a.Norm != "" && !slices.Contains(Norms, a.Norm) {
+		bad("norm %q is not one of %s", a.Norm, strings.Join(Norms, ", "))
+	} else if (a.Norm == NormBatch || a.Norm == NormGraph) && !b.Has("norm") {
+		bad("norm %s: model %s has no norm between layers", a.Norm, b.Name)
 	}
 	if a.Activation != "" && !slices.Contains(Activations, a.Activation) {
 		bad("activation %q is not one of %s, %s, %s, %s", a.Activation, ReLU, LeakyReLU, ELU, Tanh)
@@ -220,7 +244,7 @@ func (b *builder) with(o Op, set func(*Node), in ...string) string {
 func (b *builder) constant(what string, value float64) string {
 	return b.with(Const, func(n *Node) {
 		n.What, n.Value = what, value
-		if what != Number {
+		if what != Number && what != VertexNum {
 			n.Graph = b.graph
 		}
 	})

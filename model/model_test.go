@@ -20,7 +20,7 @@ func arguments(b model.Builder) (out []model.Arguments) {
 	out = append(out, one)
 	if b.Has("jk") {
 		all := base
-		all.NoNorm, all.Residual, all.Jumping, all.DropFeatures, all.Activation = true, true, true, true, model.ELU
+		all.Norm, all.JK, all.Residual, all.DropFeatures, all.Activation = model.NormNone, model.JKCat, true, true, model.ELU
 		out = append(out, all)
 	}
 	return out

@@ -59,7 +59,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, named.Model, g
 		init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}
 	}
 	return p, named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
-		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm(), BatchNorm: c.BatchNorm()}, init
+		Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), JK: c.JK(), Norm: c.Norm()}, init
 }
 
 func float32s(x []float64) []float32 {
@@ -95,8 +95,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 45 {
-		t.Fatalf("%d golden cases, want 45", len(cases))
+	if len(cases) != 49 {
+		t.Fatalf("%d golden cases, want 49", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -10,7 +10,7 @@ import (
 	"capgnn/model"
 )
 
-// Models with BatchNorm between layers have PyTorch Geometric's logits, losses, gradients and five Adam steps, and
+// Models with BatchNorm or GraphNorm between layers have PyTorch Geometric's logits, losses, gradients and five Adam steps, and
 // running statistics behind these, on any number of devices.
 func TestGoldenBatchNorm(t *testing.T) {
 	t.Parallel()
@@ -18,8 +18,8 @@ func TestGoldenBatchNorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 5 {
-		t.Fatalf("%d cases, want 5", len(cases))
+	if len(cases) != 9 {
+		t.Fatalf("%d cases, want 9", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -1,5 +1,6 @@
-"""blocks_reference.py DIR: the golden cases KIND_jumping.npz, KIND_plain.npz and batch/KIND_batch.npz, from PyTorch Geometric's GCN, GraphSAGE, GIN and GAT in float64 with jk="cat", with norm=None and with
-norm="batch_norm". The logits of these are in eval mode, with the running statistics that they begin with; all else is of training.
+"""blocks_reference.py DIR: the golden cases KIND_jumping.npz, KIND_max.npz, KIND_sum.npz, KIND_plain.npz, batch/KIND_batch.npz and batch/KIND_graph.npz, from PyTorch
+Geometric's GCN, GraphSAGE, GIN and GAT in float64 with jk="cat", with jk="max", with sums in its place, with norm=None, with norm="batch_norm" and with
+norm="graph_norm". The logits of batch/KIND_batch are in eval mode, with the running statistics that they begin with; all else is of training.
 
 Graphs, features, labels and masks are those of other cases in DIR.
 """
@@ -16,12 +17,21 @@ KEPT = ("indptr", "indices", "x", "y", "train_mask")
 HIDDEN = 8
 MODELS = {"gcn": (pyg.GCN, {}), "sage": (pyg.GraphSAGE, {}), "gin": (pyg.GIN, dict(train_eps=True)), "gat": (pyg.GAT, dict(heads=2)), "gatv2": (pyg.GAT, dict(heads=2, v2=True))}
 JUMPING, PLAIN, BATCH = dict(norm=torch.nn.LayerNorm(HIDDEN), jk="cat"), dict(norm=None), dict(norm="batch_norm")
+MAX, GRAPH = {**JUMPING, "jk": "max"}, dict(norm="graph_norm")
 # The case that the data is of, the layers, and what the model has.
 CASES = {"gcn_jumping": ("gcn_undirected", 3, JUMPING), "sage_jumping": ("sage_directed", 2, JUMPING), "gin_jumping": ("gin_multilabel", 3, JUMPING), "gat_jumping": ("gat_multilabel", 3, JUMPING),
          "gatv2_jumping": ("gat_directed", 1, JUMPING), "gcn_plain": ("gcn_multilabel", 3, PLAIN), "sage_plain": ("sage_multilabel", 3, PLAIN), "gin_plain": ("gin_undirected", 2, PLAIN),
          "gat_plain": ("gat_multilabel", 3, PLAIN), "gatv2_plain": ("gat_undirected", 2, PLAIN),
          "batch/gcn_batch": ("gcn_undirected", 3, BATCH), "batch/sage_batch": ("sage_directed", 3, {**BATCH, "jk": "cat"}), "batch/gin_batch": ("gin_multilabel", 2, BATCH), "batch/gat_batch": ("gat_multilabel", 3, BATCH),
-         "batch/gatv2_batch": ("gat_directed", 2, BATCH)}
+         "batch/gatv2_batch": ("gat_directed", 2, BATCH),
+         "gcn_max": ("gcn_undirected", 3, MAX), "gatv2_max": ("gat_multilabel", 2, MAX), "sage_sum": ("sage_directed", 3, MAX), "gin_sum": ("gin_undirected", 1, MAX),
+         "batch/gcn_graph": ("gcn_undirected", 3, GRAPH), "batch/sage_graph": ("sage_directed", 3, {**GRAPH, "jk": "max"}), "batch/gin_graph": ("gin_multilabel", 2, GRAPH),
+         "batch/gat_graph": ("gat_directed", 2, GRAPH)}
+
+
+class Sum(torch.nn.Module):
+    def forward(self, rows):
+        return sum(rows)
 
 
 def forward_order(name):
@@ -29,7 +39,7 @@ def forward_order(name):
     return (0, 2) if first == "lin" else (int(number), first == "norms", ".lin." not in name)
 
 
-def case(given, model, layers, more):
+def case(given, model, variant, layers, more):
     torch.manual_seed(17)  # of seeds from 15 on, the first with which no gradient of GAT's att_dst is rounding alone, as where all scores of a head have one sign
     n = len(given["train_mask"])
     x, train = torch.tensor(given["x"]).double(), torch.tensor(given["train_mask"])
@@ -37,6 +47,8 @@ def case(given, model, layers, more):
     y = torch.tensor(given["y"]).double() if several else torch.tensor(given["y"]).long()
     of, options = MODELS[model]
     model = of(x.size(1), HIDDEN, layers, given["logits"].shape[1], **options, **more).double()
+    if variant == "sum":
+        model.jk = Sum()
     edges = torch.tensor(np.stack([given["indices"], np.repeat(np.arange(n), np.diff(given["indptr"]))])).long()
     with torch.no_grad():
         for p in model.parameters():
@@ -74,6 +86,6 @@ if __name__ == "__main__":
     os.makedirs(f"{sys.argv[1]}/batch", exist_ok=True)
     for name, (of, *how) in CASES.items():
         with np.load(f"{sys.argv[1]}/{of}.npz") as given:
-            c = case(dict(given), name.split("/")[-1].split("_")[0], *how)
+            c = case(dict(given), *name.split("/")[-1].split("_"), *how)
         print(name, c["loss"])
         np.savez_compressed(f"{sys.argv[1]}/{name}.npz", **c)

@@ -45,7 +45,7 @@ func TestNoNorm(t *testing.T) {
 	for _, model := range added {
 		s.fails(term.ExitUsage, []string{"--norm layer", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--norm", "layer")
 	}
-	s.fails(term.ExitUsage, []string{"--norm", "group", "layer, batch, none"}, "train", "--dataset", "ok.npz", "--norm", "group")
+	s.fails(term.ExitUsage, []string{"--norm", "group", "layer, batch, graph, none"}, "train", "--dataset", "ok.npz", "--norm", "group")
 }
 
 // With --norm batch models train and predict whole, in parts, stale, sampled and isolated, and files of weights have

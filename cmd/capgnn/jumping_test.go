@@ -123,5 +123,5 @@ func TestJumpingResumes(t *testing.T) {
 	for _, model := range []string{"sgc", "appnp", "gcnii"} {
 		s.fails(term.ExitUsage, []string{"--jk cat", "--model " + model}, "train", "--dataset", "ok.npz", "--model", model, "--jk", "cat")
 	}
-	s.fails(term.ExitUsage, []string{"--jk", "max", "none, cat"}, "train", "--dataset", "ok.npz", "--jk", "max")
+	s.fails(term.ExitUsage, []string{"--jk", "lstm", "none, cat, max, sum"}, "train", "--dataset", "ok.npz", "--jk", "lstm")
 }

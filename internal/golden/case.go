@@ -57,16 +57,33 @@ type Dims struct {
 // Multi reports whether the case is multi-label.
 func (c *Case) Multi() bool { return c.Targets != nil }
 
-// Jumping reports whether the logits are a Linear of the rows of all layers.
-func (c *Case) Jumping() bool { return c.Kind != "sgc" && c.Param("lin.weight") != nil }
+// JK returns what of all layers a Linear makes the logits of: cat, max, sum, or "" for the last layer alone.
+func (c *Case) JK() string {
+	_, variant, _ := strings.Cut(c.Name, "_")
+	switch lin := c.Param("lin.weight"); {
+	case c.Kind == "sgc" || lin == nil:
+		return ""
+	case variant == "sum":
+		return variant
+	case c.Dims().Layers > 1 && lin.Shape[1] == c.Dims().Hidden:
+		return "max"
+	}
+	return "cat"
+}
 
-// NoNorm reports whether there is no norm between layers.
-func (c *Case) NoNorm() bool { return c.Param("norms.0.weight") == nil && !c.BatchNorm() }
-
-// BatchNorm reports whether norms between layers are by columns of all vertices. Logits are in evaluation then, with
-// the
+// Norm returns the one between layers: layer, batch, graph or none. With batch logits are in evaluation, with the
 // running statistics of Params; those in Adam5 are behind five steps, and their Grads are 0.
-func (c *Case) BatchNorm() bool { return c.Param("norms.0.module.running_var") != nil }
+func (c *Case) Norm() string {
+	switch {
+	case c.Param("norms.0.module.running_var") != nil:
+		return "batch"
+	case c.Param("norms.0.mean_scale") != nil:
+		return "graph"
+	case c.Param("norms.0.weight") != nil:
+		return "layer"
+	}
+	return "none"
+}
 
 // Float32Weights returns the weights of the edges, which float32 holds exactly; nil: all are 1.
 func (c *Case) Float32Weights() []float32 {
@@ -130,10 +147,10 @@ func Tolerance(golden []float64) float64 {
 	return 1e-4*math.Sqrt(s) + 1e-7*math.Sqrt(float64(len(golden)))
 }
 
-// Load returns all cases of the repository that holds the working directory, in name order, but those with BatchNorm.
+// Load returns all cases of the repository that holds the working directory, in name order, but those with norms over all vertices.
 func Load() ([]Case, error) { return load("") }
 
-// LoadBatch returns those with BatchNorm.
+// LoadBatch returns those with norms over all vertices.
 func LoadBatch() ([]Case, error) { return load("batch") }
 
 func load(sub string) ([]Case, error) {

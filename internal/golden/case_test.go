@@ -18,12 +18,14 @@ func TestLoad(t *testing.T) {
 	residual := Dims{4, 8, 12, 5, 0}
 	jumping := map[string]Dims{"gcn": {3, 8, 12, 5, 0}, "sage": {2, 8, 9, 4, 0}, "gin": multilabel, "gat": multilabel, "gatv2": {1, 8, 9, 4, 0}}
 	plain := map[string]Dims{"gcn": multilabel, "sage": multilabel, "gin": {2, 8, 12, 5, 0}, "gat": multilabel, "gatv2": {2, 8, 12, 5, 0}}
+	most := map[string]Dims{"gcn": {3, 8, 12, 5, 0}, "gatv2": {2, 8, 7, 6, 0}}
+	added := map[string]Dims{"sage": {3, 8, 9, 4, 0}, "gin": {1, 8, 12, 5, 0}}
 	var names []string
 	for i := range cases {
 		c := &cases[i]
 		names = append(names, c.Name)
 		variant := c.Name[len(c.Kind)+1:]
-		want, ok := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel, "weighted": weighted, "residual": residual, "jumping": jumping[c.Kind], "plain": plain[c.Kind]}[variant]
+		want, ok := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel, "weighted": weighted, "residual": residual, "jumping": jumping[c.Kind], "plain": plain[c.Kind], "max": most[c.Kind], "sum": added[c.Kind]}[variant]
 		if !ok { // an activation, over the data of the multi-label case
 			want = multilabel
 		}
@@ -44,11 +46,11 @@ func TestLoad(t *testing.T) {
 		if c.Multi() != (want.Out == multilabel.Out) {
 			t.Errorf("%s: multi-label %v", c.Name, c.Multi())
 		}
-		if c.Jumping() != strings.HasSuffix(c.Name, "_jumping") {
-			t.Errorf("%s: jumping %v", c.Name, c.Jumping())
+		if jk := map[string]string{"jumping": "cat", "max": "max", "sum": "sum"}[variant]; c.JK() != jk {
+			t.Errorf("%s: jumping knowledge %q, want %q", c.Name, c.JK(), jk)
 		}
-		if c.NoNorm() != (variant == "plain" || slices.Contains([]string{"sgc", "appnp", "gcnii"}, c.Kind)) {
-			t.Errorf("%s: no norm %v", c.Name, c.NoNorm())
+		if (c.Norm() == "none") != (variant == "plain" || slices.Contains([]string{"sgc", "appnp", "gcnii"}, c.Kind)) {
+			t.Errorf("%s: norm %s", c.Name, c.Norm())
 		}
 		if (c.Alpha != 0) != (c.Layers != 0) || (c.Theta != 0) != (c.Layers != 0) {
 			t.Errorf("%s: alpha %g, theta %g beside %d layers", c.Name, c.Alpha, c.Theta, c.Layers)
@@ -64,8 +66,8 @@ func TestLoad(t *testing.T) {
 		}
 		checkLoss(t, c)
 	}
-	want := []string{"appnp_elu", "appnp_multilabel", "appnp_weighted", "gat_directed", "gat_elu", "gat_jumping", "gat_multilabel", "gat_plain", "gat_residual", "gat_undirected", "gatv2_directed", "gatv2_jumping", "gatv2_multilabel", "gatv2_plain", "gatv2_residual", "gatv2_tanh", "gcn_directed", "gcn_jumping", "gcn_leaky-relu", "gcn_multilabel", "gcn_plain", "gcn_residual", "gcn_undirected", "gcn_weighted", "gcnii_multilabel", "gcnii_tanh", "gcnii_weighted",
-		"gin_directed", "gin_jumping", "gin_multilabel", "gin_plain", "gin_residual", "gin_tanh", "gin_undirected", "gin_weighted", "sage_directed", "sage_elu", "sage_jumping", "sage_multilabel", "sage_plain", "sage_residual", "sage_undirected", "sage_weighted", "sgc_multilabel", "sgc_weighted"}
+	want := []string{"appnp_elu", "appnp_multilabel", "appnp_weighted", "gat_directed", "gat_elu", "gat_jumping", "gat_multilabel", "gat_plain", "gat_residual", "gat_undirected", "gatv2_directed", "gatv2_jumping", "gatv2_max", "gatv2_multilabel", "gatv2_plain", "gatv2_residual", "gatv2_tanh", "gcn_directed", "gcn_jumping", "gcn_leaky-relu", "gcn_max", "gcn_multilabel", "gcn_plain", "gcn_residual", "gcn_undirected", "gcn_weighted", "gcnii_multilabel", "gcnii_tanh", "gcnii_weighted",
+		"gin_directed", "gin_jumping", "gin_multilabel", "gin_plain", "gin_residual", "gin_sum", "gin_tanh", "gin_undirected", "gin_weighted", "sage_directed", "sage_elu", "sage_jumping", "sage_multilabel", "sage_plain", "sage_residual", "sage_sum", "sage_undirected", "sage_weighted", "sgc_multilabel", "sgc_weighted"}
 	if !slices.Equal(names, want) {
 		t.Errorf("cases %v, want %v", names, want)
 	}

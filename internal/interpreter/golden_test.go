@@ -20,7 +20,7 @@ func programOf(t *testing.T, c *golden.Case) *model.Program {
 	for _, b := range model.Builders {
 		if b.Name == c.Kind {
 			p, err := b.Build(model.Arguments{In: d.In, Out: d.Out, Layers: d.Layers, Hidden: d.Hidden, Heads: d.Heads,
-				Alpha: c.Alpha, Theta: c.Theta, NoNorm: c.NoNorm(), Residual: c.Residual, Jumping: c.Jumping(),
+				Alpha: c.Alpha, Theta: c.Theta, Norm: c.Norm(), Residual: c.Residual, JK: c.JK(),
 				Activation: model.Op(c.Activation), Loops: loops})
 			if err != nil {
 				t.Fatal(err)

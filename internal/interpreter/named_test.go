@@ -22,7 +22,7 @@ var named = []struct {
 		return strings.NewReplacer("convs.0", "conv", "norms.0", "norm").Replace(name), 1
 	}},
 	{"gprgnn", "gpr", model.Arguments{Layers: 4, Hidden: 8, Alpha: 0.1, Loops: model.FullLoops}, func(name string) (string, float64) { return name, 1 }},
-	{"dirgnn", "directed", model.Arguments{Layers: 2, Hidden: 8, NoNorm: true}, func(name string) (string, float64) {
+	{"dirgnn", "directed", model.Arguments{Layers: 2, Hidden: 8, Norm: model.NormNone}, func(name string) (string, float64) {
 		l, rest := name[len("convs."):len("convs.")+1], name[len("convs.0."):]
 		switch {
 		case strings.HasPrefix(rest, "conv_in."):

@@ -60,6 +60,7 @@ type Model struct {
 	Layers, Hidden, In, Out, Heads       int
 	Alpha, Theta                         float64
 	NoNorm, BatchNorm, Residual, Jumping bool
+	Norm, JK                             string // where none of those four says them
 	Activation                           model.Op
 	Dropout                              float64
 	DropFeatures                         bool
@@ -73,8 +74,18 @@ func (m Model) Build() (*model.Program, error) {
 	if m.Program != nil {
 		return m.Program, nil
 	}
+	norm, jk := m.Norm, m.JK
+	switch {
+	case m.NoNorm:
+		norm = model.NormNone
+	case m.BatchNorm:
+		norm = model.NormBatch
+	}
+	if m.Jumping {
+		jk = model.JKCat
+	}
 	return m.Kind.builder().Build(model.Arguments{In: m.In, Out: m.Out, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads, Alpha: m.Alpha,
-		Theta: m.Theta, NoNorm: m.NoNorm, BatchNorm: m.BatchNorm, Residual: m.Residual, Jumping: m.Jumping, Activation: m.Activation,
+		Theta: m.Theta, Norm: norm, Residual: m.Residual, JK: jk, Activation: m.Activation,
 		Dropout: m.Dropout, DropFeatures: m.DropFeatures, AttentionDropout: m.AttentionDropout})
 }
 

@@ -282,7 +282,7 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m named.Mod
 		if c.SelfLoops {
 			p.Loops = graph.LoopsAdded
 		}
-		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), Jumping: c.Jumping(), NoNorm: c.NoNorm()}
+		m := named.Model{Kind: named.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Alpha: c.Alpha, Theta: c.Theta, Residual: c.Residual, Activation: model.Op(c.Activation), Multi: c.Multi(), JK: c.JK(), Norm: c.Norm()}
 		init := gnn.StateDict{}
 		for _, w := range c.Params {
 			init[w.Name] = &gnn.Tensor{Shape: w.Shape, Data: float32s(w.Data)}

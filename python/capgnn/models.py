@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 import torch
@@ -235,11 +235,25 @@ def with_weights(module: torch.nn.Module, weights: Mapping[str, np.ndarray]) -> 
     return module.eval()
 
 
+class _Sum(torch.nn.Module):
+    """Of the rows of all layers, in place of torch_geometric's JumpingKnowledge."""
+
+    def forward(self, rows: List[Tensor]) -> Tensor:
+        return torch.stack(rows).sum(0)
+
+
 def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
+    made = _of_kind(cfg, state)
+    if cfg.get("jk") == "sum":
+        made.jk = _Sum()
+    return made
+
+
+def _of_kind(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     hidden, layers = int(cfg["hidden"]), int(cfg["layers"])
     first, last = WIDTHS[cfg["model"]]
-    jumping = cfg.get("jk") == "cat"
-    last = "lin.bias" if jumping else last.format(layers - 1)
+    jk = {"none": None, "sum": "max"}.get(cfg.get("jk", "none"), cfg.get("jk"))  # sum has the shapes of max
+    last = "lin.bias" if jk else last.format(layers - 1)
     if first not in state or last not in state:
         raise RuntimeError(f"no tensors {first} and {last}: these are not weights of a {cfg['model']} with {layers} layers")
     sizes = dict(in_channels=state[first].size(1), out_channels=state[last].size(0))
@@ -251,7 +265,7 @@ def _make(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
         return APPNP(**args, K=layers, alpha=alpha)
     if cfg["model"] == "gcnii":
         return GCNII(**args, num_layers=layers, alpha=alpha, theta=theta)
-    args.update(num_layers=layers, norm={"none": None, "batch": "batch_norm"}.get(cfg.get("norm", ""), torch.nn.LayerNorm(hidden)), jk="cat" if jumping else None)
+    args.update(num_layers=layers, norm={"none": None, "batch": "batch_norm", "graph": "graph_norm"}.get(cfg.get("norm", ""), torch.nn.LayerNorm(hidden)), jk=jk)
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] in ATTENTION:

@@ -76,9 +76,9 @@ class ModelsTest(unittest.TestCase):
         data, store = self.data()
         for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"}, {"standardize": "rows"},
                                    {"batch_size": 7, "fanout": "3,2,2"}, {"teleport": 0.7, "theta": 2, "layers": 5, "epochs": 1},
-                                   {"norm": "none", "layers": 4}, {"norm": "batch"}, {"jk": "cat"}, {"jk": "cat", "layers": 1, "norm": "none"}, {"jk": "cat", "batch_size": 7, "fanout": "3,2,2"}, {"jk": "cat", "residual": True, "layers": 3, "activation": "elu"}, {"activation": "leaky_relu"}, {"activation": "elu", "norm": "none"}, {"activation": "tanh"})):
+                                   {"norm": "none", "layers": 4}, {"norm": "batch"}, {"norm": "graph"}, {"jk": "max"}, {"jk": "sum", "norm": "graph", "residual": True}, {"jk": "cat"}, {"jk": "cat", "layers": 1, "norm": "none"}, {"jk": "cat", "batch_size": 7, "fanout": "3,2,2"}, {"jk": "cat", "residual": True, "layers": 3, "activation": "elu"}, {"activation": "leaky_relu"}, {"activation": "elu", "norm": "none"}, {"activation": "tanh"})):
             for model in MODELS[:5] if "jk" in flags else MODELS:
-                if model == "sgc" and "activation" in flags or model not in MODELS[:5] and "batch" in flags.values():  # it has none
+                if model == "sgc" and "activation" in flags or model not in MODELS[:5] and flags.get("norm") in ("batch", "graph"):  # it has none
                     continue
                 with self.subTest(model, **flags):
                     self.compare(self.train(store, f"{model}{i}", model=model, **flags), data, str(flags))

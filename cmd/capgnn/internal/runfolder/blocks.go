@@ -18,21 +18,12 @@ const (
 	attentionDropout   = "attention-dropout"
 )
 
-// What --norm and --jk may be.
-const (
-	normLayer = "layer"
-	normBatch = "batch"
-	normNone  = "none"
-	jkNone    = "none"
-	jkCat     = "cat"
-)
-
 // Help of options that some models take.
 var (
-	normUsage     = "`NORM` of layers: layer, batch or none (default: layer; of " + takers(normOption) + ")"
-	residualUsage = "layers that read and make hidden rows add their input to their output: all but the first and the last; with --jk cat the last, too (" + takers(residualOption) + ")"
-	jkUsage       = "jumping knowledge, `WHAT` logits are made of: none (the last layer alone) or cat (all layers: each has --hidden " +
-		"columns, and a Linear reads these side by side; " + takers(jkOption) + ")"
+	normUsage     = "`NORM`: layer, batch, graph or none (default: layer; of " + takers(normOption) + ")"
+	residualUsage = "layers that read and make hidden rows add their input to their output: all but the first and the last; with --jk the last, too (" + takers(residualOption) + ")"
+	jkUsage       = "jumping knowledge, `WHAT` logits are made of: none (the last layer alone), or all layers, each of --hidden " +
+		"columns: cat (side by side), max (the largest by column) or sum, which a Linear reads (" + takers(jkOption) + ")"
 	activationUsage   = "`FUNCTION` of hidden rows: relu, leaky_relu (slope 0.01), elu or tanh (default: relu; " + takers(activationOption) + ")"
 	dropFeaturesUsage = "also drop features, with the probability of --dropout, as the papers of gcn and gat do; no sums over features can then be made before the first epoch (" + takers(dropFeaturesOption) + "; others with dropout always drop features)"
 )
@@ -51,8 +42,8 @@ func (c *Config) checkBlocks(p *problems) {
 			p.add("--%s: --model %s %s: drop it, or train %s", said, c.Model, lacks, list(model.Names(option)))
 		}
 	}
-	refuse(normOption, c.Norm == normLayer || c.Norm == normBatch, "norm "+c.Norm, "has no norm between its layers")
-	refuse(jkOption, c.JK == jkCat, "jk cat", "has no jumping knowledge")
+	refuse(normOption, c.Norm != "" && c.Norm != model.NormNone, "norm "+c.Norm, "has no norm between its layers")
+	refuse(jkOption, c.JK != model.JKNone, "jk "+c.JK, "has no jumping knowledge")
 	refuse(residualOption, c.Residual, "residual", "has no layers that add what they read")
 	refuse(activationOption, c.Activation != "", "activation "+c.Activation, "has no activation")
 	refuse(attentionDropout, c.AttentionDropout != 0, fmt.Sprintf("%s %g", attentionDropout, c.AttentionDropout), "has no attention")
@@ -70,7 +61,7 @@ func (c *Config) checkBlocks(p *problems) {
 	wrong("teleport", !(c.Teleport >= 0 && c.Teleport <= 1), c.Teleport, "[0, 1]")
 	wrong("theta", !(c.Theta >= 0 && c.Theta <= 1e6), c.Theta, "[0, 1e6]")
 	least := 3 // layers, of which one adds
-	if c.JK == jkCat || !b.Has(jkOption) {
+	if c.JK != model.JKNone || !b.Has(jkOption) {
 		least = 2
 	}
 	switch {

@@ -40,11 +40,11 @@ type Config struct {
 	Heads            int
 	Teleport         float64 // α of APPNP and GCNII
 	Theta            float64 // of GCNII
-	Norm             string  // between layers: normLayer, normBatch or normNone; "" = normLayer, of models that have it
+	Norm             string  // between layers: one of model.Norms; "" = NormLayer, of models that have it
 	DropFeatures     bool    // dropout drops features, too
 	AttentionDropout float64 // probability of dropping a weight of attention
 	Residual         bool    // layers that read and make hidden rows add what they read
-	JK               string  // jumping knowledge: jkNone or jkCat
+	JK               string  // jumping knowledge: one of model.JKs
 	Activation       string  // of model.Activations; "" = relu, of models that have one
 	Dropout          float64
 	Init             string // weights to start from; "" = drawn from Seed
@@ -122,7 +122,7 @@ type Config struct {
 // Default returns the settings of a run where nothing is said.
 func Default() Config {
 	c := Config{
-		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: GCN, Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: jkNone, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: GCN, Layers: 3, Hidden: 256, Heads: 4, Teleport: 0.1, Theta: 0.5, JK: model.JKNone, Dropout: 0.5,
 		Sampler: SamplerNeighbor, Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto), BestBy: bestByMetric,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Cache: string(jaca.JACA), Move: true, Pipeline: SwitchOn, Peer: SwitchOn, Stream: streamAuto,
@@ -168,7 +168,7 @@ func (c *Config) Validate() error {
 	}
 	if b, err := model.Named(plain.Model); err == nil {
 		if !b.Has(jkOption) {
-			plain.JK = jkNone
+			plain.JK = model.JKNone
 		}
 		if !b.Has(normOption) {
 			plain.Norm = ""
@@ -186,7 +186,7 @@ func (c *Config) Validate() error {
 		p.add("%s is for --%s %s and %s: add one of them or drop it", Label(positiveOption), metricOption, learn.ROCAUC, learn.AveragePrecision)
 	}
 	c.checkParts(&p)
-	if c.Norm == normBatch && c.Sampled() && c.Sampling.Value.hops() {
+	if c.Norm == model.NormBatch && c.Sampled() && c.Sampling.Value.hops() {
 		p.add("--norm batch needs all rows of a step at once, and hopgnn computes those of parts one after the other: drop --sampling hopgnn")
 	}
 	if c.ElementType() != gpu.FP32 && wrong == nil && !network.StoresBF16() {
@@ -265,7 +265,7 @@ func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesSto
 // Arguments returns what the builder of --model takes, for data of this many features and classes.
 func (c *Config) Arguments(features, classes int) model.Arguments {
 	return model.Arguments{In: features, Out: classes, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Alpha: c.Teleport, Theta: c.Theta,
-		NoNorm: c.Norm == normNone, BatchNorm: c.Norm == normBatch, Residual: c.Residual, Jumping: c.JK == jkCat, Activation: model.Op(c.Activation),
+		Norm: c.Norm, Residual: c.Residual, JK: c.JK, Activation: model.Op(c.Activation),
 		Dropout: c.Dropout, DropFeatures: c.DropFeatures, AttentionDropout: c.AttentionDropout}
 }
 
