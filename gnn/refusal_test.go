@@ -11,7 +11,7 @@ import (
 func TestCustomRefusesWithCause(t *testing.T) {
 	const sum = `["l", "linear", ["x", "W"]], ["e", "src", ["l"], {"graph": "g"}], ["s", "sum_in", ["e"], {"graph": "g"}], `
 	for _, c := range []struct{ nodes, want string }{
-		{sum + `["v", "tanh", ["V"]], ["o", "linear", ["s", "v"]]`, `node "v": tanh is read in place of a tensor: read the tensor itself`},
+		{sum + `["v", "tanh", ["b"]], ["o", "layer_norm", ["s", "v", "c"]]`, `node "v": tanh is read in place of a tensor: read the tensor itself`},
 		{`["l", "linear", ["x", "W"]], ["e", "dst", ["l"], {"graph": "g"}], ["o", "max_in", ["e"], {"graph": "g"}]`, `node "o": max_in is known of src, of rows with one axis: read that`},
 		{`["l", "linear", ["x", "W"]], ["e", "dst", ["l"], {"graph": "g"}], ["o", "sum_in", ["e"], {"graph": "g"}]`, `node "o": sum_in is known of products of src, dst, one function of a dst + a src, and a constant`},
 		{sum + `["d", "const", [], {"what": "in_degree", "graph": "g"}], ["o", "mul", ["s", "d"]]`, `node "d": the constant in_degree is read where rows are`},

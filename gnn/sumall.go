@@ -68,12 +68,22 @@ func sameSpec(a, b string) bool {
 // byMatrix makes n the product of rows and a matrix of one value for all that value i is, if it is one.
 func (f *fusion) byMatrix(n *node, i int) bool {
 	at := &f.Nodes[i]
-	turn := sameSpec(at.Spec, "na,ba->nb")
-	if at.Op != model.Product || !turn && !sameSpec(at.Spec, "na,ab->nb") {
+	made := at.Op == model.Linear && !f.byTensor(i)
+	turn := made || sameSpec(at.Spec, "na,ba->nb")
+	if !made && at.Op != model.Product || !turn && !sameSpec(at.Spec, "na,ab->nb") {
 		return false
+	}
+	if len(at.In) == 3 {
+		n.bias = f.tensor(at.In[2], n.cols)
 	}
 	n.applied = &applied{x: f.rows(at.In[0]), by: f.single(at.In[1]), turn: turn}
 	return true
+}
+
+// byTensor reports whether value i, a linear, multiplies with a tensor, and not with what is made of tensors.
+func (f *fusion) byTensor(i int) bool {
+	w := f.in(i, 1)
+	return f.op(w) == model.Param || f.op(w) == model.Stop && frozen(f.Program, f.in(w, 0))
 }
 
 // sums are the numbers of all parts, of which each gets the sum.

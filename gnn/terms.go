@@ -72,7 +72,7 @@ func (f *fusion) beside(n *node, i int) bool {
 	lo := 0
 	for _, x := range f.Nodes[i].In {
 		at, t := &f.Nodes[x], term{coef: 1, to: lo, cols: f.Nodes[x].Columns()}
-		if f.only(x, model.Linear) && len(at.In) == 2 && (n.layer == 0 || !f.isInput(at.In[0])) {
+		if f.only(x, model.Linear) && f.byTensor(x) && len(at.In) == 2 && (n.layer == 0 || !f.isInput(at.In[0])) {
 			t.x, t.w = f.value(at.In[0]), f.tensor(at.In[1], t.cols, f.Nodes[at.In[0]].Columns())
 		} else {
 			t.x = f.rows(x)
@@ -103,7 +103,7 @@ func (f *fusion) term(n *node, i int) bool {
 			}
 		}
 		return false
-	case at.Op == model.Linear:
+	case at.Op == model.Linear && f.byTensor(i):
 		if f.isInput(at.In[0]) && n.layer > 0 { // the first layer makes it
 			return false
 		}
@@ -235,7 +235,7 @@ func (f *fusion) counts(s Sum) {
 // neighbours returns the term of a sum over neighbours. A product with one reader is moved behind it.
 func (f *fusion) neighbours(i int) term {
 	x := f.source(i)
-	if at := &f.Nodes[x]; f.only(x, model.Linear) && len(at.In) == 2 {
+	if at := &f.Nodes[x]; f.only(x, model.Linear) && f.byTensor(x) && len(at.In) == 2 {
 		w := f.tensor(at.In[1], at.Columns(), f.Nodes[at.In[0]].Columns())
 		return term{x: f.value(at.In[0]), graph: true, coef: 1, w: w}
 	}

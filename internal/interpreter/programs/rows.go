@@ -14,14 +14,23 @@ func (w *writer) linear(x named, out int) named {
 	return named{w.node("linear", list(ins...), ""), out}
 }
 
-// across appends a product of rows of vertices, perhaps with a matrix that is transposed, which may be one of two.
+// across appends a product of rows of vertices, perhaps with a matrix that is transposed, which may be one of two,
+// or with one that is made of two tensors.
 func (w *writer) across(x named, out int) named {
 	m := fmt.Sprintf("[%d, %d]", x.cols, out)
-	switch w.IntN(3) {
+	switch w.IntN(4) {
 	case 0:
 		return w.linear(x, out)
 	case 1:
 		m = w.tensor(m)
+	case 2:
+		turned := w.node("product", list(w.tensor(m), "one"), `"spec": "ij,->ji"`)
+		first := w.node("tanh", list(w.tensor(fmt.Sprintf("[%d, %d]", out, x.cols))), "")
+		ins := []string{x.name, w.node("add", list(first, turned), `"coef": [1, -0.5]`)}
+		if w.batch == 0 && w.often(1, 2) {
+			ins = append(ins, w.tensor(fmt.Sprintf("[%d]", out)))
+		}
+		return named{w.node("linear", list(ins...), ""), out}
 	default:
 		k := w.IntN(2)
 		m = w.node("slice", w.tensor("[2, "+m[1:]), fmt.Sprintf(`"axis": 0, "lo": %d, "hi": %d`, k, k+1))
