@@ -66,7 +66,7 @@ func TestPhasesBeyondMemory(t *testing.T) {
 	if peak == 0 || float64(peak) > 1.1*float64(bound) {
 		t.Errorf("%d bytes of its own at most, %d are planned", peak, bound)
 	}
-	if _, stderr, code := s.run(append(append([]string{"train"}, model...), "--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--run-dir", "whole")...); code != 3 {
+	if _, stderr, code := s.run(append(append([]string{"train"}, model...), "--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--stream", "off", "--run-dir", "whole")...); code != 3 {
 		t.Errorf("the whole graph fits in a quarter of its memory: exit code %d\n%s", code, stderr)
 	}
 }
