@@ -97,7 +97,8 @@ func TestLimitOfTheHost(t *testing.T) {
 	}
 }
 
-// What devices are said to lack is enough for each of them, and of one that trains whole parts at most 1.25 times what is needed: where evaluation takes more of a larger one, where some have one name, and where parts are others in more memory.
+// What devices are said to lack is enough for each of them, and of one that holds whole parts at most 1.25 times what is
+// needed: where evaluation takes more of a larger one, where some have one name, and where parts are others in more memory.
 func TestMoreIsEnough(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	sampled := map[string]string{"batch-size": "64"}
@@ -120,7 +121,7 @@ func TestMoreIsEnough(t *testing.T) {
 			for _, n := range tc.kib {
 				list = append(list, fmt.Sprintf("%s,mem=%.0fKiB", tc.device, n))
 			}
-			all := map[string]string{"hidden": "16", "devices": strings.Join(list, ",")}
+			all := map[string]string{"parts": strconv.Itoa(len(list)), "hidden": "16", "devices": strings.Join(list, ",")}
 			maps.Copy(all, tc.mode)
 			return all
 		}
@@ -214,7 +215,7 @@ func together(t *testing.T, settings map[string]string) [2]error {
 func TestAdviceGoesWithFlags(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for given, goes := range map[string]bool{"peer": false, "cache": false, "cost": false, "cache.gpu": true, "storage": true} {
-		r := small(t, 8<<30, map[string]string{"model": "gcn", "layers": "2", "hidden": "8", "devices": "cpu:threads=1,mem=700000B,cpu:threads=1,mem=700000B", "stream": "off"})
+		r := small(t, 8<<30, map[string]string{"model": "gcn", "layers": "2", "hidden": "8", "devices": "cpu:threads=1,mem=700000B,cpu:threads=1,mem=700000B", "parts": "2"})
 		r.Given = []string{given}
 		if err := checked(t, r); term.ExitCode(err) != term.ExitDoesNotFit || strings.Contains(term.OneLine(err), "--batch-size") != goes {
 			t.Errorf("beside --%s: %v", given, err)
