@@ -39,6 +39,18 @@ func TestStream(t *testing.T) {
 	if m.Parts < 2 || held.SHA256 != streamed.SHA256 || held.FinalLoss != streamed.FinalLoss {
 		t.Errorf("%d parts: weights %.12s, held together %.12s", m.Parts, streamed.SHA256, held.SHA256)
 	}
+	resumed := s.train("--resume", "tight", "--epochs", "6")
+	longer := s.train(args(large, "--plan", s.path("tight/plan.bin"), "--parts", fmt.Sprint(m.Parts), "--epochs", "6")...)
+	if resumed.SHA256 != longer.SHA256 {
+		t.Errorf("resumed: weights %.12s, uninterrupted %.12s", resumed.SHA256, longer.SHA256)
+	}
+	const uneven = "cpu:threads=1,mem=900KiB,cpu:threads=1,slow=2,mem=900KiB" // held parts fit no division of them
+	s.fails(term.ExitDoesNotFit, []string{"the parts need"}, append([]string{"train", "--quiet", "--run-dir", "no", "--stream", "off"}, args(uneven)...)...)
+	for _, command := range []string{"plan", "train"} {
+		if _, notes, code := s.run(append([]string{command}, args(uneven)...)...); code != 0 || !strings.Contains(notes, " take turns in ") {
+			t.Errorf("%s on unequal devices: exit code %d, %s", command, code, notes)
+		}
+	}
 	fails := func(code int, want string, more ...string) {
 		t.Helper()
 		s.fails(code, []string{want}, append([]string{"train", "--quiet", "--run-dir", "no"}, more...)...)

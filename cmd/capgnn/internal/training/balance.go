@@ -135,6 +135,9 @@ func fitParts(ctx context.Context, t Forecaster, opt rapa.Options) (*rapa.Plan, 
 	}
 	plan, err := balance.Fit(ctx, problem, &epochEstimator{&t, problem.Graph}, how)
 	if e := (*rapa.InfeasibleError)(nil); errors.As(err, &e) {
+		if t.turnsOpen() { // parts of the devices' speeds alone
+			return t.Plan, nil
+		}
 		more := gpu.Bytes(e.MoreBytes())/gpu.Bytes(len(t.Specs)) + 1
 		need, said := 2*gpu.Bytes(e.NeedBytes), fmt.Errorf("the parts need about %s, but the devices can give only %s "+
 			"besides what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes)))

@@ -49,12 +49,20 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 		if o.streams = true; parts != t.Parts {
 			o.Decisions, o.layout, o.Console = t.open(), nil, quiet()
 			o.streams, o.Parts, o.Config.Parts, o.Profile = true, parts, parts, t.Profile
-			if err := o.Decide(ctx, Divide, SettleCache, SettleAging, Arrange); err != nil {
+			if err := o.Decide(ctx, Divide); err != nil {
+				return m, err
+			}
+			o.streams = false // what is recorded of caches is that of held parts, as which the run may go on
+			if err := o.Decide(ctx, SettleCache, SettleAging, Arrange); err != nil {
 				return m, err
 			}
 			if err := o.lay(); err != nil {
 				return m, err
 			}
+			if _, err := o.settleSlots(ctx); err != nil {
+				return m, err
+			}
+			o.streams = true
 		}
 		streamed, _, err := o.account(ctx, o.ProblemOptions(), false)
 		if err != nil {
@@ -78,8 +86,13 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 	return m, nil
 }
 
+// turnsOpen reports whether parts may take turns where devices cannot hold them.
+func (t *Forecaster) turnsOpen() bool {
+	return t.Config.Stream != runfolder.SwitchOff && t.heldFor() == ""
+}
+
 // heldFor says why parts cannot take turns; "": they can.
-func (t *Planner) heldFor() string {
+func (t *Forecaster) heldFor() string {
 	c := &t.Config
 	switch {
 	case t.Ranks != nil:

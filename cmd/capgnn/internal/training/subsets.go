@@ -72,8 +72,8 @@ func (t *Forecaster) Subsets(ctx context.Context) ([]Subset, error) {
 		}
 		o := t.on(specs, &some)
 		_, s, err := o.outlook(ctx)
-		if misfit := (*term.FitError)(nil); errors.As(err, &misfit) && len(choice) < len(t.Specs) {
-			continue // the run on all of them may fit
+		if misfit := (*term.FitError)(nil); errors.As(err, &misfit) && (len(choice) < len(t.Specs) || t.streams) {
+			continue // the run on all of them, or in turns, may fit
 		}
 		if err != nil {
 			return nil, err
@@ -178,7 +178,7 @@ func (c *EncodedRows) String() string {
 // falls with the rate. The encoding is the run's own, else int8. It is nil where no rows go from device to device, or
 // the run does not fit.
 func (t *Forecaster) EncodedRows(ctx context.Context) (*EncodedRows, error) {
-	if t.Parts == 1 || len(t.Specs) == 1 || t.Ranks != nil {
+	if t.Parts == 1 || len(t.Specs) == 1 || t.Ranks != nil || t.streams {
 		return nil, nil
 	}
 	profile, err := t.Measured(ctx)
