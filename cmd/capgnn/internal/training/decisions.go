@@ -107,6 +107,8 @@ func (d *Decisions) changes(was, devices string) string {
 	for _, o := range runfolder.Options {
 		switch said := fmt.Sprintf(" is %s, and was %s", cmp.Or(now[o.Name], "empty"), cmp.Or(before[o.Name], "empty")); {
 		case now[o.Name] == before[o.Name]:
+		case o.Name == "epochs" && d.Config.BegunEpochs > 0: // those of before --resume made the run longer
+			set = append(set, "begun-epochs"+said)
 		case o.FileOnly:
 			recorded = append(recorded, o.Name+said)
 		default:
