@@ -228,6 +228,8 @@ def with_weights(module: torch.nn.Module, weights: Mapping[str, np.ndarray]) -> 
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     with torch.no_grad():
         for name, weight in weights.items():
+            if name in tensors and tensors[name].ndim == 0 and weight.shape == (1,):
+                weight = weight.reshape(())  # programs have tensors of one axis or two
             if name not in tensors or tuple(tensors[name].shape) != weight.shape:
                 there = f"is {list(tensors[name].shape)} in the module" if name in tensors else "is not in the module"
                 raise RuntimeError(f"{name} {list(weight.shape)} {there}: give the module that was trained")

@@ -171,6 +171,18 @@ class TraceTest(unittest.TestCase):
         read = {n.op for n in program.nodes for i in n.inputs if i in program.frozen}
         self.assertEqual(read, {"stop"})
 
+    def test_what_is_read_detached_too_is_trained(self):
+        import torch
+
+        from tests import modules
+
+        class Tied(modules.Two):
+            def forward(self, x, edge_index):
+                w = self.conv2.lin.weight
+                return super().forward(x, edge_index) @ (w @ w.detach().T)
+
+        self.assertEqual(capgnn.trace(Tied(modules.pyg.GCNConv(modules.IN, 4), modules.pyg.GCNConv(4, 4)), data()).frozen, [])
+
     def test_print(self):
         from tests import modules
 
@@ -216,6 +228,8 @@ class TraceTest(unittest.TestCase):
         self.assertFalse(made.training)
         self.assertTrue(torch.equal(made.lin2.bias, module.lin2.bias + 1))
         self.assertTrue(torch.equal(made.lin1.bias, module.lin1.bias))
+        module.scale = torch.nn.Parameter(torch.tensor(1.5))
+        self.assertEqual(with_weights(module, {"scale": np.array([2], np.float32)}).scale.item(), 2)
         with self.assertRaisesRegex(RuntimeError, r"lin3.bias \[4\] is not in the module"):
             with_weights(module, {"lin3.bias": np.zeros(4, np.float32)})
         with self.assertRaisesRegex(RuntimeError, r"lin2.bias \[5\] is \[4\] in the module"):

@@ -48,7 +48,8 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
             )
     given = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     program.weights = {name: given[name].detach() for name in program.tensors}
-    program.frozen = [i for n in program.nodes if n.op == "stop" for i in n.inputs if i in program.tensors]
+    trained = {i for n in program.nodes if n.op != "stop" for i in n.inputs}
+    program.frozen = [name for name in program.tensors if name not in trained]
     prove(program, module, True)
     evaluated = forward_of(module, features, weighted, False, *SIZES[0])
     for n in evaluated.nodes:
