@@ -507,8 +507,24 @@ def bends(m, h, data):
     return F.softplus(h, threshold=5)
 
 
+def clamps(m, h, data):
+    return h + m.conv.bias.data.clamp_(min=0)
+
+
+def clamps_untracked(m, h, data):
+    with torch.no_grad():
+        return h + m.conv.bias.clamp_(0, 1)
+
+
+def halves(m, h, data):
+    m.conv.bias.data = m.conv.bias.data / 2
+
+
 # What is refused, and the line that says so.
 REFUSED = {
+    clamps: "forward changes the parameter conv.bias: use a new tensor (bias.clamp(min=0), not clamp_)",
+    clamps_untracked: "forward changes the parameter conv.bias: ",
+    halves: "forward changes the parameter conv.bias: ",
     drops_always: "dropout is on in eval mode, too: give it training=self.training",
     bends: "softplus with the threshold 5",
     looks: "forward looks at values: an if or a loop depends on data",

@@ -87,6 +87,58 @@ class TraceTest(unittest.TestCase):
                 if then is not modules.pools:  # which is at fault as a whole
                     self.assertIn(f"(modules.py:{first + len(lines) - 1}", said)
 
+    def test_what_forward_changes_is_refused(self):
+        import torch
+
+        from tests import modules
+
+        class Changes(modules.Refused):
+            def __init__(self, then):
+                super().__init__(then)
+                self.register_buffer("middle", torch.zeros(4))
+                self.heat, self.kept = 2.0, torch.zeros(4)
+
+        def averages(m, h, data):
+            out = h - m.middle
+            m.middle.mul_(0.5).add_(h.mean(0).detach(), alpha=0.5)
+            return out
+
+        def copies(m, h, data):
+            out = h - m.middle
+            if m.training:
+                m.middle.copy_(h.mean(0).detach())
+            return out
+
+        def assigns(m, h, data):
+            out = h - m.middle
+            m.middle = h.mean(0).detach()
+            return out
+
+        def cools(m, h, data):
+            m.heat *= 0.7
+            return h / m.heat
+
+        for then, want in (
+            (averages, "forward changes the buffer middle: "), (copies, "forward changes the buffer middle: "),
+            (assigns, "forward changes the buffer middle: "), (cools, "forward changes the number heat: "),
+        ):
+            with self.subTest(then.__name__), self.assertRaisesRegex(capgnn.TraceError, f"^model: {want}"):
+                capgnn.trace(Changes(then), data())
+
+        def shows(m, h, data):  # which nothing reads
+            m.kept = h
+            return h.relu()
+
+        self.assertEqual(capgnn.trace(Changes(shows), data()).nodes[-1].op, "relu")
+
+        class Remembers(Changes):
+            def forward(self, x, edge_index):
+                before, self.heated = getattr(self, "heated", False), True
+                return self.conv(x, edge_index) * (3 if before else 1)
+
+        with self.assertRaisesRegex(capgnn.TraceError, "^model: forward gives other logits when it is called again"):
+            capgnn.trace(Remembers(None), data())
+
     def test_edge_weights_are_read_by_all_or_none(self):
         from tests import modules
 

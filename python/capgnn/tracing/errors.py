@@ -46,6 +46,16 @@ def lacks(what: str, instead: str = "") -> NoReturn:
     refuse(f"{what} is no operation of capgnn" + (f": {instead}" if instead else ""))
 
 
+def changes(kind: str, name: str) -> str:
+    """Returns the error of a forward that changes what the module holds."""
+    instead = (
+        f"use a new tensor ({name.rpartition('.')[2]}.clamp(min=0), not clamp_)"
+        if kind == "parameter"
+        else "capgnn trains parameters and BatchNorm's running statistics alone: let forward leave it as it is"
+    )
+    return f"forward changes the {kind} {name}: {instead}"
+
+
 def frames_of_forward() -> List[Tuple[str, int]]:
     """Returns files and lines of the calls that are running, from the innermost to forward."""
     out: List[Tuple[str, int]] = []

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
 
 from .arguments import arguments_of
-from .errors import TraceError, first_line
+from .errors import TraceError, changes, first_line
 from .interpret import Interpreter
 from .nodes import Program
 
@@ -61,17 +62,30 @@ def prove(program: Program, module: torch.nn.Module, training: bool) -> None:
     copied, default = spread(copy.deepcopy(module).double(), training), torch.get_default_dtype()
     tensors = {name: p for name, p in [*copied.named_parameters(), *copied.named_buffers()]}
     leaves = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in tensors.items()}
+    before = state_of(copied)
     torch.set_default_dtype(torch.float64)
     try:
         with Undropped():
-            out = copied(**arguments_of(copied, x, graph, given, {"batch": torch.zeros(len(x), dtype=torch.int64)}))
+            arguments = arguments_of(copied, x, graph, given, {"batch": torch.zeros(len(x), dtype=torch.int64)})
+            out = first_of(copied(**arguments))
+            after = state_of(copied)
+            with torch.no_grad():
+                again = first_of(copied(**arguments))
     except Exception as e:
         raise TraceError(
             f"model: forward does not run on a graph of {len(x)} vertices: {type(e).__name__}: {first_line(e)}"
         ) from e
     finally:
         torch.set_default_dtype(default)
-    out = next(v for v in out if isinstance(v, Tensor)) if isinstance(out, (tuple, list)) else out
+    normed = {i for n in program.nodes if n.op == "batch_norm" for i in n.inputs[3:]}
+    for name, held in before.items():
+        if name not in normed and after.get(name) != held:
+            raise TraceError(f"model: {changes(held[0], name)}")
+    if (again - out).abs().max() > TOLERANCE * (1 + out.abs().max()):
+        raise TraceError(
+            "model: forward gives other logits when it is called again: it reads what it has kept in the module: "
+            "let it leave the module's attributes as they are"
+        )
     ours = Interpreter(program, x, edge_index, given, training).run(leaves)
     ours = ours.log_softmax(-1) if program.ends else ours
     compare("logits", ours, out)
@@ -81,6 +95,22 @@ def prove(program: Program, module: torch.nn.Module, training: bool) -> None:
     got = gradients(ours, direction, [leaves[name] for name in wanted])
     for name, a, b in zip(wanted, got, want):
         compare(f"the gradient of {name}", a, b)
+
+
+def first_of(out: Any) -> Any:
+    return next(v for v in out if isinstance(v, Tensor)) if isinstance(out, (tuple, list)) else out
+
+
+def state_of(module: torch.nn.Module) -> Dict[str, Tuple[Any, ...]]:
+    """Returns by name what forward must leave as it is: parameters, buffers but those of BatchNorm, numbers."""
+    out: Dict[str, Tuple[Any, ...]] = {}
+    for path, m in module.named_modules():
+        start = path + "." if path else ""
+        out.update({start + k: ("number", v) for k, v in vars(m).items() if type(v) in (int, float)})
+        out.update({start + k: ("parameter", id(p), p._version) for k, p in m.named_parameters(recurse=False)})
+        if not isinstance(m, _NormBase):
+            out.update({start + k: ("buffer", id(b), b._version) for k, b in m.named_buffers(recurse=False)})
+    return out
 
 
 def gradients(out: Tensor, direction: Tensor, leaves: List[Tensor]) -> List[Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from .builder import Builder
-from .errors import lacks, refuse
+from .errors import changes, lacks, refuse
 from .nodes import Node
 
 
@@ -63,6 +63,7 @@ PLAIN = (
 ).split()
 NUMBERS = {"ones": 1.0, "zeros": 0.0, "ones_like": 1.0, "zeros_like": 0.0, "new_ones": 1.0, "new_zeros": 0.0}
 FILLS = {"full": 1, "full_like": 1, "new_full": 2, "fill": 1}  # and which argument is the number
+IN_PLACE = {f"__{op}__" for op in "setitem iadd isub imul itruediv ifloordiv ipow iand ior ixor".split()}
 RANDOM = "rand randn rand_like randn_like randint randperm bernoulli normal uniform multinomial".split()
 
 
@@ -81,9 +82,11 @@ class Tracer(Builder, TorchFunctionMode):
 
     def __init__(self, module: torch.nn.Module, scalars: Dict[str, float], vertices: int, edges: int):
         self.scalars = scalars
-        self._names = {id(t): name for name, t in [*module.named_parameters(), *module.named_buffers()]}
+        named = [*module.named_parameters(), *module.named_buffers()]
+        self._names = {id(t): name for name, t in named}
         super().__init__(set(self._names.values()), vertices, edges)
         self._buffers = {id(t) for t in module.buffers()}
+        self._held = {storage(t): (name, t) for name, t in named}
         self.matrix = False  # whether the graph is multiplied with as a matrix
         self._values: Dict[int, Value] = {}
         self._kept: List[Any] = []  # tensors whose id has a value
@@ -206,6 +209,7 @@ class Tracer(Builder, TorchFunctionMode):
         base = name.strip("_")
         if base in RANDOM:
             refuse("random numbers are drawn inside the model: dropout is the only random operation of capgnn")
+        self._leaves(func, name, args, kwargs)
         if base in NUMBERS or base in FILLS or base in ("empty", "arange", "eye", "new_empty", "empty_like"):
             return self._create(func, base, args, kwargs)
         tensors = [t for t in _flat((args, kwargs)) if self.knows(t)]
@@ -238,6 +242,15 @@ class Tracer(Builder, TorchFunctionMode):
             self.bind(out, made)
         return out
 
+    def _leaves(self, func: Any, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        """Refuses a call that changes a parameter or a buffer, but for the count of batches of BatchNorm."""
+        inside = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
+        data = func == torch.Tensor.data.__set__  # type: ignore[attr-defined]
+        changed = args[0] if args and (inside or data or name in IN_PLACE) else kwargs.get("out")
+        name, of = self._held.get(storage(changed), ("", None)) if isinstance(changed, Tensor) else ("", None)
+        if name and not name.endswith("num_batches_tracked"):
+            refuse(changes("buffer" if id(of) in self._buffers else "parameter", name))
+
     def _create(self, func: Any, base: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Makes a tensor on the device meta, and knows of its number if it has one."""
         kwargs = kwargs if base == "fill" else {**kwargs, "device": "meta"}
@@ -250,6 +263,11 @@ class Tracer(Builder, TorchFunctionMode):
             at = FILLS[base]
             self.bind(out, self.number(args[at] if len(args) > at else kwargs.get("fill_value", kwargs.get("value"))))
         return out
+
+
+def storage(t: Tensor) -> int:
+    """Returns what tells the memory of a tensor and of its views from that of others."""
+    return t.untyped_storage()._cdata if t.layout == torch.strided else id(t)
 
 
 def _flat(a: Any) -> Iterator[Any]:
