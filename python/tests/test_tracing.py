@@ -139,6 +139,31 @@ class TraceTest(unittest.TestCase):
         with self.assertRaisesRegex(capgnn.TraceError, "^model: forward gives other logits when it is called again"):
             capgnn.trace(Remembers(None), data())
 
+    def test_a_batch_norm_is_a_node_for_each_call(self):
+        import torch
+
+        from tests import modules
+
+        class Normed(modules.Refused):
+            def __init__(self, then):
+                super().__init__(then)
+                self.norm = torch.nn.BatchNorm1d(4)
+
+        def twice(m, h, data):
+            return m.norm(h) + m.norm(h).tanh()
+
+        def aside(m, h, data):
+            return m.norm(h), m.norm(2 * h)
+
+        def again(m, h, data):
+            return m.norm(m.norm(h).relu())
+
+        self.assertEqual([n.op for n in capgnn.trace(Normed(again), data()).nodes].count("batch_norm"), 2)
+        for then, want in ((twice, "the same BatchNorm is given the same rows twice: call it once"),
+                           (aside, "a BatchNorm has running statistics of rows that the logits do not depend on")):
+            with self.subTest(then.__name__), self.assertRaisesRegex(capgnn.TraceError, f"^model: {want}"):
+                capgnn.trace(Normed(then), data())
+
     def test_edge_weights_are_read_by_all_or_none(self):
         from tests import modules
 

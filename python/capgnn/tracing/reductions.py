@@ -172,8 +172,12 @@ def batch_norm(
             "BatchNorm with running statistics but without weight and bias",
             "use affine=True or track_running_stats=False",
         )
-    return t.emit(
+    count = len(t.nodes)
+    made = t.emit(
         "batch_norm",
         [node, *(t.node(p) for p in given[:2] if p is not None), *(t.tensor(p) for p in given[2:] if p is not None)],
         node.shape, eps=float(eps), momentum=float(momentum)
     )
+    if running_mean is not None and len(t.nodes) == count:  # whose running statistics would be updated once
+        refuse("the same BatchNorm is given the same rows twice: call it once, and use what it returns in both places")
+    return made

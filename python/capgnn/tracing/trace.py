@@ -144,6 +144,13 @@ def finished(t: Tracer, module: torch.nn.Module, out: Any, features: int) -> Pro
     order = [name for name, _ in [*module.named_parameters(), *module.named_buffers()]]
     tensors = {name: t.tensors[name].shape for name in [*module.state_dict(), *order] if name in t.tensors}
     program = Program(type(module).__name__, features, t.graphs, list(t.nodes.values()), tensors, logits.name)
+    kept = {n.name for n in program.nodes}
+    for n in t.nodes.values():
+        if n.op == "batch_norm" and n.name not in kept and any(i in program.tensors for i in n.inputs[3:]):
+            raise TraceError(
+                "model: a BatchNorm has running statistics of rows that the logits do not depend on, too: "
+                f"return the logits alone  ({n.line})"
+            )
     if any(n.attributes.get("what") == "edge_weight" for n in program.nodes):
         t.weighted.add(True)
     if t.weighted == {True, False}:
