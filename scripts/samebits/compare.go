@@ -74,6 +74,9 @@ func (d *comparison) compare(c testCase, was, is facts) {
 		if had && has && (before == after || find(d.leftOut, full, c.simulated)) || find(d.intended, full, false) {
 			continue
 		}
+		if had != has && strings.Contains(name, "/checkpoint/epoch-") { // a slow epoch has a checkpoint besides
+			continue
+		}
 		if found++; found <= shown {
 			a, b := firstDifference(before, after)
 			if !had {
