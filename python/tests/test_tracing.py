@@ -164,6 +164,24 @@ class TraceTest(unittest.TestCase):
             with self.subTest(then.__name__), self.assertRaisesRegex(capgnn.TraceError, f"^model: {want}"):
                 capgnn.trace(Normed(then), data())
 
+    def test_a_last_sigmoid_is_refused_where_vertices_have_several_labels(self):
+        import torch
+
+        from tests import modules
+
+        def likely(m, h, data):
+            return torch.sigmoid(h)
+
+        given, module = data(), modules.Refused(likely)
+        self.assertEqual(capgnn.trace(module, given).nodes[-1].op, "sigmoid")
+        given.y = given.y.unsqueeze(1)
+        self.assertEqual(capgnn.trace(module, given).nodes[-1].op, "sigmoid")
+        given.y = torch.nn.functional.one_hot(given.y[:, 0], 4) | torch.nn.functional.one_hot((given.y[:, 0] + 1) % 4, 4)
+        with tempfile.TemporaryDirectory() as folder:
+            for several in (given, capgnn.to_store(given, os.path.join(folder, "store"))):
+                with self.assertRaisesRegex(capgnn.TraceError, r"return what sigmoid reads, the loss has it  \(test_tracing.py:\d+"):
+                    capgnn.trace(module, several)
+
     def test_edge_weights_are_read_by_all_or_none(self):
         from tests import modules
 

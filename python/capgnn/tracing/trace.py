@@ -39,13 +39,18 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
     data: a graph as `train` takes it, of which x and edge_weight are looked at, or a store
     raises: TraceError, which names the line of forward that capgnn has no operation for
     """
-    features, weighted = width_of(data)
+    features, weighted, several = width_of(data)
     program, other = (forward_of(module, features, weighted, True, *sizes) for sizes in SIZES)
     for a, b in zip(program.nodes, other.nodes):
         if (str(a), a.shape) != (str(b), b.shape):
             raise TraceError(
                 f"model: {a}: a number is made of how many vertices there are: use mean() over them  ({a.line})"
             )
+    last = program.nodes[-1]
+    if several and last.op == "sigmoid":
+        raise TraceError(
+            f"model: forward returns probabilities: return what sigmoid reads, the loss has it  ({last.line})"
+        )
     given = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     program.weights = {name: given[name].detach() for name in program.tensors}
     trained = {i for n in program.nodes if n.op != "stop" for i in n.inputs}
@@ -66,12 +71,12 @@ def trace(module: torch.nn.Module, data: Any) -> Program:
     return program
 
 
-def width_of(data: Any) -> Tuple[int, bool]:
-    """Returns the columns of x, and whether edges have weights."""
+def width_of(data: Any) -> Tuple[int, bool, bool]:
+    """Returns the columns of x, whether edges have weights, and whether vertices have several labels."""
     if isinstance(data, (str, os.PathLike)):
-        store = read_store(data)
-        shape = store["x"].shape if "x" in store else store.get("x_shape")
-        weighted = "weights" in store
+        held: Dict[str, Any] = dict(read_store(data))
+        shape = held["x"].shape if "x" in held else held.get("x_shape")
+        weighted = "weights" in held
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # to_store says what is not read
@@ -79,7 +84,8 @@ def width_of(data: Any) -> Tuple[int, bool]:
         shape, weighted = np.shape(held["x"]) if "x" in held else None, held.get("edge_weight") is not None
     if shape is None or len(shape) != 2:
         raise ValueError("x: the data have no features [vertices, columns]")
-    return int(shape[1]), weighted
+    labels = np.shape(held["y"]) if held.get("y") is not None else ()
+    return int(shape[1]), weighted, len(labels) == 2 and labels[1] > 1
 
 
 def undropped(program: Program) -> List[Tuple[str, str]]:
