@@ -516,6 +516,10 @@ def clamps_untracked(m, h, data):
         return h + m.conv.bias.clamp_(0, 1)
 
 
+def shares(m, h, data):
+    return h - h.amax(-1, keepdim=True)
+
+
 def halves(m, h, data):
     m.conv.bias.data = m.conv.bias.data / 2
 
@@ -524,6 +528,7 @@ def halves(m, h, data):
 REFUSED = {
     clamps: "forward changes the parameter conv.bias: use a new tensor (bias.clamp(min=0), not clamp_)",
     clamps_untracked: "forward changes the parameter conv.bias: ",
+    shares: "amax or amin, whose gradient is shared by equal entries, is no operation of capgnn: use max(dim)[0]",
     halves: "forward changes the parameter conv.bias: ",
     drops_always: "dropout is on in eval mode, too: give it training=self.training",
     bends: "softplus with the threshold 5",

@@ -64,8 +64,13 @@ def _extreme(how: str) -> Any:
     return handler
 
 
-calls("max", "amax", "maximum")(_extreme("max"))
-calls("min", "amin", "minimum")(_extreme("min"))
+calls("max", "maximum")(_extreme("max"))
+calls("min", "minimum")(_extreme("min"))
+
+
+@calls("amax", "amin")
+def amax(t: Tracer, out: Tensor, x: Tensor, *_: Any, **__: Any) -> None:
+    lacks("amax or amin, whose gradient is shared by equal entries,", "use max(dim)[0] or min(dim)[0], where one has it")
 
 
 @calls("var")
