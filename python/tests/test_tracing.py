@@ -396,10 +396,15 @@ class FitTest(unittest.TestCase):
             run.model()
 
     def test_a_program_without_operations_is_refused(self):
+        from torch_geometric.utils import degree
+
         from tests import modules
 
-        with self.assertRaisesRegex(capgnn.ProgramError, r'^model: node "fold\d+": fold of rows is trained.*\(exit code 2\)$'):
-            capgnn.fit(modules.TRACED["GraphSAGE jk max"](), self.data(), devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
+        def roots(m, h, data):
+            return h * degree(data.edge_index[1], h.size(0)).clamp(min=1).pow(-0.5).view(-1, 1)
+
+        with self.assertRaisesRegex(capgnn.ProgramError, r'^model: node "const\d+": the constant in_count is read where rows are.*\(exit code 2\)$'):
+            capgnn.fit(modules.Refused(roots), self.data(), devices="cpu:threads=1", run_dir=os.path.join(self.folder, "run"))
 
     def test_flags_that_fit_has_not(self):
         from tests import modules
