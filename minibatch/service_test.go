@@ -54,7 +54,7 @@ func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 	tr := newTrainerOf(p, o)
 	tr.design, tr.Hub = d, meet.NewHub(t.Context(), time.Minute)
 	for i, dev := range o.Devices {
-		w := &worker{Worker: trainer.Worker{Index: i, Device: dev, Waits: meet.Waits{Hub: tr.Hub}}, stage: d.stageOf(p, &o, i)}
+		w := &worker{Worker: trainer.Worker{Index: i, At: i, Device: dev, Waits: meet.Waits{Hub: tr.Hub}}, stage: d.stageOf(p, &o, i)}
 		w.stage.roots, w.stage.grown = tr.roots, func(string, gpu.Bytes, gpu.Bytes) {}
 		w.feed = newFeed(i, o.Sampling.Prefetch+1, 1, w.stage.fill)
 		if err := tr.fetcher(w); err != nil {

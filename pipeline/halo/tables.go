@@ -2,6 +2,7 @@ package halo
 
 import (
 	"slices"
+	"sync"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -33,7 +34,15 @@ type tabled struct {
 	lo    []int              // by owner: the first row that somebody reads
 	hi    []int              // the one behind the last
 	there [][]chan gpu.Event // by reader and its owner: the rows are in the table
+	mu    sync.Mutex         // of mem: a part is recorded while others take the memory of theirs
 	mem   [][]byte           // by owner
+}
+
+// of returns the memory of an owner's rows; nil: it has not taken it yet.
+func (t *tabled) of(owner int) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mem[owner]
 }
 
 // Tabulate plans exchanges for parts that take turns. It comes before AttachStreamed.
@@ -103,7 +112,11 @@ func (t *tables) reserve(p *Plan, part int, pin func(name string, size gpu.Bytes
 		t.mem[k][part] = pin("rows of parts that take turns", n)
 		total += n
 	}
-	places(func(k int, x *tabled) { x.mem[part] = t.mem[k][part] })
+	places(func(k int, x *tabled) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.mem[part] = t.mem[k][part]
+	})
 	return total
 }
 
@@ -192,7 +205,7 @@ func (x *Streamed) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 
 // lower copies rows to the part's table, in pieces.
 func (x *Streamed) lower(q gpu.Queue, t *tabled, rows gpu.Matrix) {
-	row, table := int(t.wireRow()), t.mem[x.ep.Part]
+	row, table := int(t.wireRow()), t.of(x.ep.Part)
 	if table != nil {
 		table = table[row*t.lo[x.ep.Part]:]
 	}
@@ -241,7 +254,7 @@ func (x *Streamed) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		}
 		if len(list) > 0 {
 			first := r.mine.direct[0][k].first
-			q.UploadRows(r.transient.RowRange(first, first+len(list)), t.mem[owner], list)
+			q.UploadRows(r.transient.RowRange(first, first+len(list)), t.of(owner), list)
 		}
 	})
 	if !x.turns.Recording() {
