@@ -151,12 +151,14 @@ func (t *Trainer) Reduces(reach func(i int) []bool) {
 	}
 }
 
-// Settles waits for what workers have enqueued, and reports whether their devices answer.
+// Settles waits for what workers have enqueued, and reports whether their devices answer. It comes at the end, for which
+// there are no workers any more.
 func (t *Trainer) Settles() bool {
 	for _, w := range t.Crew.Workers {
 		echo := new(meet.Echo) // another fault has been reported already
 		t.Crew.Stuck = t.Crew.Stuck || errors.As(w.Sync(), &echo)
 	}
+	t.Crew.Workers = nil
 	return !t.Crew.Stuck
 }
 

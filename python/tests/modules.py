@@ -348,7 +348,7 @@ TRACED = {
     "GCN BatchNorm": basic(pyg.GCN, norm="batch_norm"),
     "GCN GraphNorm": half_means(basic(pyg.GCN, norm="graph_norm")),
     "GCN LayerNorm of graph": basic(pyg.GCN, norm="layer_norm"),
-    "GCN InstanceNorm": basic(pyg.GCN, norm="instance_norm"),
+    "GCN InstanceNorm": basic(pyg.GCN, norm="instance_norm", bias=False),
     "GCN gelu": basic(pyg.GCN, act="gelu", norm="batch_norm"),
     "GCN silu": basic(pyg.GCN, act="silu", norm=nn.LayerNorm(HIDDEN)),
     "GIN elu": basic(pyg.GIN, act="elu", act_kwargs={"alpha": 0.5}),
