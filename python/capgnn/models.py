@@ -1,12 +1,14 @@
 """Models of runs as those of torch_geometric. Imports torch and torch_geometric.
 
-They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT` (gatv2: with `v2=True`), under whose names the weights are kept, and `SGC`, `APPNP` and `GCNII`, made of its `SGConv`, `APPNP` and
-`GCN2Conv` as its examples have them. Called as `model(x, edge_index)`, or with
-`edge_weight` behind, with the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the edges as --edges
-says, treat loops as --self-loops says, merge repeated edges. GraphSAGE and GIN take no `edge_weight` in PyG, but a sparse adjacency with values, which is made here.
+They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT` (gatv2: with `v2=True`), under whose names the weights
+are kept, and `SGC`, `APPNP`, `GCNII`, `MixHop`, `GPRGNN` and `DirGNN`, made of its `SGConv`, `APPNP`, `GCN2Conv`,
+`MixHopConv` and `DirGNNConv` as its examples have them. Called as `model(x, edge_index)`, or with `edge_weight` behind,
+with the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the
+edges as --edges says, treat loops as --self-loops says, merge repeated edges. GraphSAGE, GIN and DirGNN take no
+`edge_weight` in PyG, but a sparse adjacency with values, which is made here.
 
-capgnn's GCN, SGC, APPNP and GCNII divide by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
-same only on symmetric graphs. So edge weights are computed here.
+capgnn's GCN, SGC, APPNP and GCNII divide by the root of both the target's in-degree and the source's out-degree;
+`GCNConv` takes the in-degree for both, which is the same only on symmetric graphs. So edge weights are computed here.
 
 torch_geometric's models have no residuals. Those of runs with --residual are its models with another `forward`.
 """
@@ -20,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import nn as pyg
+from torch_geometric.nn.models.basic_gnn import BasicGNN
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops, scatter
 
@@ -32,9 +35,13 @@ from .tensors import read_weights
 WIDTHS = {"gcn": ("convs.0.lin.weight", "convs.{}.bias"), "sage": ("convs.0.lin_l.weight", "convs.{}.lin_l.bias"),
           "gin": ("convs.0.nn.lins.0.weight", "convs.{}.nn.lins.1.bias"), "gat": ("convs.0.lin.weight", "convs.{}.bias"),
           "gatv2": ("convs.0.lin_l.weight", "convs.{}.bias"),
-          "sgc": ("lin.weight", "lin.bias"), "appnp": ("lin1.weight", "lin2.bias"), "gcnii": ("lins.0.weight", "lins.1.bias")}
+          "sgc": ("lin.weight", "lin.bias"), "appnp": ("lin1.weight", "lin2.bias"), "gcnii": ("lins.0.weight", "lins.1.bias"),
+          "mixhop": ("convs.0.lins.0.weight", "lin.bias"), "gprgnn": ("lin1.weight", "lin2.bias"),
+          "dirgnn": ("convs.0.lin.weight", "convs.{}.lin.bias")}
 # Of these Â is D_in^-1/2 A D_out^-1/2.
 SYMMETRIC = ("gcn", "sgc", "appnp", "gcnii")
+# Of these it is PyG's, D_in^-1/2 A D_in^-1/2.
+BY_TARGETS = ("mixhop", "gprgnn")
 ATTENTION = ("gat", "gatv2")
 
 # What a run did to its data where an option is one of these.
@@ -56,7 +63,7 @@ class _AsTrained(torch.nn.Module):
         self.by_rows = cfg["standardize"] == "rows"
         self.residual = cfg.get("residual") == "true"
         if self.loops == "auto":
-            self.loops = "add" if self.kind in (*SYMMETRIC, *ATTENTION) else "remove"
+            self.loops = "add" if self.kind in (*SYMMETRIC, *BY_TARGETS, *ATTENTION) else "remove"
 
     def standardise(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         # Not persistent: the state_dict has weights alone.
@@ -82,8 +89,10 @@ class _AsTrained(torch.nn.Module):
         if self.loops == "add":
             edge_index, weight = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=n)
         source, target = edge_index
-        if self.kind in SYMMETRIC:
-            degrees = scatter(weight, target, dim_size=n)[target] * scatter(weight, source, dim_size=n)[source]
+        if self.kind in (*SYMMETRIC, *BY_TARGETS):
+            into = scatter(weight, target, dim_size=n)
+            out = into if self.kind in BY_TARGETS else scatter(weight, source, dim_size=n)
+            degrees = into[target] * out[source]
             return edge_index, {"edge_weight": torch.where(degrees > 0, weight * degrees.rsqrt(), torch.zeros_like(weight))}
         if not weighted:
             return edge_index, {}
@@ -120,7 +129,7 @@ class _Residuals(torch.nn.Module):
             made = torch.nn.functional.dropout(self.act(made), getattr(self.dropout, "p", self.dropout), self.training)
             x = made if layer == 0 else made + x
             rows.append(x)
-        return self.lin(self.jk(rows))
+        return self.lin(self.jk(rows) if self.jk_mode != "last" else x)
 
 
 class GCN(_AsTrained, _Residuals, pyg.GCN):
@@ -136,6 +145,49 @@ class GIN(_AsTrained, _Residuals, pyg.GIN):
 
 
 class GAT(_AsTrained, _Residuals, pyg.GAT):
+    pass
+
+
+class _Powers(pyg.MixHopConv):
+    """MixHopConv over edges that are weighted already."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        rows = []
+        for power, lin in zip(self.powers, self.lins):
+            y = lin(x)
+            for _ in range(power):
+                y = self.propagate(edge_index, x=y, edge_weight=edge_weight)
+            rows.append(y)
+        return torch.cat(rows, -1) + self.bias
+
+
+class _StackedPowers(BasicGNN):
+    supports_edge_weight, supports_edge_attr, supports_norm_batch = True, False, False
+
+    def init_conv(self, in_channels: int, out_channels: int, **more: Any) -> torch.nn.Module:
+        return _Powers(in_channels, out_channels // 3)
+
+
+class _BothWays(pyg.DirGNNConv):
+    """DirGNNConv that also takes a sparse adjacency."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        back = edge_index.flip(0) if edge_index.layout == torch.strided else edge_index.t().to_sparse_csr()
+        return self.lin(x) + self.alpha * self.conv_out(x, back) + (1 - self.alpha) * self.conv_in(x, edge_index)
+
+
+class _StackedBothWays(BasicGNN):
+    supports_edge_weight, supports_edge_attr, supports_norm_batch = False, False, False
+
+    def init_conv(self, in_channels: int, out_channels: int, **more: Any) -> torch.nn.Module:
+        return _BothWays(pyg.SAGEConv(in_channels, out_channels, root_weight=False))
+
+
+class MixHop(_AsTrained, _Residuals, _StackedPowers):
+    pass
+
+
+class DirGNN(_AsTrained, _Residuals, _StackedBothWays):
     pass
 
 
@@ -159,6 +211,22 @@ class _MLPThenAPPNP(torch.nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
         return self.prop1(self.lin2(self.dropout(self.act(self.lin1(self.dropout(x))))), edge_index, edge_weight)
+
+
+class _MLPThenPowers(_MLPThenAPPNP):
+    """Two Linears, then a sum of powers of propagation with trained weights `temp`."""
+
+    def __init__(self, K: int, **more: Any) -> None:
+        super().__init__(K=K, **more)
+        self.temp, self.prop1 = torch.nn.Parameter(torch.ones(K + 1)), pyg.APPNP(1, 0.0, add_self_loops=False, normalize=False)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        x = self.lin2(self.dropout(self.act(self.lin1(self.dropout(x)))))
+        y = self.temp[0] * x
+        for gamma in self.temp[1:]:
+            x = self.prop1(x, edge_index, edge_weight)
+            y = y + gamma * x
+        return y
 
 
 class _StackedGCN2(torch.nn.Module):
@@ -185,6 +253,10 @@ class APPNP(_AsTrained, _MLPThenAPPNP):
     pass
 
 
+class GPRGNN(_AsTrained, _MLPThenPowers):
+    pass
+
+
 class GCNII(_AsTrained, _StackedGCN2):
     pass
 
@@ -196,8 +268,10 @@ def from_run(path: Path, weights: str = "best", module: Any = None) -> Any:
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
     module: of a run that was trained from a file: one of the class that it was traced from, of which a copy is returned; it reads x and
         edge_index as they are, and a warning says what the run did to them
-    returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP or GCNII, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms, activations and state_dict
-        of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
+    returns: GCN, GraphSAGE, GIN, GAT, SGC, APPNP, GCNII, MixHop, GPRGNN or DirGNN, as the run has it; model(x, edge_index),
+        or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms, activations and
+        state_dict of the run, so its training can be continued. For a run with --features, pass the features that capgnn
+        made as x
     raises: ValueError for a run of a file without module=, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """
     run = Run(path)
@@ -265,9 +339,18 @@ def _of_kind(cfg: Dict[str, str], state: Dict[str, Tensor]) -> Any:
     alpha, theta = float(cfg.get("teleport", TELEPORT)), float(cfg.get("theta", THETA))
     if cfg["model"] == "appnp":
         return APPNP(**args, K=layers, alpha=alpha)
+    if cfg["model"] == "gprgnn":
+        return GPRGNN(**args, K=layers, alpha=alpha)
     if cfg["model"] == "gcnii":
         return GCNII(**args, num_layers=layers, alpha=alpha, theta=theta)
-    args.update(num_layers=layers, norm={"none": None, "batch": "batch_norm", "graph": "graph_norm"}.get(cfg.get("norm", ""), torch.nn.LayerNorm(hidden)), jk=jk)
+    if cfg["model"] == "mixhop":
+        hidden, jk = 3 * hidden, "last"
+    norm = {"none": None, "batch": "batch_norm", "graph": "graph_norm"}.get(cfg.get("norm", ""), torch.nn.LayerNorm(hidden))
+    args.update(num_layers=layers, hidden_channels=hidden, norm=norm, jk=jk)
+    if cfg["model"] == "mixhop":
+        return MixHop(**args)
+    if cfg["model"] == "dirgnn":
+        return DirGNN(**args)
     if cfg["model"] == "gcn":  # loops and weights of edges are made by graph
         return GCN(**args, normalize=False, add_self_loops=False)
     if cfg["model"] in ATTENTION:

@@ -8,7 +8,7 @@ import numpy as np
 import capgnn
 from tests import graph, needs_program, needs_pyg
 
-MODELS = ("gcn", "sage", "gin", "gat", "gatv2", "sgc", "appnp", "gcnii")
+MODELS = ("gcn", "sage", "gin", "gat", "gatv2", "dirgnn", "mixhop", "sgc", "appnp", "gcnii", "gprgnn")
 # TOLERANCE is the largest difference of a logit, both sides in float32.
 TOLERANCE = 1e-4
 
@@ -48,7 +48,8 @@ class ModelsTest(unittest.TestCase):
         from capgnn import models
 
         data, store = self.data(n=200, edges=900)
-        for model, kind in zip(MODELS, (pyg.GCN, pyg.GraphSAGE, pyg.GIN, pyg.GAT, pyg.GAT, pyg.SGConv, models.APPNP, models.GCNII)):
+        kinds = (pyg.GCN, pyg.GraphSAGE, pyg.GIN, pyg.GAT, pyg.GAT, models.DirGNN, models.MixHop, pyg.SGConv, models.APPNP, models.GCNII, models.GPRGNN)
+        for model, kind in zip(MODELS, kinds, strict=True):
             with self.subTest(model):
                 self.assertIsInstance(self.compare(self.train(store, model, model=model), data, model), kind)
 
@@ -77,18 +78,19 @@ class ModelsTest(unittest.TestCase):
         for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"}, {"standardize": "rows"},
                                    {"batch_size": 7, "fanout": "3,2,2"}, {"teleport": 0.7, "theta": 2, "layers": 5, "epochs": 1},
                                    {"norm": "none", "layers": 4}, {"norm": "batch"}, {"norm": "graph"}, {"jk": "max"}, {"jk": "sum", "norm": "graph", "residual": True}, {"jk": "cat"}, {"jk": "cat", "layers": 1, "norm": "none"}, {"jk": "cat", "batch_size": 7, "fanout": "3,2,2"}, {"jk": "cat", "residual": True, "layers": 3, "activation": "elu"}, {"activation": "leaky_relu"}, {"activation": "elu", "norm": "none"}, {"activation": "tanh"})):
-            for model in MODELS[:5] if "jk" in flags else MODELS:
-                if model == "sgc" and "activation" in flags or model not in MODELS[:5] and flags.get("norm") in ("batch", "graph"):  # it has none
+            for model in MODELS[:6] if "jk" in flags else MODELS:
+                if model == "sgc" and "activation" in flags or model not in MODELS[:7] and flags.get("norm") in ("batch", "graph"):  # it has none
                     continue
+                twice = {"fanout": "3,2,2,2,2,2"} if model == "mixhop" and "batch_size" in flags else {}  # a layer sums twice
                 with self.subTest(model, **flags):
-                    self.compare(self.train(store, f"{model}{i}", model=model, **flags), data, str(flags))
+                    self.compare(self.train(store, f"{model}{i}", model=model, **{**flags, **twice}), data, str(flags))
 
     def test_logits_with_residuals(self):
         import torch
 
         data, store = self.data()
         for i, flags in enumerate(({"layers": 3}, {"layers": 5, "norm": "none"})):
-            for model in ("gcn", "sage", "gin", "gat", "gatv2"):
+            for model in MODELS[:7]:
                 with self.subTest(model, **flags):
                     made = self.compare(self.train(store, f"{model}{i}", model=model, residual=True, **flags), data, str(flags))
                     with torch.no_grad():

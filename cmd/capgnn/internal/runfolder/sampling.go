@@ -151,7 +151,12 @@ func (c *Config) checkSampling(p *problems) {
 		Text[[]int]
 	}{{fanOut, c.Fanout}, {evalFanout, c.EvalFanout}} {
 		if n := len(list.Value); n > 0 && n != c.Exchanges() {
-			p.add("%s: %s for %s: give one for each layer, nearest the roots first", written(list.name, list.Text), term.Counted(n, "fan-out"), term.Counted(c.Exchanges(), "layer"))
+			hops := "layer"
+			if c.Exchanges() != c.Layers {
+				hops = "neighbour sum"
+			}
+			p.add("%s: %s for %s: give one for each %s, nearest the roots first", written(list.name, list.Text),
+				term.Counted(n, "fan-out"), term.Counted(c.Exchanges(), hops), hops)
 		}
 	}
 	if err := c.RefuseFullBatch(nil); err != nil {

@@ -37,6 +37,7 @@ func TestSampledSettings(t *testing.T) {
 		{"", []string{"batch-size", "0", "sampling", "default"}},
 		{"--fanout 15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"fanout", "15,10"}},
 		{"--fanout eval=15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"fanout.eval", "15,10"}},
+		{"--fanout 3,2,2: 3 fan-outs for 6 neighbour sums: give one for each neighbour sum", []string{"model", "mixhop", "fanout", "3,2,2"}},
 		{`--fanout eval: "0" is not`, []string{"fanout.eval", "15,10,0"}},
 		{"--fanout eval=5,5,all: for sampled training only", []string{"batch-size", "0", "sampling", "default", "fanout.eval", "5,5,all"}},
 		{`--fanout: "0" is not a number of neighbours from 1 on, or all`, []string{"fanout", "15,10,0"}},
