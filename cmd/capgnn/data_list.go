@@ -62,15 +62,21 @@ func dataListAction(c *cli.Context) error {
 	if len(list.Found) == 0 {
 		fmt.Fprintf(t, "none in %s\n", strings.Join(list.Roots, ", "))
 	}
-	fmt.Fprintf(t, "\nPUBLISHED\talso\tvertices\tdirected edges\tfeatures\tclasses\tformat\tsource\n")
+	fmt.Fprintf(t, "\nPUBLISHED\tvertices\tedges\tfeatures\tclasses\n")
 	for _, s := range list.Known {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, strings.Join(s.Aliases(), " "), term.Grouped(int64(s.Vertices)), term.Grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\n", strings.Join(append([]string{s.Name}, s.Aliases()...), ", "),
+			term.Grouped(int64(s.Vertices)), term.Grouped(s.Edges), s.Features, s.Classes)
 	}
-	fmt.Fprintf(t, "\nGENERATED\tvertices\tdirected edges\tin the manner of\n")
+	fmt.Fprintf(t, "\nGENERATED\tvertices\tedges\tlike\n")
 	for _, p := range list.Presets {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(p.Edges), p.Like)
+		like, _, _ := strings.Cut(strings.Split(p.Like, " (")[0], ",")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(p.Edges), like)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(k.Out, "\nEdges are directed. `capgnn data fetch NAME` downloads a published data set;\n`--json` says where each comes from.")
+	return err
 }
 
 func dataInfoAction(c *cli.Context, name string) error {

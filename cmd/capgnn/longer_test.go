@@ -72,6 +72,19 @@ func TestResumeForMoreEpochs(t *testing.T) {
 		})
 	}
 	s.must("train", "--config", "full-batch/config.yaml", "--run-dir", "repeated", "--epochs", "5", "--quiet") // of which fewer epochs than 10 were planned
+	// What a finished run was, its folder still says where its config.yaml says something else, or another run keeps less of it.
+	text, err := os.ReadFile(s.path("repeated/config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put("repeated/config.yaml", bytes.Replace(text, []byte("\ndropout: 0.5"), []byte("\ndropout: 0.2"), 1))
+	if _, said, _ := s.run("train", "--resume", "repeated"); !strings.Contains(said, "note: repeated/config.yaml was edited after the run (--dropout is 0.2, and was 0.5)") {
+		t.Errorf("of an edited run --resume says %q", said)
+	}
+	_, said, _ := s.run("train", "--config", "full-batch/config.yaml", "--devices", "cpu", "--run-dir", "on-one", "--epochs", "4")
+	if !strings.Contains(said, "its 2 parts are not kept beside other devices, where each device has one: --parts 2 keeps them") {
+		t.Errorf("of parts that --devices drops train says %q", said)
+	}
 	s.fails(2, []string{"--resume full-batch --epochs 19: it is of 20 epochs: give more, or drop --epochs"}, "train", "--resume", "full-batch", "--epochs", "19")
 	s.fails(2, []string{"--epochs 9999999999"}, "train", "--resume", "full-batch", "--epochs", "9999999999")
 }

@@ -170,7 +170,7 @@ func readSettings(c *cli.Context, t *training.Run, note func(format string, a ..
 	if why := t.Config.Lengthened(); why != "" {
 		note("note: --config %s: the run was made longer behind epoch %d, and %s, so this one gets other weights", c.String("config"), t.Config.BegunEpochs, why)
 	}
-	recorded := t.Config.Devices
+	recorded, parts := t.Config.Devices, t.Config.Parts
 	if given, err = runfolder.ApplyFlags(c, &t.Config); err != nil {
 		return nil, err
 	}
@@ -179,6 +179,10 @@ func readSettings(c *cli.Context, t *training.Run, note func(format string, a ..
 		given = slices.DeleteFunc(given, func(name string) bool { return name == "devices" || name == "profile" })
 	}
 	runfolder.Forget(&t.Config, given)
+	if specs, err := devices.Parse(recorded); err == nil && parts != t.Config.Parts && parts != len(specs) && t.Config.Parts == 0 {
+		note("note: --config %s: its %s are not kept beside other devices, where each device has one: --parts %d keeps them",
+			c.String("config"), term.Counted(parts, "part"), parts)
+	}
 	t.Given = given
 	return given, t.Config.MakeAbsolute(given)
 }

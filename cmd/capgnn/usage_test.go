@@ -74,6 +74,7 @@ func TestWrongUsage(t *testing.T) {
 		{"self-loops", with("--self-loops", "yes")},
 		{"edges", with("--edges", "both")},
 		{"split", with("--split", "1,1,1")},
+		{"--dataset generated: has no numbered splits: there is no split 3", with("--dataset", "generated", "--split", "3")},
 		{"--split", []string{"train", "--dataset", "masked.npz", "--split", "0.5,0.3,0.2"}},
 		{"patience", with("--patience", "2", "--eval-every", "0")},
 		{"partitioner", with("--partitioner", "metis")},

@@ -174,6 +174,9 @@ func read(ctx context.Context, k *term.Console, cfg *runfolder.Config, opt datas
 	}
 	opt.Edges, opt.IgnoreWeights, opt.Features, opt.Seed = cfg.Edges, cfg.IgnoreWeights, cfg.Features, cfg.Seed
 	if path == "" {
+		if opt.Numbered {
+			return nil, term.Usagef("--dataset %s: has no numbered splits: there is no split %d", cfg.Dataset, opt.MaskRow)
+		}
 		d, err := Generate(cfg.Seed)
 		if err == nil && cfg.MakesFeatures() {
 			err = d.MakeFeatures(cfg.Features, cfg.Seed)

@@ -138,6 +138,9 @@ func (t *Run) Finished() (*runfolder.Result, error) {
 		return nil, err
 	}
 	t.Console.Note("%s is finished; this is its result", t.Dir)
+	if what := t.changed(); what != "" {
+		t.Console.Note("note: %s was edited after the run%s: its result is that of before", t.Dir.Config(), what)
+	}
 	atomicfile.Sweep(string(t.Dir))
 	result.RunDir = string(t.Dir)
 	if !term.Exists(t.Dir.Report()) {
