@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,15 +77,15 @@ func TestImportMemoryOfPublishedSets(t *testing.T) {
 	for _, name := range long.Some(t, []string{
 		"amazon_photo", "citeseer_npz", "coauthor_cs", "coauthor_physics", "cora_ml", "cora_npz", "heterophilous/actor.npz", "heterophilous/chameleon_filtered.npz",
 		"heterophilous/minesweeper.npz", "heterophilous/squirrel_filtered.npz", "heterophilous/tolokers.npz", "planetoid_citeseer", "planetoid_cora", "ppi", "soc_epinions1", "web_notredame",
-	}, 5) {
+	}, 3) {
 		withinMemory(t, s, published.Path(t, name), 0)
 	}
 	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--edges", "symmetric")
 	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--compact")
 }
 
-// Formats, large enough that a second copy of what is large would show: 2 Mi pairs, or 12 MiB of features. CAPGNN_LONG=1 has all of
-// them, with twice the features and more flags.
+// Formats, large enough that a second copy of what is large would show: 2 Mi pairs, or 12 MiB of features. Some of them by turns; CAPGNN_LONG=1 has
+// all, with twice the features and more flags.
 func TestImportMemory(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -107,12 +108,13 @@ func TestImportMemory(t *testing.T) {
 	ones := npy.Entry{Key: "data", Data: bytes.Repeat([]byte{1}, len(indices))}
 	dense := func(key string) npy.Entry { return npy.Entry{Key: key, Shape: []int{n, cols}, Data: x} }
 
-	further := func(name string, f func(t *testing.T)) {
-		if long.Wanted() {
+	formats := long.Some(t, []string{"edge list", "store archive", "zeros", "gnn-benchmark", "heterophilous", "GraphSAINT", "reddit", "OGB", "OGB arrays", "DGL", "MatrixMarket", "CSV", "Planetoid"}, 3)
+	format := func(name string, f func(t *testing.T)) {
+		if slices.Contains(formats, name) {
 			t.Run(name, f)
 		}
 	}
-	t.Run("edge list", func(t *testing.T) {
+	format("edge list", func(t *testing.T) {
 		create(t, s.path("once.txt"), false, func(w io.Writer) error { return big.text(w, "\t", false) })
 		withinMemory(t, s, "once.txt", edgesOnly, "--compact", "--edges", "reversed")
 		if !long.Wanted() {
@@ -123,7 +125,7 @@ func TestImportMemory(t *testing.T) {
 		withinMemory(t, s, "once.txt", edgesOnly, "--edges", "symmetric")
 		withinMemory(t, s, "both.txt.gz", edgesOnly, "--edges", "symmetric")
 	})
-	t.Run("store archive", func(t *testing.T) {
+	format("store archive", func(t *testing.T) {
 		archive(t, s.path("plain.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, dense("x"), npy.Entry{Key: "y", Data: y}, npy.Entry{Key: "train_mask", Data: half})
 		withinMemory(t, s, "plain.npz", withFeatures)
 		if long.Wanted() {
@@ -131,11 +133,11 @@ func TestImportMemory(t *testing.T) {
 		}
 		withinMemory(t, s, "stores/plain-npz", withFeatures, "--standardize", "train")
 	})
-	further("zeros", func(t *testing.T) { // which inflate a thousand times
+	format("zeros", func(t *testing.T) { // which inflate a thousand times
 		archive(t, s.path("zeros.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, npy.Entry{Key: "x", Shape: []int{n, cols}, Data: make([]float32, n*cols)})
 		withinMemory(t, s, "zeros.npz", withFeatures)
 	})
-	t.Run("gnn-benchmark", func(t *testing.T) {
+	format("gnn-benchmark", func(t *testing.T) {
 		ptr, col, val := make([]int32, n+1), make([]int32, 0, n*48), make([]float32, n*48)
 		for v := range n {
 			for j := range 48 {
@@ -150,7 +152,7 @@ func TestImportMemory(t *testing.T) {
 			npy.Entry{Key: "attr_indptr", Data: ptr}, npy.Entry{Key: "attr_indices", Data: col}, npy.Entry{Key: "attr_data", Data: val}, npy.Entry{Key: "attr_shape", Data: []int64{int64(n), 3000}}, npy.Entry{Key: "labels", Data: y})
 		withinMemory(t, s, "bench.npz", withFeatures)
 	})
-	further("heterophilous", func(t *testing.T) {
+	format("heterophilous", func(t *testing.T) {
 		pairs, masks := make([]int64, 2*small.n*small.k), npy.Entry{Shape: []int{10, n}, Data: bytes.Repeat([]byte{1}, 10*n)}
 		small.each(func(i, u, v int) { pairs[2*i], pairs[2*i+1] = int64(u), int64(v) })
 		train := masks
@@ -158,7 +160,7 @@ func TestImportMemory(t *testing.T) {
 		archive(t, s.path("het.npz"), dense("node_features"), npy.Entry{Key: "node_labels", Data: y}, npy.Entry{Key: "edges", Shape: []int{len(pairs) / 2, 2}, Data: pairs}, train)
 		withinMemory(t, s, "het.npz", withFeatures)
 	})
-	further("GraphSAINT", func(t *testing.T) {
+	format("GraphSAINT", func(t *testing.T) {
 		shape, format := npy.Entry{Key: "shape", Data: []int64{int64(n), int64(n)}}, npy.Entry{Key: "format", Shape: []int{}, Data: []string{"csr"}}
 		archive(t, s.path("saint/adj_full.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, shape, format, ones)
 		create(t, s.path("saint/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{n, cols}, x) })
@@ -166,7 +168,7 @@ func TestImportMemory(t *testing.T) {
 		create(t, s.path("saint/class_map.json"), false, func(w io.Writer) error { _, err := io.WriteString(w, `{"0": 1, "5": 0}`); return err })
 		withinMemory(t, s, "saint", withFeatures)
 	})
-	further("reddit", func(t *testing.T) {
+	format("reddit", func(t *testing.T) {
 		from, types := make([]int64, len(indices)), make([]uint8, n)
 		small.each(func(i, u, _ int) { from[i] = int64(u) })
 		archive(t, s.path("red/reddit_graph.npz"), npy.Entry{Key: "row", Data: from}, npy.Entry{Key: "col", Data: indices}, ones,
@@ -188,7 +190,7 @@ func TestImportMemory(t *testing.T) {
 		}
 		return out.Flush()
 	}
-	t.Run("OGB", func(t *testing.T) {
+	format("OGB", func(t *testing.T) {
 		count := func(v int) func(w io.Writer) error {
 			return func(w io.Writer) error { _, err := fmt.Fprintln(w, v); return err }
 		}
@@ -200,7 +202,7 @@ func TestImportMemory(t *testing.T) {
 		})
 		withinMemory(t, s, "ogb", withFeatures)
 	})
-	t.Run("OGB arrays", func(t *testing.T) {
+	format("OGB arrays", func(t *testing.T) {
 		m, labels := small.n*small.k, make([]float32, n)
 		ends := make([]int64, 2*m)
 		small.each(func(i, u, v int) { ends[i], ends[m+i] = int64(u), int64(v) })
@@ -209,7 +211,7 @@ func TestImportMemory(t *testing.T) {
 		archive(t, s.path("arrays/raw/node-label.npz"), npy.Entry{Key: "node_label", Shape: []int{n, 1}, Data: labels})
 		withinMemory(t, s, "arrays", withFeatures)
 	})
-	further("DGL", func(t *testing.T) {
+	format("DGL", func(t *testing.T) {
 		create(t, s.path("dgl/meta.yaml"), false, func(w io.Writer) error {
 			_, err := io.WriteString(w, "dataset_name: dgl\nnode_data: [{file_name: nodes.csv}]\nedge_data: [{file_name: edges.csv}]\n")
 			return err
@@ -236,7 +238,7 @@ func TestImportMemory(t *testing.T) {
 		})
 		withinMemory(t, s, "dgl", withFeatures)
 	})
-	further("MatrixMarket", func(t *testing.T) {
+	format("MatrixMarket", func(t *testing.T) {
 		create(t, s.path("big.mtx"), false, func(w io.Writer) error {
 			out := bufio.NewWriter(w)
 			fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate pattern general\n%d %d %d\n", big.n, big.n, big.n*big.k)
@@ -246,7 +248,7 @@ func TestImportMemory(t *testing.T) {
 		withinMemory(t, s, "big.mtx", edgesOnly)
 		withinMemory(t, s, "big.mtx", edgesOnly, "--edges", "symmetric")
 	})
-	further("CSV", func(t *testing.T) {
+	format("CSV", func(t *testing.T) {
 		create(t, s.path("csv/edges.csv"), false, func(w io.Writer) error { return small.text(w, ",", false) })
 		create(t, s.path("csv/features.csv"), false, func(w io.Writer) error {
 			return table(w, n, cols, func(b []byte, r, c int) []byte { return number(b, x[r*cols+c]) })
@@ -256,7 +258,7 @@ func TestImportMemory(t *testing.T) {
 		})
 		withinMemory(t, s, "csv", withFeatures)
 	})
-	t.Run("Planetoid", func(t *testing.T) {
+	format("Planetoid", func(t *testing.T) {
 		writePlanetoid(t, s, wheel{1 << 14, 4}, 250)
 		withinMemory(t, s, "plan", withFeatures)
 	})

@@ -59,7 +59,7 @@ func (s *sandbox) refused(cmd *exec.Cmd, want string, args []string) {
 
 // Files that claim or inflate to more than there is, in every format: one line and exit code 2 or 3 under a limited address
 // space, where a program that believed them would end with the runtime's "out of memory". Both commands that read them meet all with
-// CAPGNN_LONG=1, else every other one.
+// CAPGNN_LONG=1, else one of them meets half of the files, by turns.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -238,6 +238,9 @@ func TestHostileFiles(t *testing.T) {
 			s.bombs("reddit_graph.npz", nil, entry("row", []int32{0}), entry("col", []int32{0}), entry("shape", []int64{1, 1}))
 		}},
 	} {
+		if !long.Nth(t, 2, i/2) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			inner := &sandbox{t, s.dir}
 			c.make(c.name)

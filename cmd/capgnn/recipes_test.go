@@ -26,7 +26,7 @@ var tinyRecipe = []struct {
 	{regexp.MustCompile(`capgnn profile`), "capgnn profile --quick"},
 	{regexp.MustCompile(`capgnn train .*(--devices cpu:\S+,slow=3)`), "capgnn profile --quick $1\n$0"},
 	{regexp.MustCompile(`--hosts alpha,beta`), "-n 2"},
-	{regexp.MustCompile(`capgnn train --dataset cora`), "capgnn train --epochs 3 --hidden 8 --dataset cora"},
+	{regexp.MustCompile(`train --dataset cora`), "train --epochs 3 --hidden 8 --dataset cora"},
 }
 
 // What docs/guide/recipes.md says to paste works, each recipe in a folder of its own with a tiny data set of the

@@ -45,6 +45,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("resumed: weights %.12s, uninterrupted %.12s", resumed.SHA256, longer.SHA256)
 	}
 	const uneven = "cpu:threads=1,mem=900KiB,cpu:threads=1,slow=2,mem=900KiB" // held parts fit no division of them
+	s.measured(uneven)
 	s.fails(term.ExitDoesNotFit, []string{"the parts need"}, append([]string{"train", "--quiet", "--run-dir", "no", "--stream", "off"}, args(uneven)...)...)
 	for _, command := range []string{"plan", "train"} {
 		if _, notes, code := s.run(append([]string{command}, args(uneven)...)...); code != 0 || !strings.Contains(notes, " take turns in ") {

@@ -173,7 +173,7 @@ func TestResumeOfAFinishedRunPrintsItsResult(t *testing.T) {
 func TestKillAndResume(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	settings := []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "300", "--checkpoint-every", "7", "--devices", "cpu:0,cpu:1"}
+	settings := []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "120", "--checkpoint-every", "7", "--devices", "cpu:0,cpu:1"}
 	whole := s.train(append(settings, "--run-dir", "whole")...)
 	cmd := s.command(append([]string{"train", "--quiet", "--run-dir", "killed"}, settings...)...)
 	if err := cmd.Start(); err != nil {
@@ -183,7 +183,7 @@ func TestKillAndResume(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	r := s.train("--resume", "killed")
-	if r.SHA256 != whole.SHA256 || r.Epochs != 300 {
+	if r.SHA256 != whole.SHA256 || r.Epochs != 120 {
 		t.Errorf("resumed after a kill: weights %s after %d epochs, want %s", r.SHA256, r.Epochs, whole.SHA256)
 	}
 	if got, want := losses(t, s.path("killed")), losses(t, s.path("whole")); !slices.Equal(got, want) {
@@ -212,7 +212,7 @@ func TestInterruptAndResume(t *testing.T) {
 		return []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", fmt.Sprint(epochs), "--checkpoint-every", "0"}
 	}
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		dir, epochs := "run-"+sig.String(), 400
+		dir, epochs := "run-"+sig.String(), 100
 		for !s.interrupted(sig, dir, append(settings(epochs), "--trace", fmt.Sprint(epochs-1))) { // this process was not scheduled while the run took place
 			if epochs *= 2; epochs > 10_000 {
 				t.Fatalf("%v: no run was interrupted", sig)
