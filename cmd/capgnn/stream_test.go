@@ -62,6 +62,7 @@ func TestStream(t *testing.T) {
 	fails(term.ExitUsage, "--halo-dtype", args(large, "--stream", "on", "--halo-dtype", "int8")...)
 	fails(term.ExitUsage, "--isolated", args(large, "--stream", "on", "--isolated=chunks=4")...)
 	fails(term.ExitUsage, "--stream on", args(large, "--stream", "on", "--batch-size", "8")...)
+	s.must("train", "--quiet", "--dataset", "data", "--epochs", "1", "--devices", large, "--run-dir", "sampled", "--stream", "auto", "--batch-size", "8")
 	fails(term.ExitUsage, "simulated", args("sim:rtx3060", "--stream", "on")...)
 	fails(term.ExitUsage, "give --parts 2 or more", args(large, "--stream", "on", "--parts", "1")...)
 }

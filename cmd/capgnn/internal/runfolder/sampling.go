@@ -165,8 +165,9 @@ func (c *Config) checkSampling(p *problems) {
 }
 
 // RefuseFullBatch refuses options that only full-batch training has, beside --batch-size: those that are not at their default, and those that flags have given,
-// whatever their value.
+// whatever their value: but --stream auto, which leaves it to the run.
 func (c *Config) RefuseFullBatch(given []string) error {
+	given = slices.DeleteFunc(slices.Clone(given), func(name string) bool { return name == streamOption })
 	if list := c.fullBatchOnly(given); c.Sampled() && list != "" {
 		return term.Usagef("drop %s: for full-batch training only, not with --batch-size %d", list, c.BatchSize)
 	}
