@@ -33,6 +33,7 @@ type PredictOptions struct {
 	First, Parts int
 	Ranks        Ranks
 	Part         []int32   // part of every vertex
+	Rank         []int32   // as in Options; without Chunks
 	Storage      gpu.DType // as in Options: that of a run gives the logits that it evaluated
 	// Chunks has devices hold a chunk of their part at a time, and the host two tables of a layer's rows: of logits, in
 	// one process.
@@ -173,7 +174,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	t := newTrainerOf(p, Options{
 		Training: Training{Model: o.Model, Ranks: o.Ranks, Storage: o.Storage,
 			WaitDeadline: o.WaitDeadline, Log: o.Log},
-		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, everyRow: true,
+		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, Rank: o.Rank, everyRow: true,
 	})
 	t.Weights = o.Weights
 	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {

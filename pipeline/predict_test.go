@@ -82,7 +82,8 @@ func TestPredictGolden(t *testing.T) {
 	}
 }
 
-// What a trainer evaluates and what is predicted afterwards are the same bits, sparse features and rows of bf16 included.
+// What a trainer evaluates and what is predicted afterwards are the same bits, sparse features, rows of bf16 and an order of
+// vertices included.
 func TestPredictEqualsEvaluation(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for _, sparse := range []bool{false, true} {
@@ -91,10 +92,18 @@ func TestPredictEqualsEvaluation(t *testing.T) {
 				storage = gpu.BF16
 			}
 			p, m := task{share: 0.3, sparse: sparse, multi: kind == named.GIN}.make(t, kind)
-			devices, part := cpus(t, 3), scatterParts(p.Vertices(), 3)
-			tr := newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Storage, o.everyRow = 4, storage, true })
+			devices, part, rank := cpus(t, 3), scatterParts(p.Vertices(), 3), []int32(nil)
+			for v := range p.Vertices() {
+				if sparse {
+					rank = append(rank, int32(p.Vertices()-1-v))
+				}
+			}
+			tr := newTrainer(t, p, m, devices, part, func(o *Options) {
+				o.Epochs, o.Storage, o.everyRow, o.Rank = 4, storage, true, rank
+			})
 			r := run(t, tr)
-			got := predicted(t, unlabelled(p), PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: devices, Part: part, Storage: storage})
+			got := predicted(t, unlabelled(p), PredictOptions{Model: netOf(m), Weights: r.Weights, Devices: devices, Part: part,
+				Storage: storage, Rank: rank})
 			if !slices.Equal(got, logitsOf(t, tr)) {
 				t.Errorf("%s, sparse %t, %v: predicted logits differ from evaluated ones", kind, sparse, storage)
 			}

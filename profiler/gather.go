@@ -17,43 +17,45 @@ type Sample struct {
 	Cols    int
 }
 
-// gatherRounds is how often each sample is timed; the median of an odd number is one of them.
+// gatherRounds is how often each sample is timed at most; the median of an odd number is one of them. One round is enough
+// if its ratio is outside of gatherClear: on a loaded machine rounds of one pair differed by up to a tenth.
 const gatherRounds = 5
 
-// CompareGathers times sums over the rows of each sample, gathered from a matrix of width columns of the given
-// element type, on one device. Samples alternate, so that other load on the machine affects all of them. It returns
-// the median seconds of each.
-func CompareGathers(ctx context.Context, dev gpu.Device, samples []Sample, width int, storage gpu.DType) (seconds []float64, err error) {
+var gatherClear = [2]float64{0.9, 1.3}
+
+// CompareGathers times sums over the rows of two samples, gathered from a matrix of width columns of the given
+// element type, on one device. It returns how many times as fast b is as a: the ratio of median seconds. Samples
+// alternate, so that other load on the machine affects both.
+func CompareGathers(ctx context.Context, dev gpu.Device, a, b Sample, width int, storage gpu.DType) (speedup float64, err error) {
 	g := &gathers{dev: dev, q: dev.NewQueue("gather")}
 	defer func() {
 		if freed := g.free(); err == nil {
 			err = freed
 		}
 	}()
-	if err := g.load(samples, width, storage); err != nil {
-		return nil, fmt.Errorf("measure gathers on %s: %w", dev.Info().Name, err)
+	if err := g.load([]Sample{a, b}, width, storage); err != nil {
+		return 0, fmt.Errorf("measure gathers on %s: %w", dev.Info().Name, err)
 	}
-	times := make([][]float64, len(samples))
-	for round := range gatherRounds + 1 {
-		for i := range samples {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+	if _, err := g.time(ctx, 1); err != nil { // a device's first sum takes longer
+		return 0, err
+	}
+	var times [2][]float64
+	for range gatherRounds {
+		for i := range times {
+			seconds, err := g.time(ctx, i)
+			if err != nil {
+				return 0, err
 			}
-			start := time.Now()
-			g.q.Aggregate(gpu.AggregateArgs{Y: g.y.RowRange(0, g.a[i].Rows), A: g.a[i], X: g.x})
-			if err := g.q.Sync(); err != nil {
-				return nil, fmt.Errorf("measure gathers: %w", err)
-			}
-			if round > 0 { // the first one touches the memory
-				times[i] = append(times[i], time.Since(start).Seconds())
-			}
+			times[i] = append(times[i], seconds)
+		}
+		if first := times[0][0] / times[1][0]; first < gatherClear[0] || first > gatherClear[1] {
+			break
 		}
 	}
 	for _, t := range times {
 		slices.Sort(t)
-		seconds = append(seconds, t[len(t)/2])
 	}
-	return seconds, nil
+	return times[0][len(times[0])/2] / times[1][len(times[1])/2], nil
 }
 
 // gathers is the operands of CompareGathers on a device.
@@ -63,6 +65,19 @@ type gathers struct {
 	x, y gpu.Matrix
 	a    []gpu.CSR
 	bufs []gpu.Buffer
+}
+
+// time returns the seconds that the sums over the rows of sample i take.
+func (g *gathers) time(ctx context.Context, i int) (float64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	g.q.Aggregate(gpu.AggregateArgs{Y: g.y.RowRange(0, g.a[i].Rows), A: g.a[i], X: g.x})
+	if err := g.q.Sync(); err != nil {
+		return 0, fmt.Errorf("measure gathers: %w", err)
+	}
+	return time.Since(start).Seconds(), nil
 }
 
 func (g *gathers) load(samples []Sample, width int, storage gpu.DType) error {
@@ -93,11 +108,13 @@ func (g *gathers) load(samples []Sample, width int, storage gpu.DType) error {
 		}
 		*m.to = gpu.Matrix{Buf: buf, Rows: m.rows, Cols: width, LD: width, Type: m.dtype}
 	}
-	// Any bits that make a number will do; 0x3f3f… is 0.747 in both types.
+	// Any bits that make a number will do; 0x3f3f… is 0.747 in both types. The result's memory is touched, too.
 	const chunk = 1 << 20
-	pattern := slices.Repeat([]byte{0x3f}, min(chunk, int(g.x.Buf.Size())))
-	for off := gpu.Bytes(0); off < g.x.Buf.Size(); off += chunk {
-		g.q.Upload(g.x.Buf, off, pattern[:min(chunk, g.x.Buf.Size()-off)])
+	pattern := slices.Repeat([]byte{0x3f}, chunk)
+	for _, buf := range []gpu.Buffer{g.x.Buf, g.y.Buf} {
+		for off := gpu.Bytes(0); off < buf.Size(); off += chunk {
+			g.q.Upload(buf, off, pattern[:min(chunk, buf.Size()-off)])
+		}
 	}
 	return g.q.Sync()
 }

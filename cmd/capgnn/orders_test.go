@@ -2,6 +2,8 @@ package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,42 @@ func TestOrder(t *testing.T) {
 	}
 	if r := s.train(args(runfolder.OrderAuto)...); r.Order != runfolder.OrderNone || r.SHA256 != plain.SHA256 {
 		t.Errorf("auto on a graph that fits a cache: order %q", r.Order)
+	}
+}
+
+// A prediction of the run's data takes its order, which is found again where it is not cached; one of other data takes none.
+func TestOrderOfPrediction(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	newStore().write(s, "other.npz")
+	s.train("--dataset", "ok.npz", "--epochs", "2", "--order", runfolder.OrderCommunity, "--run-dir", "run")
+	cached := func() (files []string) {
+		files, err := filepath.Glob(s.path("cache/capgnn/rank-*.npy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	predicted := func(args ...string) []float32 {
+		for _, file := range cached() {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s.floats(s.predict(append([]string{"--run", "run"}, args...)...).Out, 60, 2)
+	}
+	own := predicted()
+	if len(cached()) != 1 {
+		t.Errorf("a prediction of the run's data has cached %d orders", len(cached()))
+	}
+	other := predicted("--dataset", "other.npz")
+	if len(cached()) != 0 {
+		t.Error("a prediction of other data has made an order")
+	}
+	for i, x := range own { // sums of fewer than 20 terms of size about 1, in two orders: some 20·2⁻²⁴
+		if math.Abs(float64(x-other[i])) > 1e-5 {
+			t.Fatalf("logit %d is %g in the run's order, %g without", i, x, other[i])
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 		return nil, err
 	}
 	k.KeepStdoutFor(p.Out)
-	// What decided the speed and the memory of training decides nothing here.
+	// What decided the speed and the memory of training decides nothing here, but for the order of vertices.
 	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile = c.String("devices"), 0, "", ""
 	p.Config.Plan, p.Config.MaxPrune = "", 0
 	p.Config.Set("machines", "")
@@ -167,6 +167,9 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	}
 	if p.Other {
 		p.Config.Set("split", "") // which is of the run's data set
+	}
+	if p.Other || p.BeyondMemory { // one pass does not pay for finding an order, and chunks have none
+		p.Config.Order = runfolder.OrderNone
 	}
 	return p, nil
 }

@@ -20,22 +20,28 @@ type Sums struct {
 	Features string `json:"features"`
 }
 
+// SumOf computes the sum of a graph.
+func SumOf(g *graph.CSR) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "capgnn graph 2 vertices=%d\n", g.Rows())
+	hashArray(h, "indptr", g.Indptr)
+	hashArray(h, "indices", g.Indices)
+	if g.Weights != nil {
+		hashArray(h, "weights", g.Weights)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // SumsOf computes the sums of a problem.
 func SumsOf(p *learn.Problem) Sums {
 	f := &p.Features
-	g, x := sha256.New(), sha256.New()
-	fmt.Fprintf(g, "capgnn graph 2 vertices=%d\n", p.Vertices())
-	hashArray(g, "indptr", p.Graph.Indptr)
-	hashArray(g, "indices", p.Graph.Indices)
-	if p.Graph.Weights != nil {
-		hashArray(g, "weights", p.Graph.Weights)
-	}
+	x := sha256.New()
 	fmt.Fprintf(x, "capgnn features 2 vertices=%d columns=%d sparse=%t\n", p.Vertices(), f.Cols, f.Sparse())
 	hashArray(x, "x", f.Dense)
 	hashArray(x, "x_indptr", f.Indptr)
 	hashArray(x, "x_indices", f.Indices)
 	hashArray(x, "x_data", f.Data)
-	return Sums{Graph: hex.EncodeToString(g.Sum(nil)), Features: hex.EncodeToString(x.Sum(nil))}
+	return Sums{Graph: SumOf(p.Graph), Features: hex.EncodeToString(x.Sum(nil))}
 }
 
 // CountDegrees returns how many vertices have 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored.

@@ -67,11 +67,11 @@ func (t *Forecaster) onWorkers() []gpu.Device {
 	return opt.Devices
 }
 
-// Place gives a prediction the parts of this process, on its devices.
+// Place gives a prediction the parts of this process, on its devices, and the order of their rows.
 func (t *Forecaster) Place(o *pipeline.PredictOptions) {
 	var all pipeline.Options
 	t.here(&all, t.Devices)
-	o.Devices, o.First, o.Parts, o.Ranks = all.Devices, all.First, all.Parts, all.Ranks
+	o.Devices, o.First, o.Parts, o.Ranks, o.Rank = all.Devices, all.First, all.Parts, all.Ranks, t.rank
 }
 
 // training is what both trainers are told, wherever parts lie.

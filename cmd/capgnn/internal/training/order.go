@@ -31,7 +31,7 @@ const (
 	// sampleWindows and sampleEntries say what the two orders are compared on: windows of rows, evenly spread, each of
 	// which gathers several times what a last-level cache holds.
 	sampleWindows = 8
-	sampleEntries = 4 << 20
+	sampleEntries = 2 << 20
 )
 
 // arrangement is the decision about the order of a data set's vertices on a device, as it is cached.
@@ -98,15 +98,14 @@ func measureOrder(ctx context.Context, t *Forecaster, dev gpu.Device) (a arrange
 		return a, nil, err
 	}
 	g := t.Data.Problem.Graph
-	samples := []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}
-	seconds, err := profiler.CompareGathers(ctx, dev, samples, c.Hidden, c.ElementType())
+	a.Speedup, err = profiler.CompareGathers(ctx, dev, sampleRows(g, nil), sampleRows(g, rank), c.Hidden, c.ElementType())
 	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) { // then training will say what does not fit
 		return a, nil, nil
 	}
 	if err != nil {
 		return a, nil, err
 	}
-	if a.Speedup = seconds[0] / seconds[1]; a.Speedup >= orderGain {
+	if a.Speedup >= orderGain {
 		a.Order = runfolder.OrderCommunity
 	} else {
 		rank = nil
@@ -121,10 +120,21 @@ func measureOrder(ctx context.Context, t *Forecaster, dev gpu.Device) (a arrange
 	return a, rank, nil
 }
 
+// takeOrder finds what settings only name: the order of rows that a run has decided on.
+func (t *Run) takeOrder(ctx context.Context) (err error) {
+	if t.Config.Order == runfolder.OrderCommunity {
+		t.rank, err = ranksOf(ctx, &t.Forecaster)
+	}
+	return err
+}
+
 // ranksOf returns the rank of every vertex in the community order, from the cache if it is there.
 func ranksOf(ctx context.Context, t *Forecaster) ([]int32, error) {
-	g := t.Data.Problem.Graph
-	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.Config.DataSHA256, runfolder.OrderCommunity))
+	g, sum := t.Data.Problem.Graph, t.Data.Sums.Graph
+	if sum == "" {
+		sum = diskcache.SumOf(g)
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "rank 2 %s %s", sum, runfolder.OrderCommunity))
 	path := cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
 	rank, err := readRanks(path, g.Rows())
 	if err == nil {

@@ -324,8 +324,8 @@ func (t *Run) follow(ctx context.Context) (err error) {
 	case t.Ranks.Leads():
 	case t.Config.Sampled():
 		t.Decisions, err = settleShares(ctx, t.Forecaster)
-	case t.Config.Order != runfolder.OrderNone:
-		t.rank, err = ranksOf(ctx, &t.Forecaster)
+	default:
+		err = t.takeOrder(ctx)
 	}
 	return err
 }

@@ -39,9 +39,10 @@ func (t *Run) BeforeMemory() []Step {
 		t.follow, t.Open}
 }
 
-// ForPrediction are the steps of a prediction between the data set and the network: its devices and parts.
+// ForPrediction are the steps of a prediction between the data set and the network: its devices and parts, and the order
+// of rows that its settings name.
 func (t *Run) ForPrediction() []Step {
-	return []Step{t.compareData, t.ChooseDevices, t.mapShards, t.measure, t.decided(Divide), t.Open}
+	return []Step{t.compareData, t.ChooseDevices, t.mapShards, t.measure, t.decided(Divide), t.takeOrder, t.Open}
 }
 
 // Decide takes deciders one behind the other.
