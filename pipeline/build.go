@@ -201,6 +201,9 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	m := b.matrix(name, len(ids), b.p.Features.Cols)
 	if b.drops {
+		if b.space != nil && b.Failed == nil {
+			b.space.Uploaded(m.Buf)
+		}
 		return m
 	}
 	if rows := b.p.LyingFeatures(ids); rows != nil && b.Failed == nil {

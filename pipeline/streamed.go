@@ -102,11 +102,11 @@ func (t *Trainer) stream() {
 			w.turns.window = window.New(w.Device)
 			t.windows = append(t.windows, w.turns.window)
 		}
-		var host func(string, gpu.Bytes) ([]byte, error)
+		var host window.HostMemory
 		if !w.accounts {
-			host = func(name string, size gpu.Bytes) ([]byte, error) {
+			host = func(name string, size gpu.Bytes) ([]byte, func(), error) {
 				b := w.ep.Memory.Pin(name, size)
-				return b, w.Failed
+				return b, func() { w.Unpin(b) }, w.Failed
 			}
 		}
 		s := w.turns.window.NewSpace(w.Compute, host)
@@ -177,17 +177,24 @@ type Streamed struct {
 	Up, Down, Window gpu.Bytes
 }
 
-// Streams returns that by device, and the host's memory for what is not on the device.
+// Streams returns that by device, and the host's memory for what is not on the device: of each device's parts, which
+// are placed one after another, with the most that one has for a while.
 func (t *Trainer) Streams() (all map[gpu.Device]Streamed, host gpu.Bytes) {
 	all = map[gpu.Device]Streamed{}
+	brief := map[gpu.Device]gpu.Bytes{}
 	for _, w := range t.workers {
 		if s := w.turns; w.space != nil {
 			d := all[w.Device]
 			up, down := s.train.Bytes()
 			rowsUp, rowsDown := w.trainHalo.(*halo.Streamed).Moves()
 			all[w.Device] = Streamed{d.Parts + 1, d.Up + up + rowsUp, d.Down + down + rowsDown, s.window.Size()}
-			host += s.space.HostSize()
+			now, most := s.space.HostSize()
+			host += now
+			brief[w.Device] = max(brief[w.Device], most-now)
 		}
+	}
+	for _, n := range brief {
+		host += n
 	}
 	return all, host
 }

@@ -10,6 +10,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/gpu/ledger"
 	"capgnn/internal/learn"
 	"capgnn/internal/named"
 	"capgnn/pipeline/halo"
@@ -154,10 +155,13 @@ func TestStreamedPartsGoOn(t *testing.T) {
 
 // An epoch moves what was counted before it, and the device has no more than its budget.
 func TestStreamedBytes(t *testing.T) {
-	for _, kind := range []named.Kind{named.GCN, named.GATv2} {
+	for _, kind := range []named.Kind{named.GCN, named.SAGE, named.GATv2} {
 		p, m := task{directed: true, share: 0.2}.make(t, kind)
+		on := func(dev gpu.Device) *Trainer {
+			return newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) { o.Stream = true })
+		}
 		dev := cpus(t, 1)[0]
-		tr := newTrainer(t, p, m, []gpu.Device{dev, dev, dev}, scatterParts(p.Vertices(), 3), func(o *Options) { o.Stream = true })
+		tr := on(dev)
 		before := make([]gpu.Usage, 3)
 		for i, w := range tr.workers {
 			before[i] = w.Compute.Usage()
@@ -173,6 +177,10 @@ func TestStreamedBytes(t *testing.T) {
 		all, copies := tr.Streams()
 		if s := all[dev]; s.Up != up || s.Down != down || s.Parts != 3 || copies == 0 {
 			t.Errorf("%s: %d bytes go up and %d down, counted: %+v", kind, up, down, s)
+		}
+		book := ledger.New(dev.Info())
+		if plan, room := on(book).Streams(); plan[book] != all[dev] || room != copies {
+			t.Errorf("%s: %+v and %d bytes of the host, planned %+v and %d", kind, all[dev], copies, plan[book], room)
 		}
 		if most, held := dev.Memory().HighWater, 3*3*4*gpu.Bytes(len(tr.Weights.Flat)); most > all[dev].Window+held+1<<14 {
 			t.Errorf("%s: device takes %d bytes, its window %d, weights, gradients and moments %d", kind, most, all[dev].Window, held)

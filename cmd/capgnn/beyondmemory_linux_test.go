@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
@@ -68,6 +70,23 @@ func TestPhasesBeyondMemory(t *testing.T) {
 	}
 	if _, stderr, code := s.run(append(append([]string{"train"}, model...), "--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--stream", "off", "--run-dir", "whole")...); code != 3 {
 		t.Errorf("the whole graph fits in a quarter of its memory: exit code %d\n%s", code, stderr)
+	}
+}
+
+// Parts that take turns leave no more in the host's memory than planned, where nothing was prepared before.
+func TestTurnsBeyondMemory(t *testing.T) {
+	s := newSandbox(t)
+	s.largeRMAT(15, 4)
+	args := []string{"--dataset", "large", "--hidden", "16", "--epochs", "2", "--order", "none", "--quiet", "--json", "--stream", "on", "--parts", "8", "--partitioner", "random", "--devices", cpus(1)}
+	var want training.MemoryPlan
+	if err := json.Unmarshal([]byte(s.must(append([]string{"plan"}, args...)...)), &want); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.command(append(append([]string{"train"}, args...), "--run-dir", "run")...)
+	peak := gpu.Bytes(peakOf(t, cmd))
+	t.Logf("%d KiB of its own, %d planned", peak>>10, want.Room.Need>>10)
+	if peak == 0 || peak > want.Room.Need {
+		t.Errorf("%d bytes of its own at most, %d are planned", peak, want.Room.Need)
 	}
 }
 

@@ -52,11 +52,12 @@ const alignment gpu.Bytes = 256
 type Space struct {
 	w      *Window
 	q      gpu.Queue
-	host   func(name string, size gpu.Bytes) ([]byte, error)
+	host   HostMemory
 	drops  bool     // the device forgets content: blocks need no copy in host memory
 	blocks []*block // by place
 	size   gpu.Bytes
 	copied gpu.Bytes // host memory of copies
+	most   gpu.Bytes // of copied until now
 	err    error
 
 	// Outside of scripts:
@@ -69,9 +70,12 @@ type Space struct {
 
 var _ gpu.Device = (*Space)(nil)
 
+// HostMemory takes host memory for the copy of a block, and returns how it is given back.
+type HostMemory func(name string, size gpu.Bytes) (mem []byte, free func(), err error)
+
 // NewSpace returns a space whose operations run on q. host gives memory for the copies of blocks; nil: the device drops
 // content.
-func (w *Window) NewSpace(q gpu.Queue, host func(name string, size gpu.Bytes) ([]byte, error)) *Space {
+func (w *Window) NewSpace(q gpu.Queue, host HostMemory) *Space {
 	return &Space{w: w, q: q, host: host, drops: host == nil, here: set{}, dirty: set{}}
 }
 
@@ -82,13 +86,14 @@ type block struct {
 	at, size gpu.Bytes
 	copied   bool   // it has a copy in host memory
 	mem      []byte // the copy; nil: the device drops content
+	forget   func() // gives mem back; nil: there is none
 	full     spans  // what mem has content of
 }
 
 // Size implements gpu.Buffer.
 func (b *block) Size() gpu.Bytes { return b.size }
 
-// Free implements gpu.Buffer.
+// Free implements gpu.Buffer. The queue must be synchronised.
 func (b *block) Free() {
 	s := b.s
 	k := slices.Index(s.blocks, b)
@@ -98,6 +103,19 @@ func (b *block) Free() {
 	s.blocks = slices.Delete(s.blocks, k, k+1)
 	delete(s.here, b)
 	delete(s.dirty, b)
+	if b.copied {
+		s.copied -= b.size
+	}
+	if b.forget != nil {
+		b.forget()
+	}
+}
+
+// Uploaded says of a block whose content the device drops that all of it has been uploaded.
+func (s *Space) Uploaded(buf gpu.Buffer) {
+	b := buf.(*block)
+	s.copyOf(b)
+	b.full = spans{{0, b.size}}
 }
 
 // Info implements gpu.Device.
@@ -128,8 +146,8 @@ func (s *Space) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 // Size is what the window has to reach for the space.
 func (s *Space) Size() gpu.Bytes { return s.size }
 
-// HostSize is the host memory of copies.
-func (s *Space) HostSize() gpu.Bytes { return s.copied }
+// HostSize is the host memory of copies: now, and the most until now.
+func (s *Space) HostSize() (now, most gpu.Bytes) { return s.copied, s.most }
 
 // Err returns the first error of memory.
 func (s *Space) Err() error { return s.err }
@@ -138,8 +156,9 @@ func (s *Space) Err() error { return s.err }
 func (s *Space) copyOf(b *block) []byte {
 	if !b.copied && s.err == nil {
 		s.copied += b.size
+		s.most = max(s.most, s.copied)
 		if b.copied = true; !s.drops && b.size > 0 {
-			b.mem, s.err = s.host(b.name, b.size)
+			b.mem, b.forget, s.err = s.host(b.name, b.size)
 		}
 	}
 	return b.mem

@@ -21,8 +21,8 @@ const rows, cols = 5, 3
 
 func newPart(t *testing.T, w *window.Window, dev gpu.Device) *part {
 	t.Helper()
-	p := &part{space: w.NewSpace(dev.NewQueue("part"), func(_ string, n gpu.Bytes) ([]byte, error) {
-		return bytes.Repeat([]byte{0xff}, int(n)), nil
+	p := &part{space: w.NewSpace(dev.NewQueue("part"), func(_ string, n gpu.Bytes) ([]byte, func(), error) {
+		return bytes.Repeat([]byte{0xff}, int(n)), func() {}, nil
 	})}
 	for _, m := range []*gpu.Matrix{&p.a, &p.b} {
 		b, err := p.space.Alloc(4*rows*cols, "rows")
@@ -155,7 +155,9 @@ func TestNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	s := window.New(dev).NewSpace(dev.NewQueue("part"), func(_ string, n gpu.Bytes) ([]byte, error) { return make([]byte, n), nil })
+	s := window.New(dev).NewSpace(dev.NewQueue("part"), func(_ string, n gpu.Bytes) ([]byte, func(), error) {
+		return make([]byte, n), func() {}, nil
+	})
 	b, _ := s.Alloc(1<<20, "large")
 	q := s.Queue()
 	q.Fill(gpu.Matrix{Buf: b, Rows: 1, Cols: 4, LD: 4}, float32(math.Pi))

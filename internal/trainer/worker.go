@@ -141,6 +141,18 @@ func (w *Worker) pin(name string, size int64, o hostmem.LockOptions) ([]byte, er
 	return p.Bytes(), nil
 }
 
+// Unpin gives up, before Release, what Pin has returned.
+func (w *Worker) Unpin(mem []byte) {
+	w.pinned = slices.DeleteFunc(w.pinned, func(p *hostmem.Pinned) bool {
+		b := p.Bytes()
+		is := len(b) > 0 && len(mem) > 0 && &b[0] == &mem[0]
+		if is {
+			p.Close()
+		}
+		return is
+	})
+}
+
 // Release gives memory up; what the host has pinned only with all.
 func (w *Worker) Release(all bool) {
 	if w.Workspace != nil {

@@ -242,7 +242,7 @@ func (t *Planner) lay() error {
 	return err
 }
 
-// blocksOf adds up entries of one name, the largest first.
+// blocksOf adds up entries of one name, the largest first: those that stay, or if none does, all.
 func blocksOf(entries []ledger.Entry) []plannedBlock {
 	at := map[string]int{}
 	var out []plannedBlock
@@ -253,9 +253,14 @@ func blocksOf(entries []ledger.Entry) []plannedBlock {
 			at[e.Name] = i
 			out = append(out, plannedBlock{Name: e.Name, Before: true})
 		}
+		switch b := &out[i]; {
+		case e.Freed && !b.Before:
+			continue
+		case b.Before && !e.Freed:
+			*b = plannedBlock{Name: e.Name}
+		}
 		out[i].Blocks++
 		out[i].Bytes += e.Size
-		out[i].Before = out[i].Before && e.Freed
 	}
 	slices.SortStableFunc(out, func(a, b plannedBlock) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return out

@@ -56,9 +56,14 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 			if err := o.Decide(ctx, SettleCache, SettleAging, Arrange); err != nil {
 				return m, err
 			}
+			if t.layout != nil { // memory is for one of them
+				t.layout.Release()
+				t.layout = nil
+			}
 			if err := o.lay(); err != nil {
 				return m, err
 			}
+			o.measureOwn()
 			if _, err := o.settleSlots(ctx); err != nil {
 				return m, err
 			}
@@ -83,7 +88,7 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 			o.layout.Release()
 		}
 	}
-	return m, nil
+	return m, t.lay()
 }
 
 // turnsOpen reports whether parts may take turns where devices cannot hold them.
