@@ -66,3 +66,12 @@ func TestStream(t *testing.T) {
 	fails(term.ExitUsage, "simulated", args("sim:rtx3060", "--stream", "on")...)
 	fails(term.ExitUsage, "give --parts 2 or more", args(large, "--stream", "on", "--parts", "1")...)
 }
+
+// No order of vertices is measured for a run whose weights alone are too large for a device.
+func TestRefusedRunsAreNotOrdered(t *testing.T) {
+	s := newSandbox(t)
+	_, notes, code := s.run("plan", "--dataset", "generated", "--devices", "sim:rtx3090", "--hidden", "100000")
+	if code != term.ExitDoesNotFit || strings.Contains(notes, "order:") || !strings.Contains(notes, ", which fits") {
+		t.Errorf("exit code %d, %s", code, notes)
+	}
+}

@@ -355,7 +355,7 @@ func (t *Planner) tooLarge() *term.FitError {
 }
 
 // tooSmall reports whether a device has no room for the weights alone.
-func (t *Planner) tooSmall(d gpu.Device) bool {
+func (t *Forecaster) tooSmall(d gpu.Device) bool {
 	return gnn.FlatLen(t.network(&t.Config)) > int64(d.Info().Budget)/weightBytes
 }
 

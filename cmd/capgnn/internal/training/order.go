@@ -81,7 +81,9 @@ func chooseOrder(ctx context.Context, t *Forecaster) (a arrangement, rank []int3
 	if err != nil {
 		return a, nil, err
 	}
-	a, rank, err = measureOrder(ctx, t, opened[0])
+	if !t.tooSmall(opened[0]) { // else the run is refused
+		a, rank, err = measureOrder(ctx, t, opened[0])
+	}
 	return a, rank, errors.Join(err, devices.CloseAll(opened))
 }
 
