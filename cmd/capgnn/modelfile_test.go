@@ -139,3 +139,21 @@ func TestSumsOverAllRefused(t *testing.T) {
 		}
 	}
 }
+
+// A plan of a model that compares rows of both ends of edges, for devices of their own and for machines, has nothing to
+// say of encoded rows, which such a model refuses.
+func TestPlanOfComparedRows(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.put("gated.json", []byte(`{"capgnn_model": 1, "features": 6, "outputs": 2, "graphs": {"g": {}}, "tensors": {"w": [2, 6], "v": [2, 6]},
+ "nodes": [["x", "input"], ["to", "linear", ["x", "w"]], ["from", "linear", ["x", "v"]],
+  ["dst", "dst", ["to"], {"graph": "g"}], ["src", "src", ["from"], {"graph": "g"}], ["both", "add", ["dst", "src"]],
+  ["gate", "sigmoid", ["both"]], ["message", "mul", ["gate", "src"]], ["sum", "sum_in", ["message"], {"graph": "g"}]], "logits": "sum"}`))
+	for _, at := range [][]string{{"--devices", "sim:rtx3090,sim:rtx3090"}, {"--devices", "sim:rtx3090,sim:rtx3090", "--machines", "2,2,net=1Mbit/s"}} {
+		args := append([]string{"plan", "--dataset", "ok.npz", "--model", "gated.json", "--quiet"}, at...)
+		if out := s.must(args...); strings.Contains(out, "int8 rows pay") {
+			t.Errorf("%v: %s", at, out)
+		}
+	}
+}

@@ -124,6 +124,9 @@ func (p *part) panel() int {
 // gather is the time of sums over gathered rows.
 func (t *Table) gather(p *part) float64 {
 	row, panel := p.out*p.size, p.panel()
+	if row == 0 { // there is no row to gather
+		return float64(p.written) * t.passes[fills].log(float64(p.written))
+	}
 	s := t.gatherOf(p, panel) * float64(row) / float64(panel)
 	if panel < row {
 		copied := 2 * float64(p.cols) * float64(row)

@@ -91,6 +91,11 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	if err := measurable(devices, opt.Least()); err != nil {
 		return nil, err
 	}
+	left := "while measuring: nothing was written"
+	if opt.Notes != nil {
+		left = "while measuring: the next start continues from there"
+	}
+	defer k.OnInterrupt(left)() // a measurement that takes long is not waited for
 	k.Enter(term.Measuring)
 	k.Expect(term.Measuring, opt.Budget*time.Duration(len(specs)), 1)
 	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
@@ -104,11 +109,7 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	}
 	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
-		kept := "nothing was written"
-		if opt.Notes != nil {
-			kept = "the next start continues from there"
-		}
-		return nil, &term.InterruptedError{Note: "while measuring: " + kept}
+		return nil, &term.InterruptedError{Note: left}
 	}
 	if err == nil {
 		noteLinks(p)

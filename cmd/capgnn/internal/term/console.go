@@ -61,7 +61,12 @@ func (k *Console) Note(format string, a ...any) {
 }
 
 // OnInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
-func (k *Console) OnInterrupt(text string) { k.OnInterruptSay(func() string { return text }) }
+// What it returns sets the text of before.
+func (k *Console) OnInterrupt(text string) (restore func()) {
+	said := func() string { return text }
+	before := k.interruption.Swap(&said)
+	return func() { k.interruption.Store(before) }
+}
 
 // OnInterruptSay is OnInterrupt for a text that is known only then.
 func (k *Console) OnInterruptSay(text func() string) { k.interruption.Store(&text) }

@@ -225,7 +225,7 @@ func (t *Forecaster) countMachines(ctx context.Context, machines []int) (Machine
 		return c, nil
 	}
 	opt, err := t.forecastOptions(t.Plan.Part, t.Plan.Dropped)
-	if err != nil || opt.Cache.HaloType != halo.FP32 {
+	if err != nil || opt.Cache.HaloType != halo.FP32 || opt.Model.Messages() {
 		return c, err
 	}
 	opt.Cache.HaloType = halo.Int8

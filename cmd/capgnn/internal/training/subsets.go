@@ -191,7 +191,9 @@ func (t *Forecaster) EncodedRows(ctx context.Context) (*EncodedRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.Layout = t.layout
+	if opt.Layout = t.layout; opt.Model.Messages() { // its rows have to be exact
+		return nil, nil
+	}
 	as := opt.Cache.HaloType
 	if as == halo.FP32 {
 		as = halo.Int8
