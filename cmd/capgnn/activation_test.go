@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
@@ -50,8 +51,8 @@ func TestActivation(t *testing.T) {
 	if plain.SHA256 != named.SHA256 || plain.SHA256 == tanh.SHA256 {
 		t.Errorf("weights: without a flag %s, relu %s, tanh %s", plain.SHA256, named.SHA256, tanh.SHA256)
 	}
-	parts := train("parts", "--activation", "tanh", "--devices", cpus(2))
-	ranks := readResultLine(t, s.must(append([]string{"launch", "-n", "2", "--quiet", "--json", "--", "train", "--devices", cpus(1), "--run-dir", "ranks", "--activation", "tanh"}, base...)...))
+	parts := train("parts", "--activation", "tanh", "--devices", progtest.CPUs(2))
+	ranks := readResultLine(t, s.must(append([]string{"launch", "-n", "2", "--quiet", "--json", "--", "train", "--devices", progtest.CPUs(1), "--run-dir", "ranks", "--activation", "tanh"}, base...)...))
 	if ranks.SHA256 != parts.SHA256 {
 		t.Errorf("weights of two processes %s, of two parts in one %s", ranks.SHA256, parts.SHA256)
 	}

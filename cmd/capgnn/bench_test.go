@@ -22,7 +22,7 @@ func outputs(s *sandbox, dir, name string) map[string]string {
 	for _, end := range []string{".md", ".csv", "-1.svg"} {
 		data, err := os.ReadFile(s.path(dir + "/" + name + end))
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		out[end] = string(data)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
@@ -51,7 +52,7 @@ func TestPhasesBeyondMemory(t *testing.T) {
 		}
 		return p
 	}
-	budget := planned("--devices", cpus(1)).Devices[0].Peak / 4
+	budget := planned("--devices", progtest.CPUs(1)).Devices[0].Peak / 4
 	how := []string{"--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--isolated=chunks=16,phases=1"}
 	want := planned(how...)
 	cmd := s.command(append(append([]string{"train"}, model...), append(how, "--run-dir", "run")...)...)
@@ -77,7 +78,7 @@ func TestPhasesBeyondMemory(t *testing.T) {
 func TestTurnsBeyondMemory(t *testing.T) {
 	s := newSandbox(t)
 	s.largeRMAT(15, 4)
-	args := []string{"--dataset", "large", "--hidden", "16", "--epochs", "2", "--order", "none", "--quiet", "--json", "--stream", "on", "--parts", "8", "--partitioner", "random", "--devices", cpus(1)}
+	args := []string{"--dataset", "large", "--hidden", "16", "--epochs", "2", "--order", "none", "--quiet", "--json", "--stream", "on", "--parts", "8", "--partitioner", "random", "--devices", progtest.CPUs(1)}
 	var want training.MemoryPlan
 	if err := json.Unmarshal([]byte(s.must(append([]string{"plan"}, args...)...)), &want); err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestTurnsBeyondMemory(t *testing.T) {
 func (s *sandbox) largeRMAT(scale, factor int) int64 {
 	g, err := synth.RMAT(scale, factor, 1)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	const cols = 64
 	n := g.Rows()
@@ -108,7 +109,7 @@ func (s *sandbox) largeRMAT(scale, factor int) int64 {
 		d.Train[v], d.Val[v], d.Test[v] = v%100 == 0, v%100 == 1, v%100 == 2
 	}
 	if err := stores.Write(s.path("large"), d, nil); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return int64(len(g.Indices))*4 + int64(len(g.Indptr))*8 + int64(len(d.Features.Dense))*4
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
@@ -122,11 +123,11 @@ func TestResidual(t *testing.T) {
 		}
 	}
 	args := strings.Fields("--dataset ok.npz --hidden 8 --epochs 4 --model sage --residual")
-	want := s.train(append(args, "--devices", cpus(3))...)
+	want := s.train(append(args, "--devices", progtest.CPUs(3))...)
 	devices := []int{1, 2}
-	for rank, e := range (rankRun{sandbox: s, args: append(args, "--quiet", "--json", "--run-dir", "ranks"), own: func(rank int) []string { return []string{"--devices", cpus(devices[rank])} }}).over(2) {
-		if e.code != 0 || rank == 0 && readResultLine(t, e.out).SHA256 != want.SHA256 {
-			t.Errorf("rank %d: exit code %d, other weights than those of one process\n%s%s", rank, e.code, e.out, e.err)
+	for rank, e := range (progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--quiet", "--json", "--run-dir", "ranks"), Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(devices[rank])} }}).Over(2) {
+		if e.Code != 0 || rank == 0 && readResultLine(t, e.Out).SHA256 != want.SHA256 {
+			t.Errorf("rank %d: exit code %d, other weights than those of one process\n%s%s", rank, e.Code, e.Out, e.Err)
 		}
 	}
 	for _, model := range added {

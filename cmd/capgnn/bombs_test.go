@@ -29,16 +29,11 @@ func header(descr, shape string) []byte {
 
 // hollow makes a file of size bytes that begins with head and holds nothing but zeros behind it, nor needs a disk for them.
 func (s *sandbox) hollow(name string, head []byte, size int64) {
-	s.t.Helper()
+	s.T.Helper()
 	s.put(name, head)
 	if err := os.Truncate(s.path(name), size); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-}
-
-func (s *sandbox) put(name string, b []byte) {
-	s.t.Helper()
-	create(s.t, s.path(name), false, func(w io.Writer) error { _, err := w.Write(b); return err })
 }
 
 // bomb is a deflated array of zeros, about a thousandth of its size.
@@ -125,8 +120,8 @@ func TestOver(t *testing.T) {
 
 // bombs writes an archive of bombs and plain arrays.
 func (s *sandbox) bombs(name string, list []bomb, plain ...npy.Entry) {
-	s.t.Helper()
-	create(s.t, s.path(name), false, func(w io.Writer) error {
+	s.T.Helper()
+	create(s.T, s.path(name), false, func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for _, e := range plain {
 			m, err := z.Create(e.Key + ".npy")
@@ -138,7 +133,7 @@ func (s *sandbox) bombs(name string, list []bomb, plain ...npy.Entry) {
 			}
 		}
 		for _, b := range list {
-			b.write(s.t, z)
+			b.write(s.T, z)
 		}
 		return z.Close()
 	})
@@ -165,7 +160,7 @@ func saintOf(s *sandbox, name string, classes, roles []byte) {
 	s.put(name+"/class_map.json", classes)
 	s.put(name+"/role.json", roles)
 	s.bombs(name+"/x.npz", nil)
-	create(s.t, s.path(name+"/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{2, 1}, []float32{0, 1}) })
+	create(s.T, s.path(name+"/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{2, 1}, []float32{0, 1}) })
 }
 
 // planetoidOf writes a Planetoid set whose files are all the same pickle.
@@ -182,7 +177,7 @@ func ogbOf(s *sandbox, name, vertices, count, edges, feat string) {
 		if text == "" {
 			continue
 		}
-		create(s.t, s.path(filepath.Join(name, "raw", file+".csv.gz")), false, func(w io.Writer) error {
+		create(s.T, s.path(filepath.Join(name, "raw", file+".csv.gz")), false, func(w io.Writer) error {
 			z := gzip.NewWriter(w)
 			_, err := io.WriteString(z, text)
 			return errors.Join(err, z.Close())

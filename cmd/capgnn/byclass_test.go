@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/internal/npy"
 )
 
@@ -42,8 +43,8 @@ func TestScoresByClass(t *testing.T) {
 		return append([]string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "9", "--eval-every", "2", "--run-dir", dir}, more...)
 	}
 	for name, more := range map[string][]string{
-		"parts": {"--devices", cpus(2)}, "stale": {"--devices", cpus(2), "--halo-dtype", "int8", "--staleness", "8"}, "phases": {"--devices", cpus(1), "--isolated=chunks=4,phases=1"},
-		"sampled": {"--devices", cpus(2), "--batch-size", "8", "--fanout", "3,3,3"}, "macro": {"--devices", cpus(1), "--metric", "macro-f1"},
+		"parts": {"--devices", progtest.CPUs(2)}, "stale": {"--devices", progtest.CPUs(2), "--halo-dtype", "int8", "--staleness", "8"}, "phases": {"--devices", progtest.CPUs(1), "--isolated=chunks=4,phases=1"},
+		"sampled": {"--devices", progtest.CPUs(2), "--batch-size", "8", "--fanout", "3,3,3"}, "macro": {"--devices", progtest.CPUs(1), "--metric", "macro-f1"},
 	} {
 		args := args(name, append(more, "--checkpoint-every", "1")...)
 		r := s.train(args...)
@@ -91,7 +92,7 @@ func TestScoresByClass(t *testing.T) {
 		if page := page(name); !strings.Contains(page, `id="by-class"`) || !strings.Contains(page, `id="confusion"`) {
 			t.Errorf("%s: not on the page", name)
 		}
-		s.must("predict", "--run", name, "--what", "labels", "--out", name+".npy", "--devices", cpus(1), "--quiet") // by the best weights
+		s.must("predict", "--run", name, "--what", "labels", "--out", name+".npy", "--devices", progtest.CPUs(1), "--quiet") // by the best weights
 		said, err := s.array(name + ".npy").Int64()
 		if err != nil {
 			t.Fatal(err)
@@ -113,19 +114,19 @@ func TestScoresByClass(t *testing.T) {
 			t.Errorf("%s, resumed: %+v, want %+v", name, again.ByClass, r.ByClass)
 		}
 	}
-	want := s.train(args("alone", "--devices", cpus(2))...)
-	for rank, e := range (rankRun{sandbox: s, args: append(args("ranks", "--devices", cpus(1)), "--json", "--quiet")}).over(2) {
-		if e.code != 0 {
-			t.Fatalf("exit code %d: %s", e.code, e.err)
+	want := s.train(args("alone", "--devices", progtest.CPUs(2))...)
+	for rank, e := range (progtest.RankRun{Sandbox: s.Sandbox, Args: append(args("ranks", "--devices", progtest.CPUs(1)), "--json", "--quiet")}).Over(2) {
+		if e.Code != 0 {
+			t.Fatalf("exit code %d: %s", e.Code, e.Err)
 		}
 		if rank > 0 { // says nothing
 			continue
 		}
-		if got := readResultLine(t, e.out); len(got.ByClass) == 0 || !reflect.DeepEqual(got.ByClass, want.ByClass) || !reflect.DeepEqual(got.Confusion, want.Confusion) || !reflect.DeepEqual(got.Data, want.Data) {
+		if got := readResultLine(t, e.Out); len(got.ByClass) == 0 || !reflect.DeepEqual(got.ByClass, want.ByClass) || !reflect.DeepEqual(got.Confusion, want.Confusion) || !reflect.DeepEqual(got.Data, want.Data) {
 			t.Errorf("ranks: %+v, want %+v", got.ByClass, want.ByClass)
 		}
 	}
-	if r := s.train("--dataset", "plain.npz", "--hidden", "8", "--epochs", "3", "--run-dir", "none", "--devices", cpus(1), "--split", "0.5,0.5,0"); r.Test != nil || r.ByClass != nil || strings.Contains(page("none"), `id="by-class"`) {
+	if r := s.train("--dataset", "plain.npz", "--hidden", "8", "--epochs", "3", "--run-dir", "none", "--devices", progtest.CPUs(1), "--split", "0.5,0.5,0"); r.Test != nil || r.ByClass != nil || strings.Contains(page("none"), `id="by-class"`) {
 		t.Errorf("without test vertices: %+v", r.ByClass)
 	}
 }

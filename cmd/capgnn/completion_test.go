@@ -113,7 +113,7 @@ func TestCompletedKeys(t *testing.T) {
 		}
 		program, args := completedBy[shell](strings.Fields(line))
 		cmd := exec.Command(program, args...)
-		cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.dir, "TERM=xterm")
+		cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.Dir, "TERM=xterm")
 		out, err := cmd.CombinedOutput()
 		words := strings.Fields(escapes.ReplaceAllString(string(out), ""))
 		if err != nil || slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(words, w) }) {
@@ -127,7 +127,7 @@ func (s *sandbox) complete(t *testing.T, shell, script string, words []string) [
 	t.Helper()
 	program, args := completedBy[shell](words)
 	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.dir, "TERM=xterm")
+	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), "SCRIPT="+script, "HOME="+s.Dir, "TERM=xterm")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", shell, err, out)

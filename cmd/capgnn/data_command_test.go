@@ -248,7 +248,7 @@ func TestDataWrongUsage(t *testing.T) {
 		{"seed", []string{"data", "synth", "flickr-like", "--out", "new", "--seed", "-1"}},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			if slices.Contains(tc.args, "rmat") {
 				inner.must("data", "synth", "rmat", "--scale", "0.0001", "--out", "rmat", "--quiet")
 			}

@@ -120,12 +120,12 @@ func TestDataFetch(t *testing.T) {
 
 // listing returns what `data list --json` prints of one folder.
 func (s *sandbox) listing(root string) string {
-	s.t.Helper()
+	s.T.Helper()
 	cmd := s.command("data", "list", "--json", "--quiet")
 	cmd.Env = append(cmd.Env, "CAPGNN_DATA="+s.path(root))
 	out, err := cmd.Output()
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return string(out)
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
 	"capgnn/internal/npy"
@@ -42,7 +43,7 @@ var idle = sync.OnceValues(func() (int64, error) {
 	if err := npy.WriteArchiveFile(src, entries, npy.Archiving{}); err != nil {
 		return 0, err
 	}
-	out, err := exec.Command(program, "data", "import", src, "--out", filepath.Join(dir, "out"), "--json", "--quiet").Output()
+	out, err := exec.Command(progtest.Program, "data", "import", src, "--out", filepath.Join(dir, "out"), "--json", "--quiet").Output()
 	if err != nil {
 		return 0, err
 	}
@@ -325,7 +326,7 @@ func TestImportFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := s.command("data", "import", "edges.txt", "--out", "out/store", "--quiet")
-	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 128 && exec "$0" "$@"`, program}, run.Args[1:]...)...)
+	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 128 && exec "$0" "$@"`, progtest.Program}, run.Args[1:]...)...)
 	cmd.Dir, cmd.Env = run.Dir, run.Env
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != term.ExitFailure {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
@@ -67,7 +68,7 @@ func TestEdgeWeights(t *testing.T) {
 			if got := float64(s.train("--config", "ignored-"+model+"/config.yaml").FinalLoss); got != plain {
 				t.Errorf("%s: a repetition of a run that ignored weights has the loss %v, want %v", model, got, plain)
 			}
-			args := append([]string{"launch", "-n", "2", "--quiet", "--json", "--", "train", "--dataset", "store", "--model", model, "--devices", cpus(1)}, common...)
+			args := append([]string{"launch", "-n", "2", "--quiet", "--json", "--", "train", "--dataset", "store", "--model", model, "--devices", progtest.CPUs(1)}, common...)
 			if got := float64(readResultLine(t, s.must(args...)).FinalLoss); !near(got, want) {
 				t.Errorf("%s: loss %v on two ranks, want %v", model, got, want)
 			}

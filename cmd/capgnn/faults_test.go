@@ -27,7 +27,7 @@ type faultyRun struct {
 
 // train runs 12 epochs with a checkpoint after every third one into the folder name.
 func (f *faultyRun) train(name string) (*runfolder.Result, error) {
-	f.t.Helper()
+	f.T.Helper()
 	t := training.New(&term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, "", runfolder.Default())
 	t.RunPath = f.path(name)
 	c := &t.Config
@@ -37,15 +37,15 @@ func (f *faultyRun) train(name string) (*runfolder.Result, error) {
 	}
 	ctx := context.Background()
 	if err := t.Lock(&t.Input); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	defer t.Unlock(false)
 	for _, step := range t.Steps() {
 		if err := step(ctx); err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 	}
-	f.t.Cleanup(func() { devices.CloseAll(t.Devices) })
+	f.T.Cleanup(func() { devices.CloseAll(t.Devices) })
 	if f.wrap != nil {
 		t.Devices[1] = f.wrap(t.Devices[1])
 	}
@@ -73,7 +73,7 @@ func TestFaultyDevices(t *testing.T) {
 		{"NaN", faulty.Faults{Poison: faulty.Point{Op: "Linear", At: 20}}, term.ExitFailure, []string{"epoch ", "loss is NaN", "cpu:1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			r := &faultyRun{sandbox: inner, wrap: func(d gpu.Device) gpu.Device { return faulty.Wrap(d, c.faults) }}
 			_, err := r.train(c.name)
 			inner.ends(err, c.code, c.want)
@@ -107,14 +107,14 @@ func TestLostAtTheStart(t *testing.T) {
 
 // ends demands that a run has ended with this code and one line that contains all of want.
 func (s *sandbox) ends(err error, code int, want []string) {
-	s.t.Helper()
+	s.T.Helper()
 	if err == nil || term.ExitCode(err) != code {
-		s.t.Fatalf("error %v, exit code %d, want %d", err, term.ExitCode(err), code)
+		s.T.Fatalf("error %v, exit code %d, want %d", err, term.ExitCode(err), code)
 	}
 	line := term.OneLine(err)
 	for _, w := range want {
 		if strings.Count(line, w) != 1 {
-			s.t.Errorf("%q does not say %q once", line, w)
+			s.T.Errorf("%q does not say %q once", line, w)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestMemoryRunsOut(t *testing.T) {
 	}
 	for name, at := range map[string]int{"first": 1, "middle": int(all.n.Load()) * 2 / 3} {
 		t.Run(name, func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			_, err := (&faultyRun{sandbox: inner, edit: every, wrap: func(d gpu.Device) gpu.Device {
 				return faulty.Wrap(d, faulty.Faults{NoMemoryAt: at})
 			}}).train(name)

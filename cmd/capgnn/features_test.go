@@ -13,7 +13,7 @@ import (
 
 // logits predicts with a run on 60 vertices of two classes.
 func (s *sandbox) logits(run string, args ...string) []float32 {
-	s.t.Helper()
+	s.T.Helper()
 	s.must(append([]string{"predict", "--run", run, "--out", "logits.npy", "--quiet"}, args...)...)
 	return s.floats("logits.npy", 60, 2)
 }

@@ -47,7 +47,7 @@ func TestDeviceFailsWithRowsUnderWay(t *testing.T) {
 					want = []string{"cpu:1: queue ", "device lost", "train --resume"}
 				}
 				synctest.Test(t, func(t *testing.T) { // the deadline of minutes takes no time
-					inner := &sandbox{t, s.dir}
+					inner := sandboxIn(t, s.Dir)
 					var bad *faulty.Device
 					r := &faultyRun{sandbox: inner, edit: oldRows, wrap: func(d gpu.Device) gpu.Device {
 						bad = faulty.Wrap(d, f)
@@ -60,7 +60,7 @@ func TestDeviceFailsWithRowsUnderWay(t *testing.T) {
 				if n := len(metricsOf(t, s.path(dir))); n < 3 || n >= 12 {
 					t.Errorf("it ended after %d epochs, not in the middle", n)
 				}
-				inner := &sandbox{t, s.dir}
+				inner := sandboxIn(t, s.Dir)
 				if r := readResultLine(t, inner.must("train", "--resume", dir, "--json", "--quiet")); r.SHA256 != well.SHA256 || r.Epochs != 12 {
 					t.Errorf("resumed: %d epochs, weights %s, want %s", r.Epochs, r.SHA256, well.SHA256)
 				}

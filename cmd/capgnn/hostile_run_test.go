@@ -56,7 +56,7 @@ func TestHostileRunFiles(t *testing.T) {
 		{"result", "result.json", func() { s.hollow("run/result.json", []byte("{"), huge) }, append(predict, "--what", "labels")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			c.make()
 			inner.limited(c.want, c.args...)
 		})

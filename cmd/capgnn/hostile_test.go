@@ -23,37 +23,29 @@ const addressSpace = 3 << 20
 // under returns the program with these arguments, to run under addressSpace.
 func (s *sandbox) under(args ...string) *exec.Cmd { return s.limitedTo("v", addressSpace, args...) }
 
-// limitedTo returns the program with these arguments, to run under a limit of the shell: ulimit -WHAT KIB.
-func (s *sandbox) limitedTo(what string, kib int, args ...string) *exec.Cmd {
-	run := s.command(args...)
-	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -%s %d && exec "$0" "$@"`, what, kib), program}, args...)...)
-	cmd.Dir, cmd.Env = run.Dir, run.Env
-	return cmd
-}
-
 // limited runs the program under addressSpace and wants one line and exit code 2 or 3.
 func (s *sandbox) limited(want string, args ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.refused(s.under(args...), want, args)
 }
 
 // refused runs a command and wants one line that says want, and exit code 2 or 3.
 func (s *sandbox) refused(cmd *exec.Cmd, want string, args []string) {
-	s.t.Helper()
+	s.T.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	code, line := cmd.ProcessState.ExitCode(), strings.TrimSuffix(errs.String(), "\n")
 	if code != term.ExitUsage && code != term.ExitDoesNotFit || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || out.Len() > 0 {
-		s.t.Errorf("capgnn %s: exit code %d, want 2 or 3 with one line\nstdout %.300q\nstderr %.600q", strings.Join(args, " "), code, out.String(), errs.String())
+		s.T.Errorf("capgnn %s: exit code %d, want 2 or 3 with one line\nstdout %.300q\nstderr %.600q", strings.Join(args, " "), code, out.String(), errs.String())
 		return
 	}
 	if !strings.Contains(line, want) {
-		s.t.Errorf("capgnn %s: %q does not say %q", strings.Join(args, " "), line, want)
+		s.T.Errorf("capgnn %s: %q does not say %q", strings.Join(args, " "), line, want)
 	}
 }
 
@@ -242,7 +234,7 @@ func TestHostileFiles(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			c.make(c.name)
 			if c.name == "ind.lists.graph" {
 				// Less memory, of which millions of objects are made; import, which collects garbage more often, would take long.

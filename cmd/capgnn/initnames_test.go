@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
@@ -16,13 +17,13 @@ import (
 // turnClasses copies a folder of cities with its classes in another order, and another name of one of them if it is
 // not empty.
 func (s *sandbox) turnClasses(from, to, other string) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := os.CopyFS(s.path(to), os.DirFS(s.path(from))); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	text, err := os.ReadFile(s.path(from + "/labels.csv"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	lines := strings.Fields(string(text))
 	for i, y := range lines[1:] {
@@ -37,18 +38,18 @@ func (s *sandbox) turnClasses(from, to, other string) {
 
 // replace writes a file that is there anew.
 func (s *sandbox) replace(name, text string) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // loss returns the loss of a finished run before its last update.
 func (s *sandbox) loss(run string) float64 {
-	s.t.Helper()
+	s.T.Helper()
 	r, err := runfolder.Dir(s.path(run)).ReadResult()
 	if err != nil || r == nil {
-		s.t.Fatalf("%s: %+v, %v", run, r, err)
+		s.T.Fatalf("%s: %+v, %v", run, r, err)
 	}
 	return float64(r.FinalLoss)
 }
@@ -65,7 +66,7 @@ func TestInitialByNames(t *testing.T) {
 	s.turnClasses("a", "other", "west")
 	args := func(data, run string, more ...string) []string {
 		return append([]string{"train", "--quiet", "--dataset", data, "--edges", "symmetric", "--hidden", "8", "--dropout", "0",
-			"--standardize", "train", "--devices", cpus(2), "--run-dir", run}, more...)
+			"--standardize", "train", "--devices", progtest.CPUs(2), "--run-dir", run}, more...)
 	}
 	s.must(args("a", "gat", "--seeds", "1,2", "--model", "gat", "--heads", "2", "--epochs", "30")...)
 	s.must(args("a", "gcn", "--epochs", "30")...)
@@ -75,7 +76,7 @@ func TestInitialByNames(t *testing.T) {
 		"sampled":  {"--init", "gcn/model.safetensors", "--batch-size", "120", "--fanout", "9,9,9"},
 		"isolated": {"--init", "gcn/model.safetensors", "--isolated"},
 		"seeds":    {"--init", "gcn/model.safetensors", "--seeds", "3"},
-		"ranks":    {"--init", "gcn/model.safetensors", "--devices", cpus(1)},
+		"ranks":    {"--init", "gcn/model.safetensors", "--devices", progtest.CPUs(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := 0.0
@@ -115,27 +116,27 @@ func TestInitialByNames(t *testing.T) {
 
 // resumesInitial stops a run of TestInitialByNames that began with weights in another order.
 func (s *sandbox) resumesInitial(args func(data, run string, more ...string) []string) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, run := range []string{"short", "long"} {
 		s.must(args("turned", run, "--init", "gcn/model.safetensors", "--epochs", map[string]string{"short": "3", "long": "6"}[run])...)
 	}
 	if err := os.RemoveAll(s.path("short/checkpoint")); err != nil { // begins anew, with its own file
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	s.must("train", "--quiet", "--resume", "short", "--epochs", "6")
 	short, _ := runfolder.Dir(s.path("short")).ReadResult()
 	long, _ := runfolder.Dir(s.path("long")).ReadResult()
 	if short == nil || long == nil || short.SHA256 != long.SHA256 {
-		s.t.Errorf("other weights where a run was resumed")
+		s.T.Errorf("other weights where a run was resumed")
 	}
 }
 
 // notesInitial says what notes weights have that are taken by number, or that know features of another scale.
 func (s *sandbox) notesInitial(args func(data, run string, more ...string) []string) {
-	s.t.Helper()
+	s.T.Helper()
 	text, err := os.ReadFile(s.path("gcn/model.safetensors"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	s.put("alone.safetensors", text)
 	const number, moved, scale = "columns and classes are matched by number", "are in another order", "they may be of another scale"
@@ -155,11 +156,11 @@ func (s *sandbox) notesInitial(args func(data, run string, more ...string) []str
 		_, notes, code := s.run(line...)
 		for _, text := range []string{number, moved, scale} {
 			if strings.Contains(notes, text) != slices.Contains(c.want, text) {
-				s.t.Errorf("%v: notes %s", c, notes)
+				s.T.Errorf("%v: notes %s", c, notes)
 			}
 		}
 		if code != 0 || slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(notes, w) }) {
-			s.t.Errorf("%v: exit code %d, %s", c, code, notes)
+			s.T.Errorf("%v: exit code %d, %s", c, code, notes)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func TestInitialOfOtherData(t *testing.T) {
 	}
 	s.replace("weighted/edges.csv", "from,to,weight\n"+strings.Join(lines[1:], "\n")+"\n")
 	args := func(data, run string, more ...string) []string {
-		return append([]string{"train", "--dataset", data, "--hidden", "8", "--epochs", "1", "--devices", cpus(1), "--run-dir", run}, more...)
+		return append([]string{"train", "--dataset", data, "--hidden", "8", "--epochs", "1", "--devices", progtest.CPUs(1), "--run-dir", run}, more...)
 	}
 	const symmetric = "--edges=symmetric"
 	s.must(args("a", "stored")...)
@@ -206,18 +207,18 @@ func TestInitialOfOtherData(t *testing.T) {
 		{"stored", "a", []string{symmetric}, "note: the graph of a has every edge in both directions, and that of stored is directed\n"},
 	} {
 		_, notes, code := s.run(args(c.data, fmt.Sprint("run", i), append(c.more, "--init", c.run+"/model.safetensors")...)...)
-		notes = strings.ReplaceAll(notes, s.dir+"/", "")
+		notes = strings.ReplaceAll(notes, s.Dir+"/", "")
 		if code != 0 || !strings.Contains(notes, c.want) || c.want == "" && (strings.Contains(notes, other) || strings.Contains(notes, weigh) || strings.Contains(notes, directed)) {
 			t.Errorf("%+v: exit code %d, %s", c, code, notes)
 		}
 	}
 	for _, c := range [][3]string{{"random", "stored", "train's --features random:5 of seed 1, and here those of its data set: "}, {"stored", "random", "those of its data set, and here train's --features random:5"}} {
-		_, notes, code := s.run("predict", "--run", c[1], "--weights", c[0]+"/model.safetensors", "--devices", cpus(1), "--out", "out.csv")
+		_, notes, code := s.run("predict", "--run", c[1], "--weights", c[0]+"/model.safetensors", "--devices", progtest.CPUs(1), "--out", "out.csv")
 		if code != 0 || !strings.Contains(notes, "note: the features of "+c[0]+" are "+c[2]) || strings.Contains(notes, "matched by number") {
 			t.Errorf("%v: exit code %d, %s", c, code, notes)
 		}
 	}
-	wide := []string{"--quiet", "--dataset", "a", "--hidden", "16", "--devices", cpus(2), "--init", "stored/model.safetensors"}
+	wide := []string{"--quiet", "--dataset", "a", "--hidden", "16", "--devices", progtest.CPUs(2), "--init", "stored/model.safetensors"}
 	s.fails(term.ExitUsage, []string{"stored/model.safetensors: tensor", "has shape [8], want [16]"}, append([]string{"plan"}, wide...)...)
 }
 
@@ -230,7 +231,7 @@ func TestPredictWeightsOfAnotherRun(t *testing.T) {
 	s.turnClasses("swapped", "turned", "")
 	for run, data := range map[string]string{"a": "a", "b": "turned"} {
 		s.must("train", "--quiet", "--dataset", data, "--edges", "symmetric", "--hidden", "8", "--epochs", "30", "--standardize", "train", "--seed", map[string]string{"a": "1", "b": "2"}[run],
-			"--devices", cpus(1), "--run-dir", "run-"+run)
+			"--devices", progtest.CPUs(1), "--run-dir", "run-"+run)
 	}
 	for _, folder := range []string{"alone", "named"} {
 		for _, name := range []string{"model.safetensors", "names.json", "standardize.npz"} {
@@ -248,7 +249,7 @@ func TestPredictWeightsOfAnotherRun(t *testing.T) {
 	}
 	predict := func(run, weights, data string) (string, string) {
 		t.Helper()
-		_, notes, code := s.run("predict", "--run", run, "--weights", weights, "--dataset", data, "--what", "probabilities", "--devices", cpus(1), "--out", "out.csv")
+		_, notes, code := s.run("predict", "--run", run, "--weights", weights, "--dataset", data, "--what", "probabilities", "--devices", progtest.CPUs(1), "--out", "out.csv")
 		if code != 0 {
 			t.Fatalf("exit code %d, %s", code, notes)
 		}
@@ -269,8 +270,8 @@ func TestPredictWeightsOfAnotherRun(t *testing.T) {
 			t.Errorf("%v: other probabilities than those of run-a, or notes: %s", c, notes)
 		}
 	}
-	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run-b", "--weights", "run-a/model.safetensors", "--what", "labels", "--devices", cpus(1), "--out", "two.csv")
-	s.must("predict", "--quiet", "--run", "run-a", "--what", "labels", "--devices", cpus(1), "--out", "one.csv")
+	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run-b", "--weights", "run-a/model.safetensors", "--what", "labels", "--devices", progtest.CPUs(1), "--out", "two.csv")
+	s.must("predict", "--quiet", "--run", "run-a", "--what", "labels", "--devices", progtest.CPUs(1), "--out", "one.csv")
 	one, two := s.lines("one.csv", "vertex", "id", "label", "class"), s.lines("two.csv", "vertex", "id", "label", "class")
 	if fmt.Sprint(one) != fmt.Sprint(two) {
 		t.Error("other labels in two ranks")
@@ -290,11 +291,11 @@ func TestNamesInNormalForms(t *testing.T) {
 		s.replace(data+"/classes.csv", string(bytes.Replace(text, []byte("mid"), []byte(name), 1)))
 	}
 	for _, data := range []string{"a", "b"} {
-		s.must("train", "--quiet", "--dataset", data, "--hidden", "4", "--epochs", "2", "--devices", cpus(1), "--run-dir", "run-"+data)
+		s.must("train", "--quiet", "--dataset", data, "--hidden", "4", "--epochs", "2", "--devices", progtest.CPUs(1), "--run-dir", "run-"+data)
 	}
 	for _, c := range [][2]string{{"run-a", "b"}, {"run-b", "a"}} {
 		s.must("predict", "--quiet", "--run", c[0], "--dataset", c[1], "--what", "labels", "--out", "out.csv")
-		s.must("train", "--quiet", "--dataset", c[1], "--hidden", "4", "--epochs", "1", "--devices", cpus(1), "--init", c[0]+"/model.safetensors", "--run-dir", "init-"+c[1])
+		s.must("train", "--quiet", "--dataset", c[1], "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(1), "--init", c[0]+"/model.safetensors", "--run-dir", "init-"+c[1])
 	}
 	words := "cls\n"
 	for v := range 120 {
@@ -304,7 +305,7 @@ func TestNamesInNormalForms(t *testing.T) {
 	if err := os.Remove(s.path("a/classes.csv")); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.train("--dataset", "a", "--hidden", "4", "--epochs", "1", "--devices", cpus(1)); !slices.Equal(r.Classes, []string{"Lima", composed}) {
+	if r := s.train("--dataset", "a", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(1)); !slices.Equal(r.Classes, []string{"Lima", composed}) {
 		t.Errorf("classes %q", r.Classes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
@@ -85,7 +86,7 @@ func TestJumpingResumes(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := func(more ...string) []string {
-		return append(strings.Fields("--dataset ok.npz --jk cat --hidden 4 --devices "+cpus(2)), more...)
+		return append(strings.Fields("--dataset ok.npz --jk cat --hidden 4 --devices "+progtest.CPUs(2)), more...)
 	}
 	for i, line := range []string{"--model gin", "--model gat --heads 2 --batch-size 20", "--model sage --batch-size 20 --storage bf16"} {
 		dir := string(rune('a' + i))
@@ -94,17 +95,17 @@ func TestJumpingResumes(t *testing.T) {
 		if got := s.train("--resume", dir); got.SHA256 != want.SHA256 || got.Epochs != 6 {
 			t.Errorf("%s: %d epochs after resuming, with other weights than those of a whole run", line, got.Epochs)
 		}
-		run := rankRun{sandbox: s, args: append(strings.Fields("--dataset ok.npz --jk cat --hidden 4 --epochs 6 --json --quiet --run-dir ranks-"+dir+" --devices "+cpus(1)), strings.Fields(line)...)}
-		for rank, e := range run.over(2) {
-			if e.code != 0 {
-				t.Fatalf("%s: rank %d: exit code %d\n%s", line, rank, e.code, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(strings.Fields("--dataset ok.npz --jk cat --hidden 4 --epochs 6 --json --quiet --run-dir ranks-"+dir+" --devices "+progtest.CPUs(1)), strings.Fields(line)...)}
+		for rank, e := range run.Over(2) {
+			if e.Code != 0 {
+				t.Fatalf("%s: rank %d: exit code %d\n%s", line, rank, e.Code, e.Err)
 			}
-			if rank == 0 && readResultLine(t, e.out).SHA256 != want.SHA256 {
+			if rank == 0 && readResultLine(t, e.Out).SHA256 != want.SHA256 {
 				t.Errorf("%s: other weights over two ranks", line)
 			}
 		}
-		if predicted := (rankRun{sandbox: s, verb: "predict", args: strings.Fields("--run ranks-" + dir + " --out ranks.npy --quiet --devices " + cpus(1))}).over(2); predicted[0].code != 0 {
-			t.Errorf("%s: predict over ranks: %s", line, predicted[0].err)
+		if predicted := (progtest.RankRun{Sandbox: s.Sandbox, Verb: "predict", Args: strings.Fields("--run ranks-" + dir + " --out ranks.npy --quiet --devices " + progtest.CPUs(1))}).Over(2); predicted[0].Code != 0 {
+			t.Errorf("%s: predict over ranks: %s", line, predicted[0].Err)
 		}
 		over, within := s.floats("ranks.npy", 60, 2), 1e-5
 		if strings.Contains(line, "bf16") { // over ranks predict goes through whole parts, in another order of operations

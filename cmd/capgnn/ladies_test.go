@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -16,7 +17,7 @@ func TestLadies(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--batch-size", "16", "--sampler", "ladies"}
 	run := func(more ...string) []string { return append(append([]string{}, args...), more...) }
-	want := s.train(run("--devices", cpus(2), "--epochs", "6", "--run-dir", "alone")...)
+	want := s.train(run("--devices", progtest.CPUs(2), "--epochs", "6", "--run-dir", "alone")...)
 	if want.Sampling.Fanout != "16,16,all" {
 		t.Errorf("layers of %s vertices, want 16,16,all", want.Sampling.Fanout)
 	}
@@ -24,19 +25,19 @@ func TestLadies(t *testing.T) {
 	if err != nil || !strings.Contains(string(config), "sampler: ladies\n") {
 		t.Errorf("config.yaml is without the sampler (%v):\n%s", err, config)
 	}
-	if out := s.must(append([]string{"plan"}, run("--devices", cpus(2))...)...); !strings.Contains(out, "layers of 16,16,all vertices") {
+	if out := s.must(append([]string{"plan"}, run("--devices", progtest.CPUs(2))...)...); !strings.Contains(out, "layers of 16,16,all vertices") {
 		t.Errorf("plan does not say what layers draw:\n%s", out)
 	}
-	s.must("predict", "--run", "alone", "--what", "labels", "--devices", cpus(1), "--quiet")
-	s.train(run("--devices", cpus(2), "--epochs", "3", "--run-dir", "longer")...)
+	s.must("predict", "--run", "alone", "--what", "labels", "--devices", progtest.CPUs(1), "--quiet")
+	s.train(run("--devices", progtest.CPUs(2), "--epochs", "3", "--run-dir", "longer")...)
 	if got := s.train("--resume", "longer", "--epochs", "6"); got.SHA256 != want.SHA256 {
 		t.Errorf("weights %s after a resume, want %s", got.SHA256, want.SHA256)
 	}
-	all := rankRun{sandbox: s, args: run("--devices", cpus(1), "--epochs", "6", "--json", "--quiet", "--run-dir", "ranks")}.over(2)
-	if all[0].code != 0 {
-		t.Fatalf("2 ranks: exit code %d\n%s", all[0].code, all[0].err)
+	all := progtest.RankRun{Sandbox: s.Sandbox, Args: run("--devices", progtest.CPUs(1), "--epochs", "6", "--json", "--quiet", "--run-dir", "ranks")}.Over(2)
+	if all[0].Code != 0 {
+		t.Fatalf("2 ranks: exit code %d\n%s", all[0].Code, all[0].Err)
 	}
-	if got := readResultLine(t, all[0].out); got.SHA256 != want.SHA256 {
+	if got := readResultLine(t, all[0].Out); got.SHA256 != want.SHA256 {
 		t.Errorf("2 ranks: weights %s, one process %s", got.SHA256, want.SHA256)
 	}
 	// A number of neighbours is none of vertices: it is not taken over.

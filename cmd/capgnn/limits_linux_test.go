@@ -18,11 +18,11 @@ import (
 
 // oneLineOf runs a command under a limit of the shell and wants one line with this text and this exit code.
 func (s *sandbox) oneLineOf(code int, want, what string, limit int, args ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	stdout, stderr, got := s.endsWithin(60*time.Second, s.limitedTo(what, limit, args...))
 	line := strings.TrimSuffix(stderr, "\n")
 	if got != code || strings.Contains(line, "\n") || !strings.HasPrefix(line, "capgnn: ") || !strings.Contains(line, want) || stdout != "" {
-		s.t.Errorf("ulimit -%s %d, capgnn %s: exit code %d, want %d with one line that says %q\n%.300q\n%.600q", what, limit, strings.Join(args, " "), got, code, want, stdout, stderr)
+		s.T.Errorf("ulimit -%s %d, capgnn %s: exit code %d, want %d with one line that says %q\n%.300q\n%.600q", what, limit, strings.Join(args, " "), got, code, want, stdout, stderr)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestResumeForMoreEpochs(t *testing.T) {
 	for _, name := range long.Some(t, slices.Sorted(maps.Keys(cases)), 5, "full-batch") {
 		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
-			s := &sandbox{t, s.dir}
+			s := sandboxIn(t, s.Dir)
 			args := append([]string{"train", "--json", "--dataset", "ok.npz", "--hidden", "8"}, strings.Fields(tc.flags)...)
 			dir := strings.ReplaceAll(name, " ", "-")
 			s.must(append(args, "--epochs", "10", "--run-dir", dir)...)

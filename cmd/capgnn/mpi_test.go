@@ -15,14 +15,12 @@ import (
 	"time"
 
 	"capgnn/cluster/mpi/fakempi"
+	"capgnn/cmd/capgnn/internal/progtest"
 )
 
-// mpiTag is the build tag of the program under test.
-const mpiTag = "mpi"
-
 // overFakes makes a run one over a fake libmpi: its ranks, of which there are n, find a library each.
-func (r rankRun) overFakes(n int, o fakempi.Options) rankRun {
-	files := fakempi.Libraries(r.t, n, o)
+func (r progtest.RankRun) overFakes(n int, o fakempi.Options) progtest.RankRun {
+	files := fakempi.Libraries(r.T, n, o)
 	r.args = append(r.args[:len(r.args):len(r.args)], "--transport", "mpi")
 	r.env = func(rank int) []string { return []string{"CAPGNN_LIBMPI=" + files[rank]} }
 	return r
@@ -38,22 +36,22 @@ func TestTrainOverMPI(t *testing.T) {
 		if model == "sage" {
 			args = append(args, "--batch-size", "4", "--sampling", "hopgnn,merge=off,fetch=planned")
 		}
-		want := s.train(append(args, "--devices", cpus(3), "--run-dir", "alone-"+model)...)
+		want := s.train(append(args, "--devices", progtest.CPUs(3), "--run-dir", "alone-"+model)...)
 		for n := 2; n <= 3; n++ {
 			dir := fmt.Sprint(model, n)
-			run := rankRun{sandbox: s, args: append(args, "--json", "--run-dir", dir), own: func(rank int) []string {
+			run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--json", "--run-dir", dir), Own: func(rank int) []string {
 				if n == 2 && rank == 0 {
-					return []string{"--devices", cpus(2)}
+					return []string{"--devices", progtest.CPUs(2)}
 				}
-				return []string{"--devices", cpus(1)}
+				return []string{"--devices", progtest.CPUs(1)}
 			}}
-			all := run.overFakes(n, tempers[(k+n)%2]).over(n)
+			all := run.overFakes(n, tempers[(k+n)%2]).Over(n)
 			for r, e := range all {
-				if e.code != 0 {
-					t.Fatalf("%s: rank %d ends with exit code %d: %s", dir, r, e.code, e.err)
+				if e.Code != 0 {
+					t.Fatalf("%s: rank %d ends with exit code %d: %s", dir, r, e.Code, e.Err)
 				}
 			}
-			if got := readResultLine(t, all[0].out); got.SHA256 != want.SHA256 {
+			if got := readResultLine(t, all[0].Out); got.SHA256 != want.SHA256 {
 				t.Errorf("%s: weights %s, those of one process %s", dir, got.SHA256, want.SHA256)
 			}
 		}
@@ -72,18 +70,18 @@ func TestKilledOverMPI(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "400", "--eval-every", "50", "--checkpoint-every", "5", "--quiet"}
-	want := s.train(append(args, "--devices", cpus(2), "--run-dir", "alone")...)
-	run := rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "run")}.overFakes(2, tempers[0])
+	want := s.train(append(args, "--devices", progtest.CPUs(2), "--run-dir", "alone")...)
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "run")}.overFakes(2, tempers[0])
 	all := run.start(2)
 	waitForCheckpoint(t, s, "run")
 	if err := all[1].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if e := all[0].end(); e.code != 4 || !strings.Contains(e.last(), "capgnn: rank 1 (host ") || !strings.Contains(e.last(), " lost in epoch ") {
-		t.Errorf("rank 0 ends with exit code %d: %s", e.code, e.err)
+	if e := all[0].end(); e.Code != 4 || !strings.Contains(e.Last(), "capgnn: rank 1 (host ") || !strings.Contains(e.Last(), " lost in epoch ") {
+		t.Errorf("rank 0 ends with exit code %d: %s", e.Code, e.Err)
 	}
 	all[1].end()
-	again := rankRun{sandbox: s, args: []string{"--dataset", "ok.npz", "--resume", "run", "--devices", cpus(1), "--json", "--quiet"}}.overFakes(2, tempers[1]).over(2)
+	again := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--resume", "run", "--devices", progtest.CPUs(1), "--json", "--quiet"}}.overFakes(2, tempers[1]).Over(2)
 	if again[0].code != 0 {
 		t.Fatalf("resumed: exit code %d: %s", again[0].code, again[0].err)
 	}
@@ -108,7 +106,7 @@ func TestMPIRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	run := rankRun{sandbox: s, args: []string{"--dataset", "ok.npz", "--quiet", "--transport", "mpi"}}
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--quiet", "--transport", "mpi"}}
 	three := fakempi.Libraries(t, 3, fakempi.Options{})
 	for _, tc := range []struct {
 		name string
@@ -121,14 +119,14 @@ func TestMPIRefuses(t *testing.T) {
 		{"other ranks", func(rank int) []string { return []string{"CAPGNN_LIBMPI=" + three[rank]} },
 			"--transport mpi: Open MPI (fake-%d-of-3.so) says that this is rank %[1]d of 3, torchrun rank %[1]d of 2: start ranks with its own mpirun"},
 	} {
-		run.env = tc.env
-		for r, e := range run.over(2) {
+		run.Env = tc.env
+		for r, e := range run.Over(2) {
 			want := "capgnn: " + tc.want
 			if strings.Contains(want, "%d") {
 				want = fmt.Sprintf(want, r)
 			}
-			if e.code != 2 || !strings.HasPrefix(e.err, want) || strings.Count(e.err, "\n") != 1 {
-				t.Errorf("%s: rank %d ends with exit code %d: %s", tc.name, r, e.code, e.err)
+			if e.Code != 2 || !strings.HasPrefix(e.Err, want) || strings.Count(e.Err, "\n") != 1 {
+				t.Errorf("%s: rank %d ends with exit code %d: %s", tc.name, r, e.Code, e.Err)
 			}
 		}
 	}
@@ -150,10 +148,10 @@ func TestMPIFailsInTraining(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	run := rankRun{sandbox: s, args: []string{"--dataset", "ok.npz", "--epochs", "100000", "--devices", cpus(1), "--quiet", "--run-dir", "run"}}
-	for r, e := range run.overFakes(2, fakempi.Options{Config: map[string]int{"failsend": 500}}).over(2) {
-		if e.code != 4 || !strings.Contains(e.last(), "MPI: MPI_ERR_OTHER: injected") {
-			t.Errorf("rank %d ends with exit code %d: %s", r, e.code, e.err)
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--epochs", "100000", "--devices", progtest.CPUs(1), "--quiet", "--run-dir", "run"}}
+	for r, e := range run.overFakes(2, fakempi.Options{Config: map[string]int{"failsend": 500}}).Over(2) {
+		if e.Code != 4 || !strings.Contains(e.Last(), "MPI: MPI_ERR_OTHER: injected") {
+			t.Errorf("rank %d ends with exit code %d: %s", r, e.Code, e.Err)
 		}
 	}
 }
@@ -175,10 +173,10 @@ func under(t *testing.T, s *sandbox, engine []string, n int, args ...string) *ex
 	if err != nil {
 		t.Skipf("%s is not here", engine[0])
 	}
-	all := append(append(engine[1:len(engine):len(engine)], "-n", strconv.Itoa(n), program, "train", "--transport", "mpi", "--devices", cpus(1)), args...)
+	all := append(append(engine[1:len(engine):len(engine)], "-n", strconv.Itoa(n), progtest.Program, "train", "--transport", "mpi", "--devices", progtest.CPUs(1)), args...)
 	cmd := s.command()
 	cmd.Path, cmd.Args = path, append([]string{path}, all...)
-	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "MASTER_PORT="+freePort(t))
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "MASTER_PORT="+progtest.FreePort(t))
 	return cmd
 }
 
@@ -197,7 +195,7 @@ func TestTrainUnderMPIEngines(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := s.train(append(args, "--devices", cpus(n), "--run-dir", dir+"-alone")...)
+				want := s.train(append(args, "--devices", progtest.CPUs(n), "--run-dir", dir+"-alone")...)
 				if got := readResultLine(t, string(out)); got.SHA256 != want.SHA256 {
 					t.Errorf("weights %s, those of one process %s", got.SHA256, want.SHA256)
 				}

@@ -4,9 +4,6 @@ package main
 
 import "testing"
 
-// mpiTag is no build tag of the program under test.
-const mpiTag = ""
-
 // A program that was built without MPI says so, whoever asks.
 func TestMPINotBuilt(t *testing.T) {
 	t.Parallel()

@@ -11,13 +11,13 @@ import (
 
 // writeFiles puts files into the sandbox.
 func (s *sandbox) writeFiles(dir string, files map[string]string) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(s.path(dir+"/"+name), []byte(text), 0o644); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 	}
 }

@@ -21,21 +21,21 @@ import (
 
 // partition runs `partition --json --quiet` and returns the last line of its output, read.
 func (s *sandbox) partition(args ...string) *partitionReport {
-	s.t.Helper()
+	s.T.Helper()
 	r := new(partitionReport)
 	out := s.must(append([]string{"partition", "--json", "--quiet"}, args...)...)
 	if err := json.Unmarshal([]byte(out), r); err != nil {
-		s.t.Fatalf("%v in %q", err, out)
+		s.T.Fatalf("%v in %q", err, out)
 	}
 	return r
 }
 
 // blocks writes a graph of n vertices in four communities, and returns it.
 func (s *sandbox) blocks(name string, n int) *graph.CSR {
-	s.t.Helper()
+	s.T.Helper()
 	g, class, err := synth.Blocks(n, 4, 16, 0.8, 1)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	y := make([]int64, n)
 	for v := range y {
@@ -258,7 +258,7 @@ func TestPartitionUsage(t *testing.T) {
 		{"out", "--dataset generated --parts 2 --out ./nowhere/p.plan"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			inner.fails(term.ExitUsage, []string{tc.want}, append([]string{"partition", "--quiet"}, strings.Fields(tc.args)...)...)
 		})
 	}

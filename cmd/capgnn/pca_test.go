@@ -14,14 +14,14 @@ import (
 
 // components reads what `predict --what pca` wrote.
 func (s *sandbox) components(file string) *report.Components {
-	s.t.Helper()
+	s.T.Helper()
 	data, err := os.ReadFile(s.path(file))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	c := new(report.Components)
 	if err := json.Unmarshal(data, c); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return c
 }

@@ -7,15 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/internal/number"
 )
 
 // planSampledOver returns the plan of a small run on samples over machines.
 func (s *sandbox) planSampledOver(more ...string) (p training.SampledMachinePlan) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, sampledArgs(more...)...)...)), &p); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return p
 }
@@ -30,10 +31,10 @@ func TestPlanSampledMachinesSend(t *testing.T) {
 		counts := [][]int{{1, 1}, {2, 1}}[k%2]
 		dir := fmt.Sprint("run", k)
 		machines := fmt.Sprintf("%d,%d", counts[0], counts[1]) // the ranks of this test are on one, which the cut would see
-		run := rankRun{sandbox: s, args: append(args, "--machines", machines, "--run-dir", dir, "--quiet"), own: func(rank int) []string { return []string{"--devices", cpus(counts[rank])} }}
-		for rank, e := range run.over(2) {
-			if e.code != 0 {
-				t.Fatalf("%s: rank %d: exit code %d\n%s%s", sampling, rank, e.code, e.out, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--machines", machines, "--run-dir", dir, "--quiet"), Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(counts[rank])} }}
+		for rank, e := range run.Over(2) {
+			if e.Code != 0 {
+				t.Fatalf("%s: rank %d: exit code %d\n%s%s", sampling, rank, e.Code, e.Out, e.Err)
 			}
 		}
 		text, err := os.ReadFile(s.path(dir + "/metrics.jsonl"))

@@ -13,9 +13,9 @@ import (
 
 // planOver returns the plan of a small run over machines.
 func (s *sandbox) planOver(more ...string) (m training.MachinePlan) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, small(more...)...)...)), &m); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return m
 }

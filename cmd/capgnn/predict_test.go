@@ -20,30 +20,30 @@ import (
 
 // predict runs `predict --json --quiet` and returns its result.
 func (s *sandbox) predict(args ...string) *prediction.Result {
-	s.t.Helper()
+	s.T.Helper()
 	r := new(prediction.Result)
 	out := s.must(append([]string{"predict", "--json", "--quiet"}, args...)...)
 	if err := json.Unmarshal([]byte(out), r); err != nil {
-		s.t.Fatalf("%v in %q", err, out)
+		s.T.Fatalf("%v in %q", err, out)
 	}
 	return r
 }
 
 func (s *sandbox) array(name string) *npy.Array {
-	s.t.Helper()
+	s.T.Helper()
 	a, err := npy.Open(s.path(name))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return a
 }
 
 func (s *sandbox) floats(name string, shape ...int) []float32 {
-	s.t.Helper()
+	s.T.Helper()
 	a := s.array(name)
 	x, err := a.Float32()
 	if err != nil || !slices.Equal(a.Shape, shape) {
-		s.t.Fatalf("%s: shape %v, want %v (%v)", name, a.Shape, shape, err)
+		s.T.Fatalf("%s: shape %v, want %v (%v)", name, a.Shape, shape, err)
 	}
 	return x
 }
@@ -100,25 +100,25 @@ func TestPredict(t *testing.T) {
 
 // csv returns the numbers of a file with this header, whose first column counts the rows.
 func (s *sandbox) csv(name, header string, rows int) []float64 {
-	s.t.Helper()
+	s.T.Helper()
 	data, err := os.ReadFile(s.path(name))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
 	lines = withoutSplit(lines)
 	if err != nil || len(lines) != rows+1 || strings.Join(lines[0], ",") != header {
-		s.t.Fatalf("%s: %d lines, %v, the first is %q", name, len(lines), err, lines[0])
+		s.T.Fatalf("%s: %d lines, %v, the first is %q", name, len(lines), err, lines[0])
 	}
 	var out []float64
 	for v, line := range lines[1:] {
 		if line[0] != strconv.Itoa(v) {
-			s.t.Fatalf("%s: row %d is of vertex %s", name, v, line[0])
+			s.T.Fatalf("%s: row %d is of vertex %s", name, v, line[0])
 		}
 		for _, text := range line[1:] {
 			x, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				s.t.Fatal(err)
+				s.T.Fatal(err)
 			}
 			out = append(out, x)
 		}
@@ -259,7 +259,7 @@ func TestPredictWrongUsage(t *testing.T) {
 		{"--devices", []string{"--run", "run", "--devices", "banana"}},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			inner.fails(term.ExitUsage, []string{tc.want}, append([]string{"predict", "--quiet"}, tc.args...)...)
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
@@ -20,14 +21,14 @@ import (
 
 // lines returns the records of a .csv file behind its header, which is to be this one.
 func (s *sandbox) lines(name string, header ...string) [][]string {
-	s.t.Helper()
+	s.T.Helper()
 	data, err := os.ReadFile(s.path(name))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	all, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if all = withoutSplit(all); err != nil || len(all) == 0 || !slices.Equal(all[0], header) {
-		s.t.Fatalf("%s: %v, the first line is %q, want %q", name, err, all[:min(1, len(all))], header)
+		s.T.Fatalf("%s: %v, the first line is %q, want %q", name, err, all[:min(1, len(all))], header)
 	}
 	return all[1:]
 }
@@ -35,7 +36,7 @@ func (s *sandbox) lines(name string, header ...string) [][]string {
 // cities writes a table of nodes and one of links as people have them, and returns the folder that data tables makes
 // of them: columns in an order, a city called otherwise, labels or none.
 func (s *sandbox) cities(name, first, second string, rename func(city string) string, label string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var nodes, links strings.Builder
 	fmt.Fprintf(&nodes, "id,%s,%s,city,cls\n", first, second)
 	links.WriteString("from,to\n")
@@ -122,11 +123,11 @@ func TestPredictByNames(t *testing.T) {
 
 // probabilitiesByNames predicts those of the runs of TestPredictByNames: in one process, in two, and in chunks.
 func (s *sandbox) probabilitiesByNames() {
-	t := s.t
+	t := s.T
 	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", "run", "--dataset", "swapped", "--what", "probabilities",
-		"--devices", cpus(1), "--out", "two.csv")
+		"--devices", progtest.CPUs(1), "--out", "two.csv")
 	s.must("predict", "--quiet", "--run", "run", "--what", "probabilities", "--devices", "cpu:threads=1", "--out", "one.csv")
-	if _, errs, code := s.run("launch", "-n", "2", "--", "predict", "--run", "run", "--dataset", "city", "--devices", cpus(1)); code != term.ExitUsage ||
+	if _, errs, code := s.run("launch", "-n", "2", "--", "predict", "--run", "run", "--dataset", "city", "--devices", progtest.CPUs(1)); code != term.ExitUsage ||
 		!strings.Contains(errs, "--dataset city: column") || strings.Contains(errs, "'s --dataset") {
 		t.Errorf("launched: exit code %d: %s", code, errs)
 	}

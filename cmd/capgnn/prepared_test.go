@@ -57,19 +57,19 @@ func TestTrainPrepared(t *testing.T) {
 
 // damageCache flips a bit in the middle of every prepared file.
 func (s *sandbox) damageCache() {
-	s.t.Helper()
+	s.T.Helper()
 	list, err := filepath.Glob(s.path("cache/capgnn/prepared-*"))
 	if err != nil || len(list) == 0 {
-		s.t.Fatalf("no prepared files: %v", err)
+		s.T.Fatalf("no prepared files: %v", err)
 	}
 	for _, path := range list {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		data[len(data)/2] ^= 4
 		if err := os.WriteFile(path, data, 0o600); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 	}
 }

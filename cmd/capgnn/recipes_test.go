@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -50,7 +51,7 @@ func TestRecipes(t *testing.T) {
 			script = tiny.from.ReplaceAllString(script, tiny.to)
 		}
 		cmd := exec.Command("bash", "-e", "-c", script)
-		cmd.Dir, cmd.Env = s.dir, append(s.command().Env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+		cmd.Dir, cmd.Env = s.Dir, append(s.command().Env, "PATH="+filepath.Dir(progtest.Program)+":"+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("recipe %d: %v\n%s\n%s", i, err, script, out)
 		}

@@ -27,13 +27,13 @@ type started struct {
 }
 
 func (s *sandbox) start(args ...string) *started {
-	s.t.Helper()
+	s.T.Helper()
 	p := &started{Cmd: s.command(args...)}
 	p.Stderr = &p.stderr
 	if err := p.Start(); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	s.T.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	return p
 }
 

@@ -42,7 +42,7 @@ func TestSampledRun(t *testing.T) {
 		t.Errorf("the epochs are %+v", run.Epochs)
 	}
 	for _, name := range []string{"config.yaml", "report.html", "model.safetensors", "last.safetensors", "plan.bin"} {
-		if !exists(s.path(filepath.Join("run", name))) {
+		if !term.Exists(s.path(filepath.Join("run", name))) {
 			t.Errorf("the run has no %s", name)
 		}
 	}

@@ -43,7 +43,7 @@ func TestSampledKilledAndResumed(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for start := time.Now(); !exists(s.path(filepath.Join(dir, "metrics.jsonl"))); time.Sleep(time.Millisecond) {
+			for start := time.Now(); !term.Exists(s.path(filepath.Join(dir, "metrics.jsonl"))); time.Sleep(time.Millisecond) {
 				if time.Since(start) > time.Minute {
 					t.Fatalf("no epoch after a minute\n%s", &stderr)
 				}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
@@ -50,7 +50,7 @@ func TestSampledShards(t *testing.T) {
 			d.write(s, "d.npz", uint64(k))
 			s.must(append([]string{"partition", "--dataset", "d.npz", "--machines", d.machines, "--out", "two.plan", "--shards", "two"}, d.cut...)...)
 			args := append([]string{"--hidden", "8", "--layers", "2", "--epochs", "3", "--batch-size", "8"}, d.args...)
-			whole := append(args[:len(args):len(args)], "--dataset", "d.npz", "--plan", "two.plan", "--devices", cpus(3), "--run-dir", "whole")
+			whole := append(args[:len(args):len(args)], "--dataset", "d.npz", "--plan", "two.plan", "--devices", progtest.CPUs(3), "--run-dir", "whole")
 			if len(d.cut) == 2 && d.cut[0] == "--standardize" {
 				whole = append(whole, d.cut...)
 			}
@@ -62,12 +62,12 @@ func TestSampledShards(t *testing.T) {
 						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
 				}
 			}
-			same("one process", s.train(append(args, "--dataset", "two", "--devices", cpus(3), "--run-dir", "alone")...))
+			same("one process", s.train(append(args, "--dataset", "two", "--devices", progtest.CPUs(3), "--run-dir", "alone")...))
 			machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
 			first := int(d.machines[0] - '0')
 			for _, devices := range [][]int{{first, 3 - first}, {1, 1, 1}} {
 				dir := fmt.Sprint("over", len(devices))
-				run := rankRun{sandbox: s, args: append(slices.Clone(args), "--run-dir", dir), own: func(rank int) []string {
+				run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(slices.Clone(args), "--run-dir", dir), Own: func(rank int) []string {
 					data, before := machines[1], 0
 					for _, n := range devices[:rank] {
 						before += n
@@ -75,17 +75,17 @@ func TestSampledShards(t *testing.T) {
 					if before < first {
 						data = machines[0]
 					}
-					return []string{"--devices", cpus(devices[rank]), "--dataset", data}
+					return []string{"--devices", progtest.CPUs(devices[rank]), "--dataset", data}
 				}}
-				for rank, e := range run.over(len(devices)) {
-					if e.code != 0 {
-						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, len(devices), e.code, e.err)
+				for rank, e := range run.Over(len(devices)) {
+					if e.Code != 0 {
+						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, len(devices), e.Code, e.Err)
 					}
 				}
 				same(dir, s.resultOf(dir))
 			}
-			s.must("predict", "--run", "whole", "--devices", cpus(1), "--out", "whole.npy")
-			s.must("predict", "--run", "over2", "--dataset", "two", "--devices", cpus(1), "--out", "shards.npy")
+			s.must("predict", "--run", "whole", "--devices", progtest.CPUs(1), "--out", "whole.npy")
+			s.must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(1), "--out", "shards.npy")
 			if one, err := os.ReadFile(s.path("whole.npy")); err != nil {
 				t.Fatal(err)
 			} else if other, err := os.ReadFile(s.path("shards.npy")); err != nil || !bytes.Equal(one, other) {
@@ -102,23 +102,23 @@ func TestSampledShardsResume(t *testing.T) {
 	shardData{vertices: 60, edges: 240, trained: 30}.write(s, "d.npz", 1)
 	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--out", "two.plan", "--shards", "two")
 	args := []string{"--hidden", "8", "--epochs", "4", "--batch-size", "8", "--checkpoint-every", "1"}
-	want := s.train(append(args, "--devices", cpus(3), "--dataset", "two", "--run-dir", "want")...)
+	want := s.train(append(args, "--devices", progtest.CPUs(3), "--dataset", "two", "--run-dir", "want")...)
 	for k, goesOn := range []func(dir string){
 		func(dir string) { s.train("--resume", dir, "--dataset", "d.npz") },
 		func(dir string) {
-			run := rankRun{sandbox: s, args: []string{"--resume", dir, "--dataset", "two"}, own: func(rank int) []string { return []string{"--devices", cpus(1 + rank)} }}
-			for rank, e := range run.over(2) {
-				if e.code != 0 {
-					t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+			run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--resume", dir, "--dataset", "two"}, Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1 + rank)} }}
+			for rank, e := range run.Over(2) {
+				if e.Code != 0 {
+					t.Fatalf("rank %d: exit code %d\n%s", rank, e.Code, e.Err)
 				}
 			}
 		},
 	} {
 		dir := fmt.Sprint("run", k)
-		run := rankRun{sandbox: s, args: append(slices.Clone(args), "--dataset", "two", "--run-dir", dir), own: func(int) []string { return []string{"--devices", cpus(1)} }}
-		for rank, e := range run.over(3) {
-			if e.code != 0 {
-				t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(slices.Clone(args), "--dataset", "two", "--run-dir", dir), Own: func(int) []string { return []string{"--devices", progtest.CPUs(1)} }}
+		for rank, e := range run.Over(3) {
+			if e.Code != 0 {
+				t.Fatalf("rank %d: exit code %d\n%s", rank, e.Code, e.Err)
 			}
 		}
 		list, err := filepath.Glob(s.path(dir + "/checkpoint/*"))
@@ -172,10 +172,10 @@ func TestSampledShardsRefuse(t *testing.T) {
 		name := fmt.Sprint("spoilt", k)
 		must(os.CopyFS(s.path(name), os.DirFS(s.path("two"))))
 		tc.spoil(s.path(name))
-		run := rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "never"), own: func(rank int) []string { return []string{"--dataset", []string{"two", name}[rank]} }}
-		for rank, e := range run.over(2) {
-			if e.code != term.ExitUsage || !strings.Contains(e.last(), tc.want) {
-				t.Errorf("%d: rank %d: exit code %d, want %q\n%s", k, rank, e.code, tc.want, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "never"), Own: func(rank int) []string { return []string{"--dataset", []string{"two", name}[rank]} }}
+		for rank, e := range run.Over(2) {
+			if e.Code != term.ExitUsage || !strings.Contains(e.Last(), tc.want) {
+				t.Errorf("%d: rank %d: exit code %d, want %q\n%s", k, rank, e.Code, tc.want, e.Err)
 			}
 		}
 	}
@@ -192,17 +192,10 @@ func TestSampledShardsTruncated(t *testing.T) {
 		shardData{vertices: 3000, edges: 9000, sparse: sparse, trained: 600}.write(s, "d.npz", 1)
 		s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
 		machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
-		run := rankRun{sandbox: s, args: []string{"--model", []string{"sage", "gcn"}[k], "--hidden", "4", "--epochs", "100000", "--batch-size", "64", "--quiet", "--run-dir", "run"},
-			own: func(rank int) []string { return []string{"--devices", cpus(1), "--dataset", machines[rank]} }}
-		all := run.start(2)
-		for start := time.Now(); ; time.Sleep(time.Millisecond) {
-			if b, _ := os.ReadFile(s.path("run/metrics.jsonl")); bytes.Count(b, []byte("\n")) > 1 {
-				break
-			}
-			if time.Since(start) > time.Minute {
-				t.Fatalf("no epoch after a minute\n%s", &all[0].err)
-			}
-		}
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--model", []string{"sage", "gcn"}[k], "--hidden", "4", "--epochs", "100000", "--batch-size", "64", "--quiet", "--run-dir", "run"},
+			Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1), "--dataset", machines[rank]} }}
+		all := run.Start(2)
+		s.WaitForEpochs(all[0].Cmd, "run", 2)
 		name := machines[1] + "/rank-1/" + []string{"x.npy", "x_data.npy"}[k]
 		if err := os.Truncate(s.path(name), 200); err != nil {
 			t.Fatal(err)
@@ -212,8 +205,8 @@ func TestSampledShardsTruncated(t *testing.T) {
 			if rank == 0 {
 				want, line = term.ExitLost, ".npy: has 200 bytes, " // of a line that is shortened
 			}
-			if e := p.end(); e.code != want || !strings.Contains(e.err, line) || strings.Count(e.err, "\n") != 1 {
-				t.Errorf("rank %d: exit code %d\n%.2000s", rank, e.code, e.err)
+			if e := p.End(); e.Code != want || !strings.Contains(e.Err, line) || strings.Count(e.Err, "\n") != 1 {
+				t.Errorf("rank %d: exit code %d\n%.2000s", rank, e.Code, e.Err)
 			}
 		}
 	}

@@ -81,9 +81,9 @@ func newestCheckpointGone(t *testing.T, dir string) {
 
 // unfinished leaves of a run that has ended what one leaves that is killed behind its last checkpoint but one.
 func (s *sandbox) unfinished(run string) {
-	s.t.Helper()
-	newestCheckpointGone(s.t, s.path(run))
+	s.T.Helper()
+	newestCheckpointGone(s.T, s.path(run))
 	if err := os.Remove(s.path(run + "/result.json")); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }

@@ -16,8 +16,8 @@ func TestSeedsKeepTheirData(t *testing.T) {
 	for what, drawn := range map[string]bool{"sets of the file": false, "sets drawn by each seed": true} {
 		t.Run(what, func(t *testing.T) {
 			s := newSandbox(t)
-			elsewhere := &sandbox{t, s.path("elsewhere")}
-			if err := os.Mkdir(elsewhere.dir, 0o755); err != nil {
+			elsewhere := sandboxIn(t, s.path("elsewhere"))
+			if err := os.Mkdir(elsewhere.Dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			mine, other := newStore(), newStore()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
@@ -37,21 +38,21 @@ func threeRings(train, val, test [2]int) map[string]string {
 
 // splitOf returns the sets that a run kept, as a letter for each vertex, and the ids beside them; nil: none.
 func (s *sandbox) splitOf(run string) (string, *npy.Array) {
-	s.t.Helper()
+	s.T.Helper()
 	z, err := npy.OpenArchive(s.path(run + "/split.npz"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { z.Close() })
+	s.T.Cleanup(func() { z.Close() })
 	var text []byte
 	for i, key := range []string{"train_mask", "val_mask", "test_mask"} {
 		a, err := z.Array(key)
 		if err != nil || a.DType.Kind != 'b' || len(a.Shape) != 1 {
-			s.t.Fatalf("%s: %+v, %v", key, a, err)
+			s.T.Fatalf("%s: %+v, %v", key, a, err)
 		}
 		mask, err := a.Bool()
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		if text == nil {
 			text = slices.Repeat([]byte("."), len(mask))
@@ -67,7 +68,7 @@ func (s *sandbox) splitOf(run string) (string, *npy.Array) {
 	}
 	ids, err := z.Array("ids")
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return string(text), ids
 }
@@ -202,10 +203,10 @@ func TestSplitOfRanks(t *testing.T) {
 		"shards":  {"--dataset", "two", "--hidden", "8", "--layers", "2", "--epochs", "3", "--seed", "5"},
 		"sampled": {"--dataset", "two", "--hidden", "8", "--layers", "2", "--epochs", "3", "--seed", "5", "--batch-size", "8"},
 	} {
-		run := rankRun{sandbox: s, args: append(args, "--run-dir", name), own: func(rank int) []string { return []string{"--devices", cpus(1 + rank)} }}
-		for rank, e := range run.over(2) {
-			if e.code != 0 {
-				t.Fatalf("%s, rank %d: exit code %d\n%s", name, rank, e.code, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--run-dir", name), Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1 + rank)} }}
+		for rank, e := range run.Over(2) {
+			if e.Code != 0 {
+				t.Fatalf("%s, rank %d: exit code %d\n%s", name, rank, e.Code, e.Err)
 			}
 		}
 		if got, ids := s.splitOf(name); got != want || ids != nil {

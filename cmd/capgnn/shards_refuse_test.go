@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/progtest"
 )
 
 // Whatever is wrong with shards is one line that names it, and exit code 2.
@@ -17,7 +19,7 @@ func TestShardsRefuse(t *testing.T) {
 	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--shards", "three")
 	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--standardize", "rows", "--shards", "by-rows")
 	train := func(more ...string) []string {
-		return append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--dataset"}, more...)
+		return append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2), "--dataset"}, more...)
 	}
 	for _, tc := range []struct {
 		args []string
@@ -114,10 +116,10 @@ func TestShardsRefuse(t *testing.T) {
 		{2, []string{"two", "other"}, "plan"}, {2, []string{"two", "d.npz"}, "plan"}, {3, []string{"two", "two", "two"}, "2 parts cannot be spread over 3 ranks"},
 		{2, []string{"two", "spoilt0"}, "copy the shard of machine 1 of 2 into the folder"},
 	} {
-		run := rankRun{sandbox: s, args: []string{"--hidden", "4", "--epochs", "1", "--devices", cpus(1), "--quiet"}, own: func(rank int) []string { return []string{"--dataset", tc.data[rank]} }}
-		for rank, e := range run.over(tc.n) {
-			if e.code != 2 || !strings.Contains(e.last(), tc.want) {
-				t.Errorf("%v: rank %d: exit code %d, want %q\n%s", tc.data, rank, e.code, tc.want, e.err)
+		run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(1), "--quiet"}, Own: func(rank int) []string { return []string{"--dataset", tc.data[rank]} }}
+		for rank, e := range run.Over(tc.n) {
+			if e.Code != 2 || !strings.Contains(e.Last(), tc.want) {
+				t.Errorf("%v: rank %d: exit code %d, want %q\n%s", tc.data, rank, e.Code, tc.want, e.Err)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/long"
 	"capgnn/internal/npy"
@@ -27,7 +28,7 @@ type shardData struct {
 
 // write makes the data set, of vertices with loops here and there.
 func (d shardData) write(s *sandbox, name string, seed uint64) {
-	s.t.Helper()
+	s.T.Helper()
 	r := rand.New(rand.NewPCG(seed, 24))
 	const columns, classes = 7, 3
 	rows := make([]map[int32]bool, d.vertices)
@@ -95,17 +96,17 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 		entries = append(entries, e)
 	}
 	if err := npy.WriteArchiveFile(s.path(name), entries, npy.Archiving{Sort: true}); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // machine copies what one machine needs of a folder of shards to a folder of its own, with more of its folders.
 func (s *sandbox) machine(dir string, rank int, more ...string) string {
-	s.t.Helper()
+	s.T.Helper()
 	own := fmt.Sprintf("%s-machine-%d", dir, rank)
 	for _, part := range append(more, "common", fmt.Sprintf("rank-%d", rank)) {
 		if err := os.CopyFS(s.path(filepath.Join(own, part)), os.DirFS(s.path(filepath.Join(dir, part)))); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 	}
 	return own
@@ -113,14 +114,14 @@ func (s *sandbox) machine(dir string, rank int, more ...string) string {
 
 // resultOf reads what a run has left.
 func (s *sandbox) resultOf(dir string) *runfolder.Result {
-	s.t.Helper()
+	s.T.Helper()
 	text, err := os.ReadFile(s.path(dir + "/result.json"))
 	r := new(runfolder.Result)
 	if err == nil {
 		err = json.Unmarshal(text, r)
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return r
 }
@@ -167,7 +168,7 @@ func TestShardsTrainAlike(t *testing.T) {
 			if d.multi {
 				args = append(args, "--metric", "roc-auc")
 			}
-			want := s.train(append(args, "--dataset", "d.npz", "--plan", "two.plan", "--devices", cpus(parts), "--run-dir", "whole")...)
+			want := s.train(append(args, "--dataset", "d.npz", "--plan", "two.plan", "--devices", progtest.CPUs(parts), "--run-dir", "whole")...)
 			same := func(what string, got *runfolder.Result) {
 				t.Helper()
 				if got.SHA256 != want.SHA256 || scoreText(got.Val) != scoreText(want.Val) || scoreText(got.Test) != scoreText(want.Test) || scoreText(got.Train) != scoreText(want.Train) {
@@ -175,22 +176,22 @@ func TestShardsTrainAlike(t *testing.T) {
 						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
 				}
 			}
-			same("one process", s.train(append(args, "--dataset", "two", "--devices", cpus(parts), "--run-dir", "alone")...))
+			same("one process", s.train(append(args, "--dataset", "two", "--devices", progtest.CPUs(parts), "--run-dir", "alone")...))
 			machines := []string{s.machine("two", 0), s.machine("two", 1)}
 			for _, n := range counts {
-				run := rankRun{sandbox: s, args: append(slices.Clone(args), "--run-dir", fmt.Sprint("over", n)), own: func(rank int) []string {
-					return []string{"--devices", cpus(parts / n), "--dataset", machines[rank*2/n]}
+				run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(slices.Clone(args), "--run-dir", fmt.Sprint("over", n)), Own: func(rank int) []string {
+					return []string{"--devices", progtest.CPUs(parts / n), "--dataset", machines[rank*2/n]}
 				}}
-				for rank, e := range run.over(n) {
-					if e.code != 0 {
-						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, n, e.code, e.err)
+				for rank, e := range run.Over(n) {
+					if e.Code != 0 {
+						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, n, e.Code, e.Err)
 					}
 				}
 				same(fmt.Sprint(n, " ranks"), s.resultOf(fmt.Sprint("over", n)))
 			}
 			if d.weighted {
 				s.must("predict", "--run", "whole", "--out", "whole.npy")
-				s.must("predict", "--run", "over2", "--dataset", "two", "--devices", cpus(parts), "--out", "two.npy")
+				s.must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(parts), "--out", "two.npy")
 				want, got := s.floats("whole.npy", d.vertices, 3), s.floats("two.npy", d.vertices, 3) // of other parts, so sums are in another order
 				if !slices.EqualFunc(got, want, func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-5*(1+math.Abs(float64(b))) }) {
 					t.Errorf("shards predict %v, the data set %v", got, want)
@@ -215,7 +216,7 @@ func TestShardsResume(t *testing.T) {
 	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "d.npz", 1)
 	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
 	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "7", "--shards", "other")
-	args := []string{"--hidden", "8", "--epochs", "6", "--checkpoint-every", "1", "--devices", cpus(2)}
+	args := []string{"--hidden", "8", "--epochs", "6", "--checkpoint-every", "1", "--devices", progtest.CPUs(2)}
 	whole := append(args, "--dataset", "d.npz", "--plan", "two.plan")
 	want := s.train(append(whole, "--run-dir", "want")...)
 	unfinished := func(dir string, args []string) {
@@ -245,10 +246,10 @@ func TestShardsResume(t *testing.T) {
 	unfinished("d", whole)
 	s.fails(2, []string{"--dataset other: a folder of shards: it is cut by plan ", ", the settings are of a run by plan ", "name the shards of that plan"}, "train", "--resume", "d", "--dataset", "other")
 	machines := []string{s.machine("two", 0), s.machine("two", 1)}
-	run := rankRun{sandbox: s, args: []string{"--resume", "d"}, own: func(rank int) []string { return []string{"--devices", cpus(1), "--dataset", machines[rank]} }}
-	for rank, e := range run.over(2) {
-		if e.code != 0 {
-			t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--resume", "d"}, Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1), "--dataset", machines[rank]} }}
+	for rank, e := range run.Over(2) {
+		if e.Code != 0 {
+			t.Fatalf("rank %d: exit code %d\n%s", rank, e.Code, e.Err)
 		}
 	}
 	if got := s.resultOf("d"); got.SHA256 != want.SHA256 {
@@ -280,7 +281,7 @@ func TestShardsNote(t *testing.T) {
 		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--cost", "move=on"},
 			[]string{"as the parts are those of --plan: --cost move\n"}, []string{"has drawn"}},
 	} {
-		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", cpus(2),
+		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2),
 			"--run-dir", fmt.Sprint(k)}, tc.args...)...)
 		has := func(text string) bool { return strings.Contains(notes, text) }
 		lacks := func(text string) bool { return !has(text) }

@@ -89,7 +89,7 @@ func (s *sandbox) signalled(t *testing.T, sig os.Signal, after time.Duration, ar
 
 // checkNothingHalf looks for what a process has not finished.
 func (s *sandbox) checkNothingHalf(t *testing.T) {
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && halfWritten.MatchString(d.Name()) {
 			t.Errorf("%s is left", path)
 		}

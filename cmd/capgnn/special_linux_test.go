@@ -18,8 +18,8 @@ import (
 
 // endsWithin runs a command, which is to end within so long, and returns what it printed and its exit code.
 func (s *sandbox) endsWithin(within time.Duration, cmd *exec.Cmd) (stdout, stderr string, code int) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), within)
 	defer cancel()
 	bounded := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
 	bounded.Path, bounded.Dir, bounded.Env, bounded.ExtraFiles = cmd.Path, cmd.Dir, cmd.Env, cmd.ExtraFiles
@@ -28,27 +28,27 @@ func (s *sandbox) endsWithin(within time.Duration, cmd *exec.Cmd) (stdout, stder
 	err := bounded.Run()
 	var exit *exec.ExitError
 	if ctx.Err() != nil {
-		s.t.Fatalf("%s: has not ended after %v\n%s", strings.Join(cmd.Args, " "), within, errs.String())
+		s.T.Fatalf("%s: has not ended after %v\n%s", strings.Join(cmd.Args, " "), within, errs.String())
 	} else if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return out.String(), errs.String(), bounded.ProcessState.ExitCode()
 }
 
 // fifo puts a FIFO that nobody writes into in the place of a file, until the test ends.
 func (s *sandbox) fifo(name string) {
-	s.t.Helper()
+	s.T.Helper()
 	path := s.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if err := os.Rename(path, path+"-aside"); err != nil && !os.IsNotExist(err) {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if err := syscall.Mkfifo(path, 0o644); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	s.T.Cleanup(func() {
 		os.Remove(path)
 		_ = os.Rename(path+"-aside", path) // where there was a file
 	})
@@ -108,7 +108,7 @@ func TestReadersRefuseFIFOs(t *testing.T) {
 		{"run/config.yaml", []string{"train", "--resume", "run", "--quiet"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			inner.fifo(c.fifo)
 			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
 			if line := strings.TrimSuffix(stderr, "\n"); code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, filepath.Base(c.fifo)) {
@@ -181,7 +181,7 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 		{"fifo", []string{"data", "fetch", "cora_ml", "--quiet", "--out", "fifo"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			before := kind(c.file)
 			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
 			if line := strings.TrimSuffix(stderr, "\n"); code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, c.file) {
@@ -215,14 +215,14 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 // stopWriting starts a command and stops it while the unfinished folder that it writes, which alone matches the pattern, holds a
 // file: its lock is held then. A command that has ended before it was seen writing starts again. kill kills it and waits for its end.
 func (s *sandbox) stopWriting(pattern, out string, args ...string) (kill func()) {
-	s.t.Helper()
+	s.T.Helper()
 	var cmd *exec.Cmd
 	var ended chan error
 	start := func() {
 		os.RemoveAll(s.path(out))
 		cmd, ended = s.command(append(args, "--out", out)...), make(chan error, 1)
 		if err := cmd.Start(); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(cmd, ended)
 	}
@@ -231,7 +231,7 @@ func (s *sandbox) stopWriting(pattern, out string, args ...string) (kill func())
 		select {
 		case err := <-ended:
 			if err != nil {
-				s.t.Fatalf("capgnn %s: %v", strings.Join(args, " "), err)
+				s.T.Fatalf("capgnn %s: %v", strings.Join(args, " "), err)
 			}
 			start()
 		default:
@@ -248,12 +248,12 @@ func (s *sandbox) stopWriting(pattern, out string, args ...string) (kill func())
 				_ = cmd.Process.Kill()
 				<-ended
 			})
-			s.t.Cleanup(kill) // where the test ends before
+			s.T.Cleanup(kill) // where the test ends before
 			return kill
 		}
 		_ = cmd.Process.Signal(syscall.SIGCONT)
 	}
-	s.t.Fatalf("capgnn %s: not seen as it writes", strings.Join(args, " "))
+	s.T.Fatalf("capgnn %s: not seen as it writes", strings.Join(args, " "))
 	return nil
 }
 

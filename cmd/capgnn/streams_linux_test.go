@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -36,7 +37,7 @@ func TestClosedStreams(t *testing.T) {
 	gone := s.command(append(args, "--run-dir", "gone")...)
 	gone.Stderr = readerGone(t)
 	finished("gone", gone.Run(), 0, gone)
-	closed := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" 2>&-`, program}, append(args, "--run-dir", "closed")...)...)
+	closed := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" 2>&-`, progtest.Program}, append(args, "--run-dir", "closed")...)...)
 	closed.Dir, closed.Env = gone.Dir, gone.Env
 	finished("closed", closed.Run(), 0, closed)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -90,8 +91,8 @@ func TestIgnoredHangUp(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := []string{"train", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "200", "--run-dir", "run", "--quiet"}
-	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, program}, args...)...)
-	cmd.Dir, cmd.Env = s.dir, s.command().Env
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, progtest.Program}, args...)...)
+	cmd.Dir, cmd.Env = s.Dir, s.command().Env
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

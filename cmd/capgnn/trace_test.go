@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/report"
@@ -14,21 +15,21 @@ import (
 
 // traceOf reads the trace of a run as reports do, and checks it: queues have names, what they did lies in the epoch, in order and without overlap.
 func (s *sandbox) traceOf(run string) *report.Trace {
-	s.t.Helper()
+	s.T.Helper()
 	f, err := os.Open(s.path(run + "/trace.json"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer f.Close()
 	trace, err := report.ReadTrace(f)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for _, lane := range trace.Lanes {
 		at := 0.0
 		for _, span := range lane.Spans {
 			if lane.Device == "" || lane.Queue == "" || span.Start < at-1e-9 || span.End <= span.Start || span.End > trace.Seconds+1e-9 {
-				s.t.Fatalf("%s: %s %s: %+v behind %v of %v s", run, lane.Device, lane.Queue, span, at, trace.Seconds)
+				s.T.Fatalf("%s: %s %s: %+v behind %v of %v s", run, lane.Device, lane.Queue, span, at, trace.Seconds)
 			}
 			at = span.End
 		}
@@ -111,12 +112,12 @@ func TestTraceOfRanks(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "3", "--quiet"}
-	for _, e := range (rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "two", "--trace", "1")}).over(2) {
-		if e.code != 0 {
-			t.Fatalf("exit code %d: %s", e.code, e.err)
+	for _, e := range (progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "two", "--trace", "1")}).Over(2) {
+		if e.Code != 0 {
+			t.Fatalf("exit code %d: %s", e.Code, e.Err)
 		}
 	}
-	one := s.train(append(args, "--devices", cpus(2), "--run-dir", "one")...)
+	one := s.train(append(args, "--devices", progtest.CPUs(2), "--run-dir", "one")...)
 	two, err := runfolder.Dir(s.path("two")).ReadResult()
 	if err != nil || two.SHA256 != one.SHA256 {
 		t.Errorf("the weights are others, %v", err)

@@ -233,14 +233,14 @@ func TestInterruptAndResume(t *testing.T) {
 
 // interrupted runs train and sends it a signal after 20 epochs; false if all epochs were done by then. The run is gone in that case.
 func (s *sandbox) interrupted(sig os.Signal, dir string, settings []string) bool {
-	s.t.Helper()
+	s.T.Helper()
 	var stderr bytes.Buffer
 	cmd := s.command(append([]string{"train", "--quiet", "--run-dir", dir}, settings...)...)
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	waitForEpochs(s.t, cmd, s.path(dir), 20)
+	waitForEpochs(s.T, cmd, s.path(dir), 20)
 	cmd.Process.Signal(sig)
 	if sig == syscall.SIGHUP {
 		cmd.Process.Signal(sig)
@@ -250,12 +250,12 @@ func (s *sandbox) interrupted(sig os.Signal, dir string, settings []string) bool
 	code := cmd.ProcessState.ExitCode()
 	if code == term.ExitDone && line == "" {
 		if err := os.RemoveAll(s.path(dir)); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return false
 	}
 	if code != term.ExitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir+" --trace ") {
-		s.t.Fatalf("%v: exit code %d, %q", sig, code, line)
+		s.T.Fatalf("%v: exit code %d, %q", sig, code, line)
 	}
 	return true
 }

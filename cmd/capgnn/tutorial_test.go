@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
@@ -55,7 +56,7 @@ func followTutorial(t *testing.T, blocks [][]string, layers string) {
 			script = takesLayers.ReplaceAllString(script, "capgnn $1 --layers "+layers+" --dataset")
 		}
 		cmd := exec.Command("bash", "-e", "-c", script)
-		cmd.Dir, cmd.Env = s.dir, append(s.command().Env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+		cmd.Dir, cmd.Env = s.Dir, append(s.command().Env, "PATH="+filepath.Dir(progtest.Program)+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("block %d: %v\n%s\n%s", i, err, script, out)

@@ -129,7 +129,7 @@ func TestWrongUsage(t *testing.T) {
 		{"unexpected argument", []string{"version", "please"}},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			inner := &sandbox{t, s.dir}
+			inner := sandboxIn(t, s.Dir)
 			args := tc.args
 			if args[0] == "train" {
 				args = slices.Insert(slices.Clone(args), 1, "--quiet")

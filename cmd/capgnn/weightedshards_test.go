@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
 	"capgnn/internal/npy"
@@ -99,7 +100,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 		name := fmt.Sprint("spoilt", k)
 		must(os.CopyFS(s.path(name), os.DirFS(s.path("two"))))
 		tc.spoil(s.path(name))
-		args := append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--run-dir", "never", "--dataset", name}, tc.args...)
+		args := append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2), "--run-dir", "never", "--dataset", name}, tc.args...)
 		if tc.when&full != 0 {
 			s.fails(term.ExitUsage, []string{tc.want}, args...)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -54,9 +55,12 @@ func inWorker(args []string) bool {
 		})
 }
 
-// execute executes the command line of cmd in a worker. One that ends meanwhile has ended as the program would have.
-func execute(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
+// execute executes the command line of cmd in a worker, if one may. One that ends meanwhile has ended as the program would have.
+func execute(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int, done bool) {
 	t.Helper()
+	if !inWorker(cmd.Args[1:]) {
+		return "", "", 0, false
+	}
 	var w *worker
 	select {
 	case w = <-idleWorkers:
@@ -84,7 +88,7 @@ func execute(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 	default:
 		idleWorkers <- w
 	}
-	return stdout, stderr, code
+	return stdout, stderr, code, true
 }
 
 func startWorker(t *testing.T) *worker {
@@ -97,7 +101,7 @@ func startWorker(t *testing.T) *worker {
 		}
 	}
 	stream := func() *os.File {
-		f, err := os.CreateTemp(filepath.Dir(program), "stream-")
+		f, err := os.CreateTemp(filepath.Dir(progtest.Program), "stream-")
 		must(err)
 		name := f.Name()
 		must(f.Close())

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -55,9 +56,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // so that ranks do not ignore it, as what a shell starts behind & does
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	progtest.Main(m, func() { os.RemoveAll(dir) })
 }
 
 // printVersion does what `capgnn version --json` does on the machine that the fake ssh names.

@@ -1,4 +1,4 @@
-package main
+package ranks_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -44,14 +45,14 @@ func rankOf(t *testing.T, launcher, rank int) int {
 func TestLaunchIsStoppedAndRestarts(t *testing.T) {
 	t.Parallel()
 	l := newLongRun(t)
-	args := append([]string{"launch", "-n", "2", "--max-restarts", "1", "--json", "--", "train", "--devices", cpus(2)}, l.args...)
-	cmd := l.command(append(args, "--run-dir", "stopped")...)
+	args := append([]string{"launch", "-n", "2", "--max-restarts", "1", "--json", "--", "train", "--devices", progtest.CPUs(2)}, l.args...)
+	cmd := l.Command(append(args, "--run-dir", "stopped")...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitForEpochs(t, cmd, l.path("stopped"), 20)
+	l.WaitForEpochs(cmd, "stopped", 20)
 	cmd.Process.Signal(syscall.SIGTERM)
 	cmd.Wait()
 	lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
@@ -60,20 +61,20 @@ func TestLaunchIsStoppedAndRestarts(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
 	var stdout bytes.Buffer
-	cmd = l.command(append(args, "--run-dir", "restarted")...)
+	cmd = l.Command(append(args, "--run-dir", "restarted")...)
 	stderr.Reset()
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitForEpochs(t, cmd, l.path("restarted"), 50)
+	l.WaitForEpochs(cmd, "restarted", 50)
 	if err := syscall.Kill(rankOf(t, cmd.Process.Pid, 1), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), "restart 1 of 1\n") {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	if got := readResultLine(t, stdout.String()); got.SHA256 != l.want {
+	if got := progtest.ReadResultLine(t, stdout.String()); got.SHA256 != l.want {
 		t.Errorf("weights %s, undisturbed %s", got.SHA256, l.want)
 	}
 }

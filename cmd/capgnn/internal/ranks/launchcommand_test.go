@@ -1,4 +1,4 @@
-package main
+package ranks_test
 
 import (
 	"bytes"
@@ -7,20 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
 // launch trains as one process with as many devices does: the result is printed alike, notes have their rank in front.
 func TestLaunch(t *testing.T) {
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
+	progtest.NewStore().Write(s.Sandbox, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "4"}
-	want := s.train(append(args, "--devices", cpus(2))...)
-	stdout, stderr, code := s.run(append([]string{"launch", "-n", "2", "--json", "--", "train", "--devices", cpus(1)}, args...)...)
+	want := s.Train(append(args, "--devices", progtest.CPUs(2))...)
+	stdout, stderr, code := s.Run(append([]string{"launch", "-n", "2", "--json", "--", "train", "--devices", progtest.CPUs(1)}, args...)...)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	if got := readResultLine(t, stdout); got.SHA256 != want.SHA256 || strings.Count(stdout, "\n") != 1 {
+	if got := progtest.ReadResultLine(t, stdout); got.SHA256 != want.SHA256 || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("weights %s, alone %s; it prints\n%s", got.SHA256, want.SHA256, stdout)
 	}
 	for line := range strings.Lines(stderr) {
@@ -28,16 +29,16 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("line without its rank, or of another one than 0: %q", line)
 		}
 	}
-	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", want.RunDir, "--devices", cpus(1), "--out", "two.npy")
-	s.must("predict", "--quiet", "--run", want.RunDir, "--devices", cpus(2), "--out", "one.npy")
-	one, err := os.ReadFile(s.path("one.npy"))
+	s.Must("launch", "-n", "2", "--quiet", "--", "predict", "--run", want.RunDir, "--devices", progtest.CPUs(1), "--out", "two.npy")
+	s.Must("predict", "--quiet", "--run", want.RunDir, "--devices", progtest.CPUs(2), "--out", "one.npy")
+	one, err := os.ReadFile(s.Path("one.npy"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two, err := os.ReadFile(s.path("two.npy")); err != nil || !bytes.Equal(one, two) {
+	if two, err := os.ReadFile(s.Path("two.npy")); err != nil || !bytes.Equal(one, two) {
 		t.Errorf("two ranks predict something else than one process (%v)", err)
 	}
-	stdout, stderr, code = s.run("launch", "-n", "2", "train", "--dataset", "nowhere", "--quiet") // without --
+	stdout, stderr, code = s.Run("launch", "-n", "2", "train", "--dataset", "nowhere", "--quiet") // without --
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 	if code != term.ExitUsage || stdout != "" || len(lines) != 3 || !strings.HasPrefix(lines[2], "capgnn: rank 0 (host ") || !strings.Contains(lines[2], "--dataset nowhere") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
@@ -67,6 +68,6 @@ func TestLaunchRefuses(t *testing.T) {
 		{"launch -n 1 --hosts a,b -- train", "--hosts a,b: 2 machines for 1 rank: "},
 		{"launch -n 2 --turbo -- train", "no flag --turbo"},
 	} {
-		s.fails(term.ExitUsage, []string{tc.want}, strings.Fields(tc.args)...)
+		s.Fails(term.ExitUsage, []string{tc.want}, strings.Fields(tc.args)...)
 	}
 }

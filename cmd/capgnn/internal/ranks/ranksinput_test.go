@@ -1,4 +1,4 @@
-package main
+package ranks_test
 
 import (
 	"net"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/term"
 )
@@ -51,8 +52,8 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "wrong secret", args: []string{"--transport", "join-timeout=" + late}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "weak secret", env: map[int][]string{0: {"CAPGNN_SECRET=" + strings.Repeat("password", 4)}, 1: {"CAPGNN_SECRET=" + strings.Repeat("x", 40)}}, want: []string{"CAPGNN_SECRET: is too easy to guess"}},
 		{name: "another user", args: []string{"--transport", "join-timeout=" + late}, env: map[int][]string{1: {"TMPDIR=other"}}, make: func(s *sandbox) { // where that user's secret is
-			if err := os.Mkdir(s.path("other"), 0o700); err != nil {
-				s.t.Fatal(err)
+			if err := os.Mkdir(s.Path("other"), 0o700); err != nil {
+				s.T.Fatal(err)
 			}
 		}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "short secret", args: []string{"--transport", "secret=short"}, want: []string{"--transport secret: short has 5 bytes"}},
@@ -64,7 +65,7 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "no such device", own: map[int][]string{1: {"--devices", "cuda:7"}}, want: []string{": --devices: cuda:7"}},
 		{name: "simulated device", args: []string{"--devices", "sim:a40"}, want: []string{"simulated devices have one clock, in one process: over several ranks name real ones"}},
 		{name: "run folder", args: []string{"--run-dir", "ok.npz/run"}, want: []string{"rank 0 (host "}},
-		{name: "run there", args: []string{"--run-dir", "."}, make: func(s *sandbox) { s.put("config.yaml", []byte("lr: 1\n")) }, want: []string{"--run-dir . already holds a run"}},
+		{name: "run there", args: []string{"--run-dir", "."}, make: func(s *sandbox) { s.Put("config.yaml", []byte("lr: 1\n")) }, want: []string{"--run-dir . already holds a run"}},
 		{name: "lost data", own: map[int][]string{1: {"--dataset", "nowhere.npz"}}, want: []string{"rank 1 (host "}},
 		{name: "does not fit", own: map[int][]string{1: {"--devices", "cpu:0,mem=1KiB"}}, want: []string{"rank 1 (host "}, code: term.ExitDoesNotFit},
 	} {
@@ -75,13 +76,13 @@ func TestRanksRefuseBadInput(t *testing.T) {
 // check starts the ranks and looks at how each ended.
 func (tc badRanks) check(t *testing.T) {
 	s := newSandbox(t)
-	st := newStore()
-	st.write(s, "ok.npz")
+	st := progtest.NewStore()
+	st.Write(s.Sandbox, "ok.npz")
 	st["x"].Data.([]float32)[0] = 7
-	st.write(s, "other.npz")
+	st.Write(s.Sandbox, "other.npz")
 	for name, mode := range map[string]os.FileMode{"short": 0o600, "open": 0o644} {
-		s.put(name, []byte("abcde"))
-		if err := os.Chmod(s.path(name), mode); err != nil {
+		s.Put(name, []byte("abcde"))
+		if err := os.Chmod(s.Path(name), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,21 +95,21 @@ func (tc badRanks) check(t *testing.T) {
 	if tc.code == 0 {
 		tc.code = term.ExitUsage
 	}
-	run := rankRun{sandbox: s, args: append([]string{"--dataset", "ok.npz", "--epochs", "2", "--hidden", "8", "--devices", "cpu:0"}, tc.args...), port: tc.port,
-		own: func(rank int) []string { return tc.own[rank] }, env: func(rank int) []string { return tc.env[rank] }}
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: append([]string{"--dataset", "ok.npz", "--epochs", "2", "--hidden", "8", "--devices", "cpu:0"}, tc.args...), Port: tc.port,
+		Own: func(rank int) []string { return tc.own[rank] }, Env: func(rank int) []string { return tc.env[rank] }}
 	if tc.note == "" {
-		run.args = append(run.args, "--quiet")
+		run.Args = append(run.Args, "--quiet")
 	}
-	for rank, e := range run.over(tc.n) {
+	for rank, e := range run.Over(tc.n) {
 		want := tc.want[min(rank, len(tc.want)-1)]
 		if want == "" {
 			continue // it only stands for one that is not there
 		}
-		if e.code != tc.code || !strings.HasPrefix(e.last(), "capgnn: ") || !strings.Contains(e.last(), want) || e.out != "" {
-			t.Errorf("rank %d: exit code %d, want %d and a line with %q\n%s%s", rank, e.code, tc.code, want, e.out, e.err)
+		if e.Code != tc.code || !strings.HasPrefix(e.Last(), "capgnn: ") || !strings.Contains(e.Last(), want) || e.Out != "" {
+			t.Errorf("rank %d: exit code %d, want %d and a line with %q\n%s%s", rank, e.Code, tc.code, want, e.Out, e.Err)
 		}
-		if tc.note == "" && strings.Count(e.err, "\n") != 1 || rank == 0 && !strings.Contains(e.err, tc.note) {
-			t.Errorf("rank %d: more than one line, or no %q before it\n%s", rank, tc.note, e.err)
+		if tc.note == "" && strings.Count(e.Err, "\n") != 1 || rank == 0 && !strings.Contains(e.Err, tc.note) {
+			t.Errorf("rank %d: more than one line, or no %q before it\n%s", rank, tc.note, e.Err)
 		}
 	}
 }
@@ -116,13 +117,13 @@ func (tc badRanks) check(t *testing.T) {
 // Commands that one process does alone do not look at the variables of those who start ranks.
 func TestOtherCommandsIgnoreTheirPlace(t *testing.T) {
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
+	progtest.NewStore().Write(s.Sandbox, "ok.npz")
 	for _, env := range []string{"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"} {
 		t.Setenv(env, "1") // half set, or a rank that is not there
 	}
 	for _, args := range [][]string{{"version"}, {"data", "list"}, {"data", "info", "ok.npz"}, {"train", "--help"}, {"completion", "bash"},
 		{"partition", "--dataset", "ok.npz", "--parts", "2", "--quiet"}, {"plan", "--dataset", "ok.npz", "--quiet"}} {
-		s.must(args...)
+		s.Must(args...)
 	}
-	s.fails(term.ExitUsage, []string{" set, but not "}, "train", "--dataset", "ok.npz", "--quiet")
+	s.Fails(term.ExitUsage, []string{" set, but not "}, "train", "--dataset", "ok.npz", "--quiet")
 }

@@ -1,4 +1,4 @@
-package main
+package ranks_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/long"
 )
@@ -15,8 +16,8 @@ import (
 func TestBenchOverRanks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	args := []string{"massive", "--ranks", "2", "--quick", "--datasets", "flickr-like:0.01", "--devices", "cpu:threads=1", "--epochs", "2", "--out", s.path("out"), "--quiet", "--json"}
-	outside := rankRun{sandbox: s, verb: "bench", args: args}
+	args := []string{"massive", "--ranks", "2", "--quick", "--datasets", "flickr-like:0.01", "--devices", "cpu:threads=1", "--epochs", "2", "--out", s.Path("out"), "--quiet", "--json"}
+	outside := progtest.RankRun{Sandbox: s.Sandbox, Verb: "bench", Args: args}
 	check := func(out string) {
 		t.Helper()
 		var got struct {
@@ -43,7 +44,7 @@ func TestBenchOverRanks(t *testing.T) {
 		if demand, _ := strconv.ParseFloat(rows[0][7], 64); rows[0][3] != "1.00" || demand <= 0 {
 			t.Errorf("on demand: %q", rows[0])
 		}
-		if entries, err := os.ReadDir(s.path("out")); err != nil {
+		if entries, err := os.ReadDir(s.Path("out")); err != nil {
 			t.Error(err)
 		} else {
 			for _, e := range entries {
@@ -53,16 +54,16 @@ func TestBenchOverRanks(t *testing.T) {
 			}
 		}
 	}
-	for rank, e := range outside.over(2) {
-		if e.code != 0 || e.err != "" || (e.out == "") != (rank > 0) {
-			t.Fatalf("rank %d: exit code %d\n%s%s", rank, e.code, e.out, e.err)
+	for rank, e := range outside.Over(2) {
+		if e.Code != 0 || e.Err != "" || (e.Out == "") != (rank > 0) {
+			t.Fatalf("rank %d: exit code %d\n%s%s", rank, e.Code, e.Out, e.Err)
 		}
 		if rank == 0 {
-			check(e.out)
+			check(e.Out)
 		}
 	}
 	if long.Wanted() {
-		check(s.must(append([]string{"bench"}, args...)...))
+		check(s.Must(append([]string{"bench"}, args...)...))
 	}
 }
 
@@ -73,16 +74,16 @@ func TestBenchRanksRefuses(t *testing.T) {
 		{"rapid --ranks 1", "--ranks 1 is not in [2, 4096]"}, {"hop --ranks -3", "--ranks -3 is not in [2, 4096]"}, {"fetch --ranks two", `--ranks: "two" is not a whole number`}, {"sampler --ranks 2", "ranks"}, {"all --ranks 2", "ranks"},
 		{"rapid --ranks 2 --datasets no-such", "no-such"}, {"rapid --ranks 2 --quick --datasets flickr-like:0.01 --devices sim:a40", "simulated"},
 	} {
-		if stdout, stderr, code := s.run(append([]string{"bench"}, append(strings.Fields(tc.args), "--out", s.path("out"))...)...); code != term.ExitUsage || !strings.Contains(stderr, tc.says) {
+		if stdout, stderr, code := s.Run(append([]string{"bench"}, append(strings.Fields(tc.args), "--out", s.Path("out"))...)...); code != term.ExitUsage || !strings.Contains(stderr, tc.says) {
 			t.Errorf("bench %s: exit code %d, %s%s, want %d and %q", tc.args, code, stdout, stderr, term.ExitUsage, tc.says)
 		}
 	}
-	run := rankRun{sandbox: s, verb: "bench", args: []string{"rapid", "--ranks", "3", "--out", s.path("out")}, env: func(int) []string {
+	run := progtest.RankRun{Sandbox: s.Sandbox, Verb: "bench", Args: []string{"rapid", "--ranks", "3", "--out", s.Path("out")}, Env: func(int) []string {
 		return []string{"WORLD_SIZE=2"}
 	}}
-	for _, e := range run.over(1) {
-		if e.code != term.ExitUsage || !strings.Contains(e.err, "has started 2: give as many") {
-			t.Errorf("exit code %d, %s", e.code, e.err)
+	for _, e := range run.Over(1) {
+		if e.Code != term.ExitUsage || !strings.Contains(e.Err, "has started 2: give as many") {
+			t.Errorf("exit code %d, %s", e.Code, e.Err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package ranks_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/runfile"
 )
@@ -16,23 +17,23 @@ import (
 func TestTrafficOfRanksIsReported(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
+	progtest.NewStore().Write(s.Sandbox, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "4", "--quiet"}
-	for _, e := range (rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "two")}).over(2) {
-		if e.code != 0 {
-			t.Fatalf("exit code %d: %s", e.code, e.err)
+	for _, e := range (progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "two")}).Over(2) {
+		if e.Code != 0 {
+			t.Fatalf("exit code %d: %s", e.Code, e.Err)
 		}
 	}
-	s.must(append([]string{"train", "--devices", cpus(2), "--run-dir", "one"}, args...)...)
-	two, err := runfolder.Dir(s.path("two")).ReadResult()
+	s.Must(append([]string{"train", "--devices", progtest.CPUs(2), "--run-dir", "one"}, args...)...)
+	two, err := runfolder.Dir(s.Path("two")).ReadResult()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := runfolder.ReadTraffic(s.path("two/metrics.jsonl"))
+	sums, err := runfolder.ReadTraffic(s.Path("two/metrics.jsonl"))
 	if err != nil || len(sums) != 2 || len(two.Pairs) != 2 || two.Pairs[0] != sums[0] || two.Pairs[1] != sums[1] || len(two.Hosts) != 2 || two.Hosts[0] == "" {
 		t.Errorf("result: %+v of %v, metrics: %+v, %v", two.Pairs, two.Hosts, sums, err)
 	}
-	lines, err := os.ReadFile(s.path("two/metrics.jsonl"))
+	lines, err := os.ReadFile(s.Path("two/metrics.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +50,12 @@ func TestTrafficOfRanksIsReported(t *testing.T) {
 	}
 	for dir, want := range map[string]bool{"one": false, "two": true} {
 		for file, text := range map[string]string{"report.html": "Between machines", "result.json": `"pairs"`, "metrics.jsonl": `"pairs"`} {
-			page, err := os.ReadFile(s.path(dir + "/" + file))
+			page, err := os.ReadFile(s.Path(dir + "/" + file))
 			if err != nil || strings.Contains(string(page), text) != want {
 				t.Errorf("%s/%s: it speaks of pairs: %v (%v)", dir, file, !want, err)
 			}
 		}
-		if out := s.must("report", dir, "--out", "page.html"); out == "" {
+		if out := s.Must("report", dir, "--out", "page.html"); out == "" {
 			t.Errorf("no report of %s", dir)
 		}
 	}
