@@ -4,34 +4,23 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/progtest"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/profiler"
 )
 
 // fakeGPUs lets the program of the sandbox see fake GPUs, of which config says what they are.
 func fakeGPUs(t *testing.T, config string) *sandbox {
 	t.Helper()
-	libs, err := fake.Build()
-	if errors.Is(err, fake.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(devices.DriverVariable, libs.Driver)
-	t.Setenv(devices.NVMLVariable, libs.NVML)
-	t.Setenv(devices.BLASVariable, libs.BLAS)
-	t.Setenv("FAKECUDA", config)
+	progtest.FakeGPUs(t, config)
 	return newSandbox(t)
 }
 

@@ -19,10 +19,10 @@ import (
 )
 
 // overFakes makes a run one over a fake libmpi: its ranks, of which there are n, find a library each.
-func (r progtest.RankRun) overFakes(n int, o fakempi.Options) progtest.RankRun {
+func overFakes(r progtest.RankRun, n int, o fakempi.Options) progtest.RankRun {
 	files := fakempi.Libraries(r.T, n, o)
-	r.args = append(r.args[:len(r.args):len(r.args)], "--transport", "mpi")
-	r.env = func(rank int) []string { return []string{"CAPGNN_LIBMPI=" + files[rank]} }
+	r.Args = append(r.Args[:len(r.Args):len(r.Args)], "--transport", "mpi")
+	r.Env = func(rank int) []string { return []string{"CAPGNN_LIBMPI=" + files[rank]} }
 	return r
 }
 
@@ -45,7 +45,7 @@ func TestTrainOverMPI(t *testing.T) {
 				}
 				return []string{"--devices", progtest.CPUs(1)}
 			}}
-			all := run.overFakes(n, tempers[(k+n)%2]).Over(n)
+			all := overFakes(run, n, tempers[(k+n)%2]).Over(n)
 			for r, e := range all {
 				if e.Code != 0 {
 					t.Fatalf("%s: rank %d ends with exit code %d: %s", dir, r, e.Code, e.Err)
@@ -71,21 +71,22 @@ func TestKilledOverMPI(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "400", "--eval-every", "50", "--checkpoint-every", "5", "--quiet"}
 	want := s.train(append(args, "--devices", progtest.CPUs(2), "--run-dir", "alone")...)
-	run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "run")}.overFakes(2, tempers[0])
-	all := run.start(2)
+	run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "run")}
+	all := overFakes(run, 2, tempers[0]).Start(2)
 	waitForCheckpoint(t, s, "run")
-	if err := all[1].cmd.Process.Kill(); err != nil {
+	if err := all[1].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if e := all[0].end(); e.Code != 4 || !strings.Contains(e.Last(), "capgnn: rank 1 (host ") || !strings.Contains(e.Last(), " lost in epoch ") {
+	if e := all[0].End(); e.Code != 4 || !strings.Contains(e.Last(), "capgnn: rank 1 (host ") || !strings.Contains(e.Last(), " lost in epoch ") {
 		t.Errorf("rank 0 ends with exit code %d: %s", e.Code, e.Err)
 	}
-	all[1].end()
-	again := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--resume", "run", "--devices", progtest.CPUs(1), "--json", "--quiet"}}.overFakes(2, tempers[1]).Over(2)
-	if again[0].code != 0 {
-		t.Fatalf("resumed: exit code %d: %s", again[0].code, again[0].err)
+	all[1].End()
+	run.Args = []string{"--dataset", "ok.npz", "--resume", "run", "--devices", progtest.CPUs(1), "--json", "--quiet"}
+	again := overFakes(run, 2, tempers[1]).Over(2)
+	if again[0].Code != 0 {
+		t.Fatalf("resumed: exit code %d: %s", again[0].Code, again[0].Err)
 	}
-	if got := readResultLine(t, again[0].out); got.SHA256 != want.SHA256 {
+	if got := readResultLine(t, again[0].Out); got.SHA256 != want.SHA256 {
 		t.Errorf("weights %s, those of a run that nobody disturbed %s", got.SHA256, want.SHA256)
 	}
 }
@@ -149,7 +150,7 @@ func TestMPIFailsInTraining(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--epochs", "100000", "--devices", progtest.CPUs(1), "--quiet", "--run-dir", "run"}}
-	for r, e := range run.overFakes(2, fakempi.Options{Config: map[string]int{"failsend": 500}}).Over(2) {
+	for r, e := range overFakes(run, 2, fakempi.Options{Config: map[string]int{"failsend": 500}}).Over(2) {
 		if e.Code != 4 || !strings.Contains(e.Last(), "MPI: MPI_ERR_OTHER: injected") {
 			t.Errorf("rank %d ends with exit code %d: %s", r, e.Code, e.Err)
 		}
@@ -244,7 +245,7 @@ func rankOne(dir string) int {
 	for _, file := range all {
 		cmdline, _ := os.ReadFile(file)
 		words := strings.Split(string(cmdline), "\x00")
-		if words[0] != program || !strings.Contains(string(cmdline), "\x00"+dir+"\x00") {
+		if words[0] != progtest.Program || !strings.Contains(string(cmdline), "\x00"+dir+"\x00") {
 			continue
 		}
 		env, _ := os.ReadFile(filepath.Dir(file) + "/environ")

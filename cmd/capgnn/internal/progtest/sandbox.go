@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/internal/regular"
 )
 
 // Sandbox is a folder to run the program in: working folder, home and cache of its own.
@@ -126,7 +127,7 @@ func (s *Sandbox) Fails(code int, want []string, args ...string) {
 // MetricsOf returns the lines of a run folder's metrics.jsonl.
 func (s *Sandbox) MetricsOf(run string) (lines []map[string]any) {
 	s.T.Helper()
-	data, err := os.ReadFile(s.Path(filepath.Join(run, "metrics.jsonl")))
+	data, err := regular.ReadFile(s.Path(filepath.Join(run, "metrics.jsonl")), 64<<20)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func (s *Sandbox) MetricsOf(run string) (lines []map[string]any) {
 func (s *Sandbox) WaitForEpochs(cmd *exec.Cmd, run string, epochs int) {
 	s.T.Helper()
 	for {
-		data, err := os.ReadFile(s.Path(filepath.Join(run, "metrics.jsonl")))
+		data, err := regular.ReadFile(s.Path(filepath.Join(run, "metrics.jsonl")), 64<<20)
 		if err == nil && bytes.Count(data, []byte("\n")) >= epochs {
 			return
 		}

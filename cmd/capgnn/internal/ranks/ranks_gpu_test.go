@@ -13,7 +13,8 @@ import (
 
 // Ranks of one machine share its GPUs and train as one process does on all of them; more ranks than GPUs are refused.
 func TestRanksShareGPUs(t *testing.T) {
-	s := fakeGPUs(t, "n=3;mem=64;p2p=011/101/110")
+	progtest.FakeGPUs(t, "n=3;mem=64;p2p=011/101/110")
+	s := newSandbox(t)
 	progtest.NewStore().Write(s.Sandbox, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "3", "--quiet", "--json"}
 	for _, more := range [][]string{nil, {"--batch-size", "8", "--sampling", "hopgnn,merge=off,fetch=planned"}} {
@@ -41,7 +42,8 @@ func TestRanksShareGPUs(t *testing.T) {
 
 // A GPU that is lost at one rank ends all with one line and the code for that.
 func TestRankLosesItsGPU(t *testing.T) {
-	s := fakeGPUs(t, "n=2;mem=64;lost=1:400")
+	progtest.FakeGPUs(t, "n=2;mem=64;lost=1:400")
+	s := newSandbox(t)
 	progtest.NewStore().Write(s.Sandbox, "ok.npz")
 	all := (progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--dataset", "ok.npz", "--epochs", "50", "--hidden", "16", "--quiet"}}).Over(2)
 	for rank, e := range all {
