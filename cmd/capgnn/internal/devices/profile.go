@@ -95,7 +95,7 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 	if opt.Notes != nil {
 		left = "while measuring: the next start continues from there"
 	}
-	defer k.OnInterrupt(left)() // a measurement that takes long is not waited for
+	restore := k.OnInterrupt(left) // a measurement that takes long is not waited for
 	k.Enter(term.Measuring)
 	k.Expect(term.Measuring, opt.Budget*time.Duration(len(specs)), 1)
 	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
@@ -112,6 +112,7 @@ func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Op
 		return nil, &term.InterruptedError{Note: left}
 	}
 	if err == nil {
+		restore()
 		noteLinks(p)
 		err = complete(p)
 	}

@@ -21,13 +21,13 @@ const grace = time.Second
 var attended atomic.Int32
 
 // endings are the signals that end a program: Ctrl-C, SIGTERM, and SIGHUP of a terminal that is closed, unless it was ignored when
-// the program began, as nohup has it.
+// the program began, as nohup has it. Ctrl-C, which a shell ignores for what runs behind &, comes last: who sees it handled knows that all are.
 func endings() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	list := []os.Signal{syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)
 	}
-	return list
+	return append(list, os.Interrupt)
 }
 
 // ObeySignals ends the process with exit code 130 at one of endings, unless a command takes care of that.
