@@ -131,7 +131,7 @@ func tryAnyFlags(t *testing.T, sampled bool) {
 		t.Fatal(errs.String())
 	}
 	for k := range 600 {
-		if !long.Nth(t, 50, k) {
+		if !long.Nth(t, map[bool]int{false: 50, true: 120}[sampled], k) {
 			continue
 		}
 		t.Run(fmt.Sprint(k), func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestHostileFiles(t *testing.T) {
 	s := newSandbox(t)
 	ring, next := []int64{0, 1, 2}, []int32{1, 0}
 	const huge = 4 << 30
-	scale := 32 // a repeated line is refused beyond 16 MiB
+	scale := 20 // a repeated line is refused beyond 16 MiB
 	if long.Wanted() {
 		scale = 64
 	}

@@ -43,7 +43,7 @@ func TestSampledShards(t *testing.T) {
 		{shardData{vertices: 60, edges: 200, weighted: true, multi: true}, "2,1", nil, []string{"--model", "appnp"}},
 		{shardData{vertices: 60, edges: 240, weighted: true}, "2,1", nil, []string{"--model", "gcnii"}},
 	}
-	for k, d := range append(long.Some(t, cases, 2), long.Few(t, weighted, 1)...) {
+	for k, d := range append(long.Some(t, cases, 1), long.Few(t, weighted, 1)...) {
 		t.Run(fmt.Sprint(k, d.args), func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)

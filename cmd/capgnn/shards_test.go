@@ -149,7 +149,7 @@ func TestShardsTrainAlike(t *testing.T) {
 		counts := slices.Compact([]int{2, parts}) // of ranks
 		if !long.Wanted() {
 			if !d.weighted {
-				if !long.Nth(t, 2, k) {
+				if !long.Nth(t, 4, k) {
 					continue
 				}
 				counts = counts[k%len(counts):][:1]
