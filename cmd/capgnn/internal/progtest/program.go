@@ -2,6 +2,7 @@ package progtest
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -55,6 +57,30 @@ func Main(m *testing.M, last func()) {
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
+
+// lookAtSources asks for the size and time of every file that the program may be built of. go test notes that in tests, not
+// before them, and takes no result from its cache that another program had.
+var lookAtSources = sync.OnceValue(func() error {
+	root := filepath.FromSlash("../..") // of cmd/capgnn, and of packages below its internal
+	for range 2 {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Join(root, "../..")
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name[0] == '.' || name == "testdata" || name == "docs" || name == "python") {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() && !strings.HasSuffix(path, "_test.go") {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+})
 
 // kept are the variables of whoever calls the tests that stay: of programs, folders, Go, C, Python, GPUs and MPI, and those that are for tests. Whatever
 // else the program under test may look at, such as ranks, a secret, a limit of its cache, a language, a width or NO_COLOR, tests give it themselves.

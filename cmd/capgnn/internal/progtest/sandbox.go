@@ -25,7 +25,13 @@ type Sandbox struct {
 }
 
 // NewSandbox returns a sandbox that is gone when the test is done.
-func NewSandbox(t *testing.T) *Sandbox { return &Sandbox{T: t, Dir: t.TempDir()} }
+func NewSandbox(t *testing.T) *Sandbox {
+	t.Helper()
+	if err := lookAtSources(); err != nil {
+		t.Fatal(err)
+	}
+	return &Sandbox{T: t, Dir: t.TempDir()}
+}
 
 // Measured puts a profile of devices into the cache, made of few measurements: otherwise the first command that wants one takes seconds
 // for it. It replaces that of an earlier call.
