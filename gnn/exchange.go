@@ -39,6 +39,7 @@ func (c Config) Exchanges(p Plan) []Exchange {
 		}
 		if g := n.gathers; g != nil {
 			f, b := c.exchange(p, n.layer, Forward, g.width(c)), c.exchange(p, n.layer, Backward, n.cols+g.sent)
+			f.Kept = slices.ContainsFunc(g.messages, func(m *node) bool { return m.message.dots != nil })
 			if f.Fixed = g.features() && drop == nil; g.features() {
 				b.Width = 0
 			}

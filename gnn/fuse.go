@@ -186,7 +186,7 @@ func (f *fusion) value(i int) *node {
 		} else {
 			n.terms = []term{{x: f.rows(z), coef: 1}}
 		}
-	case f.attention(n, z), f.byMatrix(n, z), f.arrange(n, z), f.mapped(n, z):
+	case !f.apart && f.attention(n, z), f.byMatrix(n, z), f.arrange(n, z), f.mapped(n, z):
 	case z == i && at.Op == model.Reshape:
 		f.made[i] = f.rows(at.In[0])
 		return f.made[i]

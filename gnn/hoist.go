@@ -271,6 +271,9 @@ func (h *hoisting) sum(n model.Node) int {
 // softmax appends e^(x − m) / Σ e^(x − m), m the largest x over in-edges. A sum is 1 or more where there is an edge.
 func (h *hoisting) softmax(n model.Node) int {
 	x, e := n.In[0], n.Space
+	if i := h.dotted(n, x); i >= 0 {
+		return i
+	}
 	of := func(op model.Op, in []int, space model.Space, a model.Attr) int {
 		return h.take(model.Node{Name: n.Name, Op: op, In: in, Attr: a, Space: space, Shape: n.Shape, Line: n.Line})
 	}

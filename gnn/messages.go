@@ -16,12 +16,14 @@ type message struct {
 	r       *node // nil: 0
 	kind    int   // of the weights
 	most    bool
-	at      int // first column of what is sent of gradients; −1: there is no gradient
+	dots    *dots // it is attention
+	at      int   // first column of what is sent of gradients; −1: there is no gradient
 
 	// In a pass:
 	slope *value // Σ w·f'(r_v + c_u)⊙x_u
 	minus *value // of the largest, with the opposite sign
 	ties  *value // how many are as large
+	lse   *value // of attention
 }
 
 // edgeSum is a sum, or the largest, of messages, with numbers of values of the program, −1 if there is none.
@@ -30,6 +32,7 @@ type edgeSum struct {
 	Sum
 	i, r, c, x int
 	most       bool
+	dots       *dots
 }
 
 // gathered reports whether value i is made by the node of all sums over neighbours of its depth.
@@ -45,6 +48,9 @@ func (f *fusion) gathered(i int) bool {
 func (f *fusion) edgeSum(i int) *edgeSum {
 	if _, ok := f.summed(i); ok {
 		return nil
+	}
+	if s := f.dots(i); s != nil {
+		return s
 	}
 	s := &edgeSum{i: i, r: -1, c: -1, x: -1}
 	at := &f.Nodes[i]
@@ -118,14 +124,14 @@ func (f *fusion) stopped(i int) bool {
 // message appends the node of messages whose ends the gathering n has.
 func (f *fusion) message(n *node, s *edgeSum) {
 	y := &node{layer: n.layer, level: n.level, cols: f.Nodes[s.i].Columns(), begin: -1, end: -1}
-	y.message = &message{mapping: s.mapping, of: n, c: s.c, x: s.x, kind: slices.Index(f.kinds, s.Sum), most: s.most, at: -1}
+	y.message = &message{mapping: s.mapping, of: n, c: s.c, x: s.x, kind: slices.Index(f.kinds, s.Sum), most: s.most, dots: s.dots, at: -1}
 	if s.r >= 0 {
 		y.message.r = f.rows(s.r)
 	}
 	g := n.gathers
 	if g.messages = append(g.messages, y); !f.stopped(s.i) {
 		y.message.at = g.sent
-		g.sent += 2 * y.cols
+		g.sent += y.message.sends(y.cols)
 	}
 	f.made[s.i] = y
 	f.nodes = append(f.nodes, y)
@@ -167,6 +173,10 @@ func (x *exec) messages(n *node, y *value, r gpu.Matrix, f mapping, slope, most,
 
 // message appends a sum, or the largest, of messages, and what their gradients need.
 func (d *derivation) message(n *node) {
+	if n.message.dots != nil {
+		d.attendDots(n)
+		return
+	}
 	m, rows := n.message, d.rowsAt(n.level)
 	n.h = n.z
 	g, r := m.of.gathers, operand{given: func(*exec) Features { return Features{} }}
@@ -209,7 +219,7 @@ func (d *derivation) sent(n *node, dz *value) *value {
 	}
 	for _, m := range g.messages {
 		if at := n.cols + m.message.at; m.message.at >= 0 && m.grad == nil { // nothing but stops reads it
-			none := d.columns(g.back, at, 2*m.cols)
+			none := d.columns(g.back, at, m.message.sends(m.cols))
 			d.op(nil, list(none), func(x *exec) { x.q.Fill(*none.m, 0) })
 		}
 	}
@@ -229,7 +239,11 @@ func (d *derivation) sending(g *gathering) *value {
 // by how many are as large, and minus the largest; of others dy and r.
 func (d *derivation) messageBack(n *node, dy *value) {
 	m, plain := n.message, n.message.of.cols
-	if m.at < 0 {
+	switch {
+	case m.at < 0:
+		return
+	case m.dots != nil:
+		d.attendDotsBack(n, dy)
 		return
 	}
 	back := d.sending(m.of.gathers)
@@ -260,7 +274,11 @@ func (d *derivation) messageBack(n *node, dy *value) {
 // messageToSources adds to the gradients of what is gathered those of messages, whose targets have sent what messageBack says.
 func (d *derivation) messageToSources(n *node, sent, all *value) {
 	m, g, plain := n.message, n.message.of.gathers, n.message.of.cols
-	if m.at < 0 {
+	switch {
+	case m.at < 0:
+		return
+	case m.dots != nil:
+		d.dotsToSources(n, sent, all)
 		return
 	}
 	own := func(x *exec, i int) gpu.Matrix { return m.columnsOf(x.cfg, g.rows.dense(x), i, n.cols) }

@@ -33,7 +33,9 @@ func (c Config) Attends() bool { return c.layers[0].heads > 0 }
 
 // DropsEdges reports whether training drops weights of attention.
 func (c Config) DropsEdges() bool {
-	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.attend != nil && n.attend.p > 0 })
+	return slices.ContainsFunc(c.nodes, func(n *node) bool {
+		return n.attend != nil && n.attend.p > 0 || n.message != nil && n.message.dots != nil && n.message.dots.p > 0
+	})
 }
 
 // pairs reports whether scores of attention are of pairs of rows.

@@ -150,6 +150,21 @@ func (q *queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	q.do("GATv2BackwardSrc", func() { q.inner.GATv2BackwardSrc(a) }, a.DT)
 }
 
+// DotAggregate implements gpu.Ops.
+func (q *queue) DotAggregate(a gpu.DotArgs) {
+	q.do("DotAggregate", func() { q.inner.DotAggregate(a) }, a.O, a.LSE)
+}
+
+// DotBackwardDst implements gpu.Ops.
+func (q *queue) DotBackwardDst(a gpu.DotGradDst) {
+	q.do("DotBackwardDst", func() { q.inner.DotBackwardDst(a) }, a.DQ, a.G)
+}
+
+// DotBackwardSrc implements gpu.Ops.
+func (q *queue) DotBackwardSrc(a gpu.DotGradSrc) {
+	q.do("DotBackwardSrc", func() { q.inner.DotBackwardSrc(a) }, a.DK, a.DV)
+}
+
 // HeadMean implements gpu.Ops.
 func (q *queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	q.do("HeadMean", func() { q.inner.HeadMean(dst, src, bias) }, dst)

@@ -91,6 +91,9 @@ func (*queue) GATBackwardDst(gpu.GATGradDst)                                  {}
 func (*queue) GATBackwardSrc(gpu.GATGradSrc)                                  {}
 func (*queue) GATScoresBackward(gpu.GATScoresGrad)                            {}
 func (*queue) Messages(gpu.MessageArgs)                                       {}
+func (*queue) DotAggregate(gpu.DotArgs)                                       {}
+func (*queue) DotBackwardDst(gpu.DotGradDst)                                  {}
+func (*queue) DotBackwardSrc(gpu.DotGradSrc)                                  {}
 func (*queue) GATv2Aggregate(gpu.GATv2Args)                                   {}
 func (*queue) GATv2BackwardDst(gpu.GATv2GradDst)                              {}
 func (*queue) GATv2BackwardSrc(gpu.GATv2GradSrc)                              {}

@@ -249,6 +249,32 @@ func (q *Queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 		func() { q.inner.GATv2BackwardSrc(a) })
 }
 
+// DotAggregate implements gpu.Ops. Scores are those of GATv2, which reads one matrix of sources; values are gathered beside.
+func (q *Queue) DotAggregate(a gpu.DotArgs) {
+	work, share := attends(gatv2Forward, a.Inner, a.Halo, a.K, a.KHalo, a.O, a.O.Rows)
+	work = append(work, gathers(gather, a.Inner, a.V, a.O, true), gathers(gather, a.Halo, a.VHalo, a.O, true))
+	work = append(work, draws(a.Drop, share, a.LSE.Cols)...)
+	q.aggregate("DotAggregate", work, share*int64(a.O.Cols), func() { q.inner.DotAggregate(a) })
+}
+
+// DotBackwardDst implements gpu.Ops.
+func (q *Queue) DotBackwardDst(a gpu.DotGradDst) {
+	entries := a.Inner.Entries + a.Halo.Entries
+	work := []part{gathers(gatv2ByDst, a.Inner, a.K, a.DQ, true), gathers(gatv2ByDst, a.Halo, a.KHalo, a.DQ, true),
+		gathers(gather, a.Inner, a.V, a.DQ, true), gathers(gather, a.Halo, a.VHalo, a.DQ, true)}
+	work = append(work, draws(a.Drop, entries, a.LSE.Cols)...)
+	q.aggregate("DotBackwardDst", work, entries*int64(a.DQ.Cols), func() { q.inner.DotBackwardDst(a) })
+}
+
+// DotBackwardSrc implements gpu.Ops.
+func (q *Queue) DotBackwardSrc(a gpu.DotGradSrc) {
+	entries := a.Inner.Entries + a.Halo.Entries
+	work := []part{gathers(gatv2BySrc, a.Inner, a.DO, a.DV, false), gathers(gatv2BySrc, a.Halo, a.DOHalo, a.DV, true),
+		gathers(gather, a.Inner, a.Q, a.DK, true), gathers(gather, a.Halo, a.QHalo, a.DK, true)}
+	work = append(work, draws(a.Drop, entries, a.Heads)...)
+	q.aggregate("DotBackwardSrc", work, entries*int64(a.DK.Cols), func() { q.inner.DotBackwardSrc(a) })
+}
+
 // HeadMean implements gpu.Ops.
 func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	q.compute("HeadMean", gpu.PhaseOther, streams(dst, src), func() { q.inner.HeadMean(dst, src, bias) })

@@ -135,6 +135,18 @@ func (q *queue) GATv2BackwardSrc(a gpu.GATv2GradSrc) {
 	q.op(func() { q.to.GATv2BackwardSrc(a) }, []any{&a}, over(&a.DT))
 }
 
+func (q *queue) DotAggregate(a gpu.DotArgs) {
+	q.op(func() { q.to.DotAggregate(a) }, []any{&a}, over(&a.O, &a.LSE))
+}
+
+func (q *queue) DotBackwardDst(a gpu.DotGradDst) {
+	q.op(func() { q.to.DotBackwardDst(a) }, []any{&a}, over(&a.DQ, &a.G))
+}
+
+func (q *queue) DotBackwardSrc(a gpu.DotGradSrc) {
+	q.op(func() { q.to.DotBackwardSrc(a) }, []any{&a}, over(&a.DK, &a.DV))
+}
+
 func (q *queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	q.op(func() { q.to.HeadMean(dst, src, bias) }, []any{&dst, &src, &bias}, over(&dst))
 }
