@@ -57,7 +57,7 @@ func (f *fusion) cause(i int) string {
 		return "max_in is known of src, of rows with one axis: read that"
 	case n.Op == model.SumIn:
 		return "sum_in is known of products of src, dst, one function of a dst + a src, and a constant made of degrees and weights of edges, all " +
-			"of as many columns: read such a product"
+			"of as many columns, and of src by head times softmax_in of the sums of dst × src by head: read such a product"
 	case n.Op == model.Product:
 		return known
 	case n.Op == model.Add:

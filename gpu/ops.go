@@ -91,11 +91,9 @@ type Ops interface {
 	GATv2BackwardDst(a GATv2GradDst)
 	// GATv2BackwardSrc: gradient of the source rows, see GATv2GradSrc.
 	GATv2BackwardSrc(a GATv2GradSrc)
-	// DotAggregate: sum over in-edges weighted by attention to products of rows, see DotArgs.
+	// DotAggregate: sum over in-edges weighted by attention to products of rows, see DotArgs; its gradients follow.
 	DotAggregate(a DotArgs)
-	// DotBackwardDst: gradient of the destination rows, see DotGradDst.
 	DotBackwardDst(a DotGradDst)
-	// DotBackwardSrc: gradient of the source rows, see DotGradSrc.
 	DotBackwardSrc(a DotGradSrc)
 	// HeadMean: dst[i][c] = bias[c] + Σ_h src[i][h·C+c] / heads, C = dst.Cols, heads = src.Cols / C. With one head, dst may be src.
 	HeadMean(dst, src Matrix, bias Vec)

@@ -312,6 +312,28 @@ func TestAttention(t *testing.T) {
 		}},
 		{"G of Inner is 2×2, want at least 3×2", s(func(a *gpu.GATGradSrc) { a.G = mat(2, 2) })},
 	})
+	dots := gpu.DotArgs{O: mat(2, 4), LSE: mat(2, 2), Q: mat(2, 4), Inner: csr(2, 3), K: mat(3, 4), V: mat(3, 4)}
+	byDst := gpu.DotGradDst{DQ: mat(2, 4), G: mat(2, 2), DO: mat(2, 4), O: mat(2, 4), LSE: mat(2, 2), Q: mat(2, 4), Inner: csr(2, 3), K: mat(3, 4), V: mat(3, 4)}
+	bySrc := gpu.DotGradSrc{DK: mat(2, 4), DV: mat(2, 4), K: mat(2, 4), V: mat(2, 4), Heads: 2, Inner: csr(2, 3), DO: mat(3, 4), Q: mat(3, 4), LSE: mat(3, 2),
+		G: mat(3, 2)}
+	check(t, []opCase{
+		{"", func(c Operands) { c.DotAggregate(dots) }},
+		{"Q is 1×4, want at least 2×4", func(c Operands) { c.DotAggregate(with(dots, func(a *gpu.DotArgs) { a.Q = mat(1, 4) })) }},
+		{"K of Inner is 2×4, want at least 3×4", func(c Operands) { c.DotAggregate(with(dots, func(a *gpu.DotArgs) { a.K = mat(2, 4) })) }},
+		{"V of Halo is 3×3, want at least 3×4", func(c Operands) {
+			c.DotAggregate(with(dots, func(a *gpu.DotArgs) { a.Halo, a.KHalo, a.VHalo = csr(2, 3), mat(3, 4), mat(3, 3) }))
+		}},
+		{"4 columns do not divide into 3 heads", func(c Operands) { c.DotAggregate(with(dots, func(a *gpu.DotArgs) { a.LSE = mat(2, 3) })) }},
+		{"", func(c Operands) { c.DotBackwardDst(byDst) }},
+		{"G is 2×1, want 2×2", func(c Operands) { c.DotBackwardDst(with(byDst, func(a *gpu.DotGradDst) { a.G = mat(2, 1) })) }},
+		{"Inner has 3 rows, want 2", func(c Operands) { c.DotBackwardDst(with(byDst, func(a *gpu.DotGradDst) { a.Inner = csr(3, 3) })) }},
+		{"", func(c Operands) { c.DotBackwardSrc(bySrc) }},
+		{"DV is 2×3, want 2×4", func(c Operands) { c.DotBackwardSrc(with(bySrc, func(a *gpu.DotGradSrc) { a.DV = mat(2, 3) })) }},
+		{"Q of Inner is 2×4, want at least 3×4", func(c Operands) { c.DotBackwardSrc(with(bySrc, func(a *gpu.DotGradSrc) { a.Q = mat(2, 4) })) }},
+		{"Drop.Rows has 1 ids, want at least 2", func(c Operands) {
+			c.DotBackwardSrc(with(bySrc, func(a *gpu.DotGradSrc) { a.Drop = gpu.EdgeDropout{P: 0.5, Rows: ints(1), Inner: ints(3)} }))
+		}},
+	})
 	check(t, []opCase{
 		{"", b(func(*gpu.GATScoresGrad) {})},
 		{"DASrc has 3 elements, want 4", b(func(a *gpu.GATScoresGrad) { a.DASrc = vec(3) })},

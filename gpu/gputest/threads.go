@@ -154,6 +154,7 @@ func (p program) attention(graph, back gpu.CSR, n, heads int) {
 		T: t, DT: dt, DS: ds, DD: dd, ASrc: src, ADst: dst, DASrc: p.sum("DASrc", cols), DADst: p.sum("DADst", cols),
 	})
 	p.attention2(graph, back, t, do, heads)
+	p.dots(graph, back, t, do, heads)
 	mean := p.keep("HeadMean", b.blank(n, cols/heads, l))
 	b.q.HeadMean(mean, f.O, gpu.Vec{})
 	b.near("HeadMean", b.get(mean), ref.HeadMean(b.get(f.O), cols/heads, nil), heads, func(i, j int) float64 { return 10 })
@@ -169,4 +170,16 @@ func (p program) attention2(graph, back gpu.CSR, t, do gpu.Matrix, heads int) {
 	b.q.GATv2BackwardDst(gpu.GATv2GradDst{DR: p.keep("DR2", b.blank(n, cols, l)), DA: p.keep("DA2", b.blank(n, cols, l)), G: g, DO: do, O: f.O, LSE: f.LSE,
 		Inner: graph, T: t, R: r, Att: att, Slope: gatSlope})
 	b.q.GATv2BackwardSrc(gpu.GATv2GradSrc{DT: p.keep("DT2", b.blank(n, cols, l)), T: t, A: back, DO: do, R: r, LSE: f.LSE, G: g, Att: att, Slope: gatSlope})
+}
+
+// dots runs the operations of attention to products.
+func (p program) dots(graph, back gpu.CSR, v, do gpu.Matrix, heads int) {
+	b, n, cols, l := p.bench, v.Rows, v.Cols, layouts[0]
+	r, k := b.put(b.normal(n, cols), l), b.put(b.normal(n, cols), l)
+	f := gpu.DotArgs{O: p.keep("O3", b.blank(n, cols, l)), LSE: p.keep("LSE3", b.blank(n, heads, l)), Q: r, Inner: graph, K: k, V: v}
+	b.q.DotAggregate(f)
+	g := p.keep("G3", b.blank(n, heads, l))
+	b.q.DotBackwardDst(gpu.DotGradDst{DQ: p.keep("DQ3", b.blank(n, cols, l)), G: g, DO: do, O: f.O, LSE: f.LSE, Q: r, Inner: graph, K: k, V: v})
+	b.q.DotBackwardSrc(gpu.DotGradSrc{DK: p.keep("DK3", b.blank(n, cols, l)), DV: p.keep("DV3", b.blank(n, cols, l)), K: k, V: v, Heads: heads, Inner: back,
+		DO: do, Q: r, LSE: f.LSE, G: g})
 }

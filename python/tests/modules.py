@@ -372,6 +372,9 @@ TRACED = {
     "ChebConv": two(pyg.ChebConv, K=3),
     "ClusterGCNConv": two(pyg.ClusterGCNConv, diag_lambda=0.3),
     "ARMAConv": two(pyg.ARMAConv, num_stacks=2, num_layers=2),
+    "TransformerConv plain": lambda: Two(pyg.TransformerConv(IN, 4, heads=2), pyg.TransformerConv(8, OUT, heads=1, root_weight=False)),
+    "TransformerConv dropout": two(pyg.TransformerConv, heads=2, concat=False, dropout=0.3),
+    "GCNConv and TransformerConv": lambda: Two(pyg.GCNConv(IN, HIDDEN), pyg.TransformerConv(HIDDEN, OUT, heads=2, concat=False)),
     "TransformerConv": two(pyg.TransformerConv, heads=2, concat=False, beta=True),
     "GENConv": two(pyg.GENConv, learn_t=True),
     "ResGatedGraphConv": two(pyg.ResGatedGraphConv),
@@ -413,6 +416,7 @@ TRAINED = ("AntiSymmetricConv", "ChebConv", "ClusterGCNConv", "DirGNNConv", "GAT
            "frozen", "gat", "gatv2", "gcn", "gcnii", "gin", "gpr", "highway", "matrix", "mixhop", "rooted", "sage_residual", "scaled", "tuple",
            "tutorial", "weighted")
 TRAINED += ("GENConv", "GraphSAGE max", "ResGatedGraphConv", "SAGEConv several", "SAGEConv softmax")
+TRAINED += ("AGNNConv", "GCNConv and TransformerConv", "TransformerConv", "TransformerConv dropout", "TransformerConv plain", "dot attention")
 TRAINED += ("GAT of its paper", "GATConv without bias", "GATv2Conv dropout",
             *(("GATConv residual", "Polynormer", "SGFormer") if "Polynormer" in TRACED else ()))
 

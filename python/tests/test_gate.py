@@ -15,6 +15,8 @@ from tests import needs_program, needs_pyg
 from tests.test_tracing import TOLERANCE, data
 
 STEPS, RATE = 5, 0.01
+# The bias of keys adds the same to all scores of a row: its gradient is what rounding leaves of 0, of which Adam makes steps.
+ROUNDED = (".lin_key.bias", ".k.bias")
 DEVICES = {"one": ["cpu:threads=1"], "three": ["cpu:threads=1", "cpu:threads=2", "cpu:threads=1,slow=2"]}
 
 
@@ -70,7 +72,7 @@ class GateTest(unittest.TestCase):
         kept = tempfile.TemporaryDirectory()
         self.addCleanup(kept.cleanup)
         store = capgnn.to_store(data(n=150, edges=700, symmetric=False), os.path.join(kept.name, "store"))
-        for name in ("GATConv dropout", "GATv2Conv dropout", "GAT of its paper"):
+        for name in ("GATConv dropout", "GATv2Conv dropout", "GAT of its paper", "TransformerConv dropout"):
             torch.manual_seed(1)
             program, got = capgnn.trace(modules.TRACED[name](), data()), {}
             for place, devices in DEVICES.items():
@@ -83,6 +85,8 @@ class GateTest(unittest.TestCase):
                                         run_dir=os.path.join(kept.name, f"{name} {place} {text != whole}"))
                     got[place, text != whole] = run.result().weights("last")
             for key, want in got["one", True].items():
+                if key.endswith(ROUNDED):
+                    continue
                 np.testing.assert_allclose(got["three", True][key], want, rtol=0, atol=TOLERANCE, err_msg=f"{name} {key}")
             self.assertTrue(any(np.abs(got["one", False][key] - want).max() > 1e-3 for key, want in got["one", True].items()), name)
 
@@ -123,6 +127,8 @@ class GateTest(unittest.TestCase):
                     want = want or steps(module, given.x, graph, weight, given.y, given.train_mask).state_dict()
                     got = run.weights("last")
                     for key in got:
+                        if key.endswith(ROUNDED):
+                            continue
                         np.testing.assert_allclose(got[key], want[key], rtol=0, atol=TOLERANCE, err_msg=key)
                     with torch.no_grad():
                         graph = graph_for(program.matrix, given.edge_index, len(given.x), torch.float32)

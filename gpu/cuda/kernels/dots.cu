@@ -73,7 +73,7 @@ CAPGNN_FN float kept(Scoring drop, bool live, bool halo, i64 row, i64 column, in
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_sum(
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) capgnn_dot_sum(
     float* o, i64 ldo, float* lse, i64 ld_lse, const float* q, i64 ldq, const i64* begin, const i64* end, const int* indices, const int* list,
     i64 stored, const float* val, const float* k, i64 ldk, const float* v, i64 ldv, const i64* begin2, const i64* end2, const int* indices2,
     const int* list2, i64 stored2, const float* val2, const float* k2, i64 ldk2, const float* v2, i64 ldv2, const EdgeDrop* drop, i64 rows, u64 shape) {
@@ -107,10 +107,11 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_sum(
       block(inner);
       block(halo);
       if (first == 0) {
-        const float most = warp_max(top), own = top == -INFINITY ? 0.f : expf(top - most);
-        const float all = warp_sum_across<LANES>(total * own);
-        sum.scale(all > 0.f ? own / all : 0.f);
-        norm = all > 0.f ? most + logf(all) : 0.f;
+        const float most = warp_max(top);
+        const bool none = most == -INFINITY;
+        const float own = none ? 0.f : expf(top - most), all = warp_sum_across<LANES>(total * own);
+        sum.scale(none ? 0.f : own / all);
+        norm = none ? 0.f : most + logf(all);
         if (threadIdx.x % 32 == 0) lse[row * ld_lse + head] = norm;
       }
       sum.store(o + row * ldo + at, first, channels);
@@ -120,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_sum(
 CAPGNN_KERNEL(capgnn_dot_sum)
 
 // g is that of capgnn_gatv2_dots.
-extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_dst(
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) capgnn_dot_dst(
     float* dq, i64 ld_dq, const float* g, const float* lse, u64 ld_g_lse, const float* d_o, i64 ld_do, const float* q, i64 ldq, const i64* begin,
     const i64* end, const int* indices, const int* list, i64 stored, const float* val, const float* k, i64 ldk, const float* v, i64 ldv,
     const i64* begin2, const i64* end2, const int* indices2, const int* list2, i64 stored2, const float* val2, const float* k2, const float* v2,
@@ -149,11 +150,11 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_dst(
 }
 CAPGNN_KERNEL(capgnn_dot_dst)
 
-// It adds the entries of one block; a second one is added to what the first has left, if add. ld are the strides of q, d_o, lse and g.
-extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_src(
+// It takes one block of entries; the halo is added to what the inner ones have left.
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 2) capgnn_dot_src(
     float* dk, i64 ld_dk, float* dv, i64 ld_dv, const float* k, i64 ldk, const float* v, i64 ldv, const i64* begin, const i64* end,
     const int* indices, const int* list, i64 stored, const float* val, const float* q, const float* d_o, u64 ld_q_do, const float* lse, const float* g,
-    u64 ld_lse_g, const EdgeDrop* drop, int is_halo, int add, i64 rows, u64 shape) {
+    u64 ld_lse_g, const EdgeDrop* drop, int is_halo, i64 rows, u64 shape) {
   const Block block = {{begin, end, indices, list, stored}, val, q, d_o, low(ld_q_do), high(ld_q_do), is_halo != 0};
   const int heads = low(shape), channels = high(shape);
   for (i64 unit = thread_id() / 32; unit < rows * heads; unit += thread_count() / 32) {
@@ -161,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK) capgnn_dot_src(
     const int head = unit % heads, at = head * channels;
     for (int first = 0; first < channels; first += WIDTH) {
       Held keys, values;
-      if (add && threadIdx.x % 32 < LANES) { // one of the groups
+      if (is_halo && threadIdx.x % 32 < LANES) { // one of the groups
         keys.add(1.f, dk + row * ld_dk + at, first, channels);
         values.add(1.f, dv + row * ld_dv + at, first, channels);
       }
