@@ -14,13 +14,26 @@ import (
 	"capgnn/pipeline"
 )
 
+// attending is a program with attention to products of rows, of so many features and outputs.
+const attending = `{"capgnn_model": 1, "features": %[1]d, "outputs": %[2]d, "graphs": {"g": {}, "l": {"of": "g", "do": "full_loops"}},
+	"tensors": {"q": [6, %[1]d], "k": [6, %[1]d], "v": [6, %[1]d], "w": [%[2]d, 6]}, "nodes": [["x", "input"],
+	["qx", "linear", ["x", "q"]], ["kx", "linear", ["x", "k"]], ["vx", "linear", ["x", "v"]], ["qh", "reshape", ["qx"], {"shape": [2, 3]}],
+	["kh", "reshape", ["kx"], {"shape": [2, 3]}], ["vh", "reshape", ["vx"], {"shape": [2, 3]}], ["dq", "dst", ["qh"], {"graph": "l"}],
+	["sk", "src", ["kh"], {"graph": "l"}], ["sv", "src", ["vh"], {"graph": "l"}], ["p", "mul", ["dq", "sk"]], ["f", "fold", ["p"], {"how": "sum", "axis": 1}],
+	["a", "softmax_in", ["f"], {"graph": "l"}], ["r", "reshape", ["a"], {"shape": [2, 1]}], ["m", "mul", ["r", "sv"]], ["s", "sum_in", ["m"], {"graph": "l"}],
+	["h", "reshape", ["s"], {"shape": [6]}], ["e", "src", ["h"], {"graph": "g"}], ["y", "sum_in", ["e"], {"graph": "g"}], ["z", "linear", ["y", "w"]]], "logits": "z"}`
+
 // All neighbours of all vertices in one step is full-batch training of programs with functions of both ends of edges, on any number of
 // parts that share no row.
 func TestMessagesOfWholeSteps(t *testing.T) {
 	taken := 0
-	for seed := uint64(1); taken < 8; seed += 5 {
+	for seed := uint64(1); taken < 9; seed += 5 {
 		p, _ := normed(t, named.GCN)
-		program, err := model.Parse([]byte(programs.Draw(seed, p.Features.Cols, p.Classes)))
+		text := programs.Draw(seed, p.Features.Cols, p.Classes)
+		if taken == 8 {
+			text = fmt.Sprintf(attending, p.Features.Cols, p.Classes)
+		}
+		program, err := model.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
