@@ -15,7 +15,7 @@ import (
 func (s *sandbox) logits(run string, args ...string) []float32 {
 	s.T.Helper()
 	s.must(append([]string{"predict", "--run", run, "--out", "logits.npy", "--quiet"}, args...)...)
-	return s.floats("logits.npy", 60, 2)
+	return s.Floats("logits.npy", 60, 2)
 }
 
 // bare writes a store without features.

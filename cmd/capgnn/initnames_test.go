@@ -49,11 +49,7 @@ func (s *sandbox) replace(name, text string) {
 // loss returns the loss of a finished run before its last update.
 func (s *sandbox) loss(run string) float64 {
 	s.T.Helper()
-	r, err := runfolder.Dir(s.path(run)).ReadResult()
-	if err != nil || r == nil {
-		s.T.Fatalf("%s: %+v, %v", run, r, err)
-	}
-	return float64(r.FinalLoss)
+	return float64(s.ResultOf(run).FinalLoss)
 }
 
 // A run starts from the weights of another one where its columns and classes are, whatever their order: with the same

@@ -59,7 +59,7 @@ func TestJumping(t *testing.T) {
 		}
 		for l := range layers {
 			s.must("predict", "--run", r.RunDir, "--what", "embeddings", "--layer", string(rune('0'+l)), "--out", "rows.npy", "--quiet")
-			rows := s.floats("rows.npy", 60, 4)
+			rows := s.Floats("rows.npy", 60, 4)
 			for v := range 60 {
 				for c := range 2 {
 					for j := range 4 {
@@ -107,7 +107,7 @@ func TestJumpingResumes(t *testing.T) {
 		if predicted := (progtest.RankRun{Sandbox: s.Sandbox, Verb: "predict", Args: strings.Fields("--run ranks-" + dir + " --out ranks.npy --quiet --devices " + progtest.CPUs(1))}).Over(2); predicted[0].Code != 0 {
 			t.Errorf("%s: predict over ranks: %s", line, predicted[0].Err)
 		}
-		over, within := s.floats("ranks.npy", 60, 2), 1e-5
+		over, within := s.Floats("ranks.npy", 60, 2), 1e-5
 		if strings.Contains(line, "bf16") { // over ranks predict goes through whole parts, in another order of operations
 			within = 1.0 / (1 << 8)
 		}

@@ -53,7 +53,7 @@ func TestOrderOfPrediction(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return s.floats(s.predict(append([]string{"--run", "run"}, args...)...).Out, 60, 2)
+		return s.Floats(s.predict(append([]string{"--run", "run"}, args...)...).Out, 60, 2)
 	}
 	own := predicted()
 	if len(cached()) != 1 {

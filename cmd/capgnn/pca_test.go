@@ -68,7 +68,7 @@ func TestPredictPCA(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.train(small("--run-dir", "a")...)
-	rows := s.floats(s.predict("--run", "a", "--what", "embeddings").Out, 60, 16)
+	rows := s.Floats(s.predict("--run", "a", "--what", "embeddings").Out, 60, 16)
 	r := s.predict("--run", "a", "--what", "pca", "--devices", "cpu:0,threads=1,cpu:1,threads=1")
 	if r.Out != "a/pca.json" || r.Vertices != 60 || r.Columns != 2 || r.Layer == nil || *r.Layer != 0 {
 		t.Errorf("result %+v", r)
@@ -88,7 +88,7 @@ func TestPredictPCA(t *testing.T) {
 	if r := s.predict("--run", "one", "--what", "pca", "--out", "one.json"); r.Layer != nil || r.Out != "one.json" {
 		t.Errorf("logits: %+v", r)
 	}
-	logits := s.floats(s.predict("--run", "one").Out, 60, 2)
+	logits := s.Floats(s.predict("--run", "one").Out, 60, 2)
 	c = s.components("one.json")
 	checkComponents(t, logits, 2, c.X, c.Variance[0])
 	checkComponents(t, logits, 2, c.Y, c.Variance[1])

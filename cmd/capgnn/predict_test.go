@@ -38,16 +38,6 @@ func (s *sandbox) array(name string) *npy.Array {
 	return a
 }
 
-func (s *sandbox) floats(name string, shape ...int) []float32 {
-	s.T.Helper()
-	a := s.array(name)
-	x, err := a.Float32()
-	if err != nil || !slices.Equal(a.Shape, shape) {
-		s.T.Fatalf("%s: shape %v, want %v (%v)", name, a.Shape, shape, err)
-	}
-	return x
-}
-
 // allTraining is the small data set with every vertex in the training split.
 func allTraining() store {
 	st := newStore()
@@ -66,7 +56,7 @@ func TestPredict(t *testing.T) {
 		if r.Dataset != "ok" || r.Out != model+"/logits.npy" || r.Vertices != 60 || r.Columns != 2 || r.Layer != nil {
 			t.Errorf("%s: result %+v", model, r)
 		}
-		logits := s.floats(r.Out, 60, 2)
+		logits := s.Floats(r.Out, 60, 2)
 		s.predict("--run", model, "--weights", "last", "--devices", "cpu:0,threads=1,cpu:1,threads=1", "--out", "two.csv")
 		for i, x := range s.csv("two.csv", "vertex,logit_0,logit_1", 60) {
 			// Parts change the order of sums of fewer than 20 terms of size about 1: some 20·2⁻²⁴.
@@ -92,7 +82,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%s: %g of the predicted labels are right, training said %g", model, got, *trained.Train)
 		}
 		e := s.predict("--run", model, "--what", "embeddings")
-		if e.Layer == nil || *e.Layer != 0 || slices.Min(s.floats(e.Out, 60, 16)) < 0 {
+		if e.Layer == nil || *e.Layer != 0 || slices.Min(s.Floats(e.Out, 60, 16)) < 0 {
 			t.Errorf("%s: embeddings of %+v", model, e)
 		}
 	}
@@ -142,8 +132,8 @@ func TestPredictOtherData(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 	// The rings are not connected, so the other one's absence changes nothing but rounding.
-	whole := s.floats("run/logits.npy", 60, 2)
-	for i, x := range s.floats(r.Out, 30, 2) {
+	whole := s.Floats("run/logits.npy", 60, 2)
+	for i, x := range s.Floats(r.Out, 30, 2) {
 		if math.Abs(float64(x-whole[i])) > 1e-5 {
 			t.Fatalf("logit %d is %g, in the whole graph %g", i, x, whole[i])
 		}
@@ -186,7 +176,7 @@ func TestPredictSeveralLabels(t *testing.T) {
 	if err != nil || !slices.Equal(labels.Shape, []int{60, 3}) {
 		t.Fatalf("shape %v, %v", labels.Shape, err)
 	}
-	for i, z := range s.floats("run/logits.npy", 60, 3) {
+	for i, z := range s.Floats("run/logits.npy", 60, 3) {
 		if (z > 0) != (flags[i] == 1) || flags[i] > 1 {
 			t.Errorf("label %d is %d, its logit %g", i, flags[i], z)
 		}
@@ -208,13 +198,13 @@ func TestPredictStorage(t *testing.T) {
 	allTraining().write(s, "ok.npz")
 	for run, more := range map[string][]string{"full": nil, "sampled": {"--batch-size", "20", "--fanout", "3,3"}} {
 		s.train(append(small("--run-dir", run, "--model", "gin", "--storage", "bf16"), more...)...)
-		logits := s.floats(s.predict("--run", run).Out, 60, 2)
+		logits := s.Floats(s.predict("--run", run).Out, 60, 2)
 		config, err := os.ReadFile(s.path(run + "/config.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.put(run+"/config.yaml", []byte(strings.Replace(string(config), "storage: bf16", "storage: fp32", 1)))
-		if slices.Equal(logits, s.floats(s.predict("--run", run).Out, 60, 2)) {
+		if slices.Equal(logits, s.Floats(s.predict("--run", run).Out, 60, 2)) {
 			t.Errorf("%s: the logits do not depend on how rows are stored", run)
 		}
 	}
@@ -280,10 +270,10 @@ func TestPredictOnOtherDevices(t *testing.T) {
 	for name, batch := range map[string]string{"full": "0", "sampled": "8"} {
 		s.train(small("--run-dir", name, "--epochs", "2", "--batch-size", batch, "--devices", "cpu:threads=1,cpu:threads=1,cpu:threads=1")...)
 		s.predict("--run", name)
-		logits := s.floats(name+"/logits.npy", 60, 2)
+		logits := s.Floats(name+"/logits.npy", 60, 2)
 		for _, devices := range []string{"cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1,cpu:threads=1", "sim:a40,sim:rtx3090"} {
 			s.predict("--run", name, "--devices", devices, "--out", "other.npy")
-			for i, x := range s.floats("other.npy", 60, 2) {
+			for i, x := range s.Floats("other.npy", 60, 2) {
 				if math.Abs(float64(x-logits[i])) > 1e-5 {
 					t.Fatalf("%s: logit %d is %g on one device, %g on %s", name, i, logits[i], x, devices)
 				}

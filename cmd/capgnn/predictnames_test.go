@@ -146,7 +146,7 @@ func (s *sandbox) probabilitiesByNames() {
 		}
 	}
 	s.must("predict", "--quiet", "--run", "steps", "--dataset", "bare", "--what", "probabilities", "--devices", "cpu:threads=1", "--out", "steps.npy")
-	for v, p := range slices.Collect(slices.Chunk(s.floats("steps.npy", 120, 3), 3)) {
+	for v, p := range slices.Collect(slices.Chunk(s.Floats("steps.npy", 120, 3), 3)) {
 		if sum := float64(p[0]) + float64(p[1]) + float64(p[2]); math.Abs(sum-1) > 1e-6 || p[[]int{1, 0, 2}[v%3]] < slices.Max(p) {
 			t.Errorf("vertex %d: probabilities %v", v, p)
 		}

@@ -32,7 +32,7 @@ func TestPredictScaling(t *testing.T) {
 	half.write(s, "half.npz")
 	s.train(small("--run-dir", "run", "--dataset", "whole.npz", "--standardize", "train")...)
 	s.predict("--run", "run")
-	want := s.floats("run/logits.npy", 60, 2)
+	want := s.Floats("run/logits.npy", 60, 2)
 	same := func(got []float32) {
 		t.Helper()
 		for i, y := range got {
@@ -42,7 +42,7 @@ func TestPredictScaling(t *testing.T) {
 			}
 		}
 	}
-	same(s.floats(s.predict("--run", "run", "--dataset", "half.npz").Out, 30, 2))
+	same(s.Floats(s.predict("--run", "run", "--dataset", "half.npz").Out, 30, 2))
 
 	a, err := npy.OpenArchive(s.path("run/standardize.npz"))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestPredictScaling(t *testing.T) {
 	}
 	s.fails(term.ExitUsage, []string{"--run run", "mean and deviation", "train it again"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
 	s.predict("--run", "run", "--out", "old.npy")
-	same(s.floats("old.npy", 60, 2))
+	same(s.Floats("old.npy", 60, 2))
 	// A run that did not standardise has none and needs none.
 	s.train(small("--run-dir", "plain", "--dataset", "whole.npz")...)
 	if term.Exists(s.path("plain/standardize.npz")) {
@@ -155,7 +155,7 @@ func TestStandardizeRows(t *testing.T) {
 	for name, args := range map[string][]string{"by itself": nil, "another": {"--dataset", "plain.npz"}} {
 		s.predict(append([]string{"--run", "rows", "--out", "a.npy"}, args...)...)
 		s.predict("--run", "scaled", "--out", "b.npy")
-		if a, b := s.floats("a.npy", 60, 2), s.floats("b.npy", 60, 2); !slices.Equal(a, b) {
+		if a, b := s.Floats("a.npy", 60, 2), s.Floats("b.npy", 60, 2); !slices.Equal(a, b) {
 			t.Errorf("%s: other logits", name)
 		}
 	}
@@ -164,8 +164,8 @@ func TestStandardizeRows(t *testing.T) {
 	s.predict("--run", "rows", "--dataset", "cut", "--out", "c.npy")
 	near := func(a, b string) {
 		t.Helper()
-		want := s.floats(b, 60, 2)
-		for i, x := range s.floats(a, 60, 2) {
+		want := s.Floats(b, 60, 2)
+		for i, x := range s.Floats(a, 60, 2) {
 			if math.Abs(float64(x-want[i])) > 1e-5 {
 				t.Fatalf("logit %d is %g in %s, %g in %s", i, x, a, want[i], b)
 			}

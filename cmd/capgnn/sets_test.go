@@ -90,7 +90,7 @@ func TestGivenTestSetIsNotTrainedOn(t *testing.T) {
 	if got, ids := s.splitOf("run"); got != want || ids != nil {
 		t.Errorf("got the sets\n%s, ids %v, want\n%s", got, ids, want)
 	}
-	if sizes := s.resultOf("run").Data.Classes; !reflect.DeepEqual(sizes["train"], []int{10, 20, 0}) || !reflect.DeepEqual(sizes["test"], []int{0, 0, 30}) {
+	if sizes := s.ResultOf("run").Data.Classes; !reflect.DeepEqual(sizes["train"], []int{10, 20, 0}) || !reflect.DeepEqual(sizes["test"], []int{0, 0, 30}) {
 		t.Errorf("class sizes %v", sizes)
 	}
 	scaling, err := runfolder.Dir(s.path("run")).ReadScaling()

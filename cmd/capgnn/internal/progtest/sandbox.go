@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/internal/npy"
 	"capgnn/internal/regular"
 )
 
@@ -112,6 +114,30 @@ func ReadResultLine(t *testing.T, stdout string) *runfolder.Result {
 		t.Fatalf("last line of output: %v in %q", err, stdout)
 	}
 	return r
+}
+
+// ResultOf reads what a run has left.
+func (s *Sandbox) ResultOf(run string) *runfolder.Result {
+	s.T.Helper()
+	r, err := runfolder.Dir(s.Path(run)).ReadResult()
+	if err != nil || r == nil {
+		s.T.Fatalf("%s: %+v, %v", run, r, err)
+	}
+	return r
+}
+
+// Floats reads an array of float32 values, which is to have this shape.
+func (s *Sandbox) Floats(name string, shape ...int) []float32 {
+	s.T.Helper()
+	a, err := npy.Open(s.Path(name))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	x, err := a.Float32()
+	if err != nil || !slices.Equal(a.Shape, shape) {
+		s.T.Fatalf("%s: shape %v, want %v (%v)", name, a.Shape, shape, err)
+	}
+	return x
 }
 
 // Fails runs the program, which is to end with this code and one line that contains all of want.

@@ -1,4 +1,4 @@
-package main
+package datasets_test
 
 import (
 	"crypto/sha256"
@@ -20,7 +20,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240, weighted: true, trained: 20}.write(s, "d.npz", 1)
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestWeightedShardsRefuse(t *testing.T) {
 		must(os.WriteFile(head, []byte(string(text[:from])+is[0]+string(text[from+len(was[0]):i])+is[1]+string(text[i+64:])), 0o600))
 	}
 	weights := func(name string) []float32 {
-		a, err := npy.Open(s.path("two/" + name))
+		a, err := npy.Open(s.Path("two/" + name))
 		must(err)
 		w, err := a.Float32()
 		must(err)
@@ -98,14 +98,14 @@ func TestWeightedShardsRefuse(t *testing.T) {
 	}
 	for k, tc := range long.Few(t, all, 1, all[:4]...) {
 		name := fmt.Sprint("spoilt", k)
-		must(os.CopyFS(s.path(name), os.DirFS(s.path("two"))))
-		tc.spoil(s.path(name))
+		must(os.CopyFS(s.Path(name), os.DirFS(s.Path("two"))))
+		tc.spoil(s.Path(name))
 		args := append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2), "--run-dir", "never", "--dataset", name}, tc.args...)
 		if tc.when&full != 0 {
-			s.fails(term.ExitUsage, []string{tc.want}, args...)
+			s.Fails(term.ExitUsage, []string{tc.want}, args...)
 		}
 		if tc.when&sampled != 0 {
-			s.fails(term.ExitUsage, []string{tc.want}, append(args, "--batch-size", "8")...)
+			s.Fails(term.ExitUsage, []string{tc.want}, append(args, "--batch-size", "8")...)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package datasets_test
 
 import (
 	"fmt"
@@ -14,10 +14,10 @@ func TestShardsRefuse(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240, directed: true, trained: 20}.write(s, "d.npz", 1)
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "9", "--partitioner", "random", "--shards", "other")
-	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--shards", "three")
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--standardize", "rows", "--shards", "by-rows")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "9", "--partitioner", "random", "--shards", "other")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "1,2", "--shards", "three")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--standardize", "rows", "--shards", "by-rows")
 	train := func(more ...string) []string {
 		return append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2), "--dataset"}, more...)
 	}
@@ -55,16 +55,16 @@ func TestShardsRefuse(t *testing.T) {
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--profile", "a.json", "--shards", "new"}, "1 profile for 2 machines: give one for each, in their order"},
 		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--profile", "a.json,b.json", "--shards", "new"}, "--profile a.json"},
 	} {
-		s.fails(2, []string{tc.want}, tc.args...)
+		s.Fails(2, []string{tc.want}, tc.args...)
 	}
-	if _, err := os.Stat(s.path("new")); err == nil {
+	if _, err := os.Stat(s.Path("new")); err == nil {
 		t.Error("a folder is there that nobody has written")
 	}
 	spoilt := func(name string, spoil func(dir string)) {
-		if err := os.CopyFS(s.path(name), os.DirFS(s.path("two"))); err != nil {
+		if err := os.CopyFS(s.Path(name), os.DirFS(s.Path("two"))); err != nil {
 			t.Fatal(err)
 		}
-		spoil(s.path(name))
+		spoil(s.Path(name))
 	}
 	must := func(err error) {
 		if err != nil {
@@ -84,17 +84,17 @@ func TestShardsRefuse(t *testing.T) {
 		{func(dir string) { must(os.RemoveAll(dir + "/rank-1")) }, []string{"rank-1: is not there: copy the shard of machine 1 of 2 into the folder"}},
 		{func(dir string) {
 			must(os.RemoveAll(dir + "/rank-1"))
-			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.path("other/rank-1"))))
+			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.Path("other/rank-1"))))
 		},
 			[]string{"the shard is of machine 1 of 2 by plan ", "the folder's tables are of machine 1 of 2 by plan ", "copy both from one folder"}},
 		{func(dir string) {
 			must(os.RemoveAll(dir + "/rank-1"))
-			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.path("two/rank-0"))))
+			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.Path("two/rank-0"))))
 		},
 			[]string{"the shard is of machine 0 of 2 by plan ", "are of machine 1 of 2"}},
 		{func(dir string) {
 			must(os.RemoveAll(dir + "/common"))
-			must(os.CopyFS(dir+"/common", os.DirFS(s.path("three/common"))))
+			must(os.CopyFS(dir+"/common", os.DirFS(s.Path("three/common"))))
 		}, []string{"by plan "}},
 		{func(dir string) { must(os.Truncate(dir+"/rank-0/x.npy", 200)) }, []string{"rank-0/x.npy", "has 200 bytes, ", " were written"}},
 		{func(dir string) { flip(dir + "/rank-1/indices.npy") }, []string{"rank-1/indices.npy: is not what was written: copy the folder again, or cut the shards again"}},
@@ -106,7 +106,7 @@ func TestShardsRefuse(t *testing.T) {
 	} {
 		name := fmt.Sprint("spoilt", k)
 		spoilt(name, tc.spoil)
-		s.fails(2, tc.want, train(name)...)
+		s.Fails(2, tc.want, train(name)...)
 	}
 	for _, tc := range []struct {
 		n    int

@@ -1,4 +1,4 @@
-package main
+package datasets_test
 
 import (
 	"bytes"
@@ -48,13 +48,13 @@ func TestSampledShards(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)
 			d.write(s, "d.npz", uint64(k))
-			s.must(append([]string{"partition", "--dataset", "d.npz", "--machines", d.machines, "--out", "two.plan", "--shards", "two"}, d.cut...)...)
+			s.Must(append([]string{"partition", "--dataset", "d.npz", "--machines", d.machines, "--out", "two.plan", "--shards", "two"}, d.cut...)...)
 			args := append([]string{"--hidden", "8", "--layers", "2", "--epochs", "3", "--batch-size", "8"}, d.args...)
 			whole := append(args[:len(args):len(args)], "--dataset", "d.npz", "--plan", "two.plan", "--devices", progtest.CPUs(3), "--run-dir", "whole")
 			if len(d.cut) == 2 && d.cut[0] == "--standardize" {
 				whole = append(whole, d.cut...)
 			}
-			want := s.train(whole...)
+			want := s.Train(whole...)
 			same := func(what string, got *runfolder.Result) {
 				t.Helper()
 				if got.SHA256 != want.SHA256 || scoreText(got.Val) != scoreText(want.Val) || scoreText(got.Test) != scoreText(want.Test) || scoreText(got.Train) != scoreText(want.Train) {
@@ -62,7 +62,7 @@ func TestSampledShards(t *testing.T) {
 						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
 				}
 			}
-			same("one process", s.train(append(args, "--dataset", "two", "--devices", progtest.CPUs(3), "--run-dir", "alone")...))
+			same("one process", s.Train(append(args, "--dataset", "two", "--devices", progtest.CPUs(3), "--run-dir", "alone")...))
 			machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
 			first := int(d.machines[0] - '0')
 			for _, devices := range [][]int{{first, 3 - first}, {1, 1, 1}} {
@@ -82,13 +82,13 @@ func TestSampledShards(t *testing.T) {
 						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, len(devices), e.Code, e.Err)
 					}
 				}
-				same(dir, s.resultOf(dir))
+				same(dir, s.ResultOf(dir))
 			}
-			s.must("predict", "--run", "whole", "--devices", progtest.CPUs(1), "--out", "whole.npy")
-			s.must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(1), "--out", "shards.npy")
-			if one, err := os.ReadFile(s.path("whole.npy")); err != nil {
+			s.Must("predict", "--run", "whole", "--devices", progtest.CPUs(1), "--out", "whole.npy")
+			s.Must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(1), "--out", "shards.npy")
+			if one, err := os.ReadFile(s.Path("whole.npy")); err != nil {
 				t.Fatal(err)
-			} else if other, err := os.ReadFile(s.path("shards.npy")); err != nil || !bytes.Equal(one, other) {
+			} else if other, err := os.ReadFile(s.Path("shards.npy")); err != nil || !bytes.Equal(one, other) {
 				t.Errorf("predictions differ (%v)", err)
 			}
 		})
@@ -100,11 +100,11 @@ func TestSampledShardsResume(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240, trained: 30}.write(s, "d.npz", 1)
-	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--out", "two.plan", "--shards", "two")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "1,2", "--out", "two.plan", "--shards", "two")
 	args := []string{"--hidden", "8", "--epochs", "4", "--batch-size", "8", "--checkpoint-every", "1"}
-	want := s.train(append(args, "--devices", progtest.CPUs(3), "--dataset", "two", "--run-dir", "want")...)
+	want := s.Train(append(args, "--devices", progtest.CPUs(3), "--dataset", "two", "--run-dir", "want")...)
 	for k, goesOn := range []func(dir string){
-		func(dir string) { s.train("--resume", dir, "--dataset", "d.npz") },
+		func(dir string) { s.Train("--resume", dir, "--dataset", "d.npz") },
 		func(dir string) {
 			run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--resume", dir, "--dataset", "two"}, Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1 + rank)} }}
 			for rank, e := range run.Over(2) {
@@ -121,18 +121,18 @@ func TestSampledShardsResume(t *testing.T) {
 				t.Fatalf("rank %d: exit code %d\n%s", rank, e.Code, e.Err)
 			}
 		}
-		list, err := filepath.Glob(s.path(dir + "/checkpoint/*"))
+		list, err := filepath.Glob(s.Path(dir + "/checkpoint/*"))
 		slices.Sort(list)
 		if err != nil || len(list) < 2 {
 			t.Fatalf("checkpoints %v (%v)", list, err)
 		}
-		for _, name := range []string{list[len(list)-1], s.path(dir + "/result.json")} { // the last epoch is to be done again
+		for _, name := range []string{list[len(list)-1], s.Path(dir + "/result.json")} { // the last epoch is to be done again
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if goesOn(dir); s.resultOf(dir).SHA256 != want.SHA256 {
-			t.Errorf("%s: weights %s, want %s", dir, s.resultOf(dir).SHA256, want.SHA256)
+		if goesOn(dir); s.ResultOf(dir).SHA256 != want.SHA256 {
+			t.Errorf("%s: weights %s, want %s", dir, s.ResultOf(dir).SHA256, want.SHA256)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestSampledShardsRefuse(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240, directed: true, sparse: true, trained: 20}.write(s, "d.npz", 1)
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two")
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -170,8 +170,8 @@ func TestSampledShardsRefuse(t *testing.T) {
 		{func(dir string) { must(os.RemoveAll(dir + "/rank-1")) }, "rank-1: is not there: copy the shard of machine 1 of 2 into the folder"},
 	} {
 		name := fmt.Sprint("spoilt", k)
-		must(os.CopyFS(s.path(name), os.DirFS(s.path("two"))))
-		tc.spoil(s.path(name))
+		must(os.CopyFS(s.Path(name), os.DirFS(s.Path("two"))))
+		tc.spoil(s.Path(name))
 		run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(args, "--devices", progtest.CPUs(1), "--run-dir", "never"), Own: func(rank int) []string { return []string{"--dataset", []string{"two", name}[rank]} }}
 		for rank, e := range run.Over(2) {
 			if e.Code != term.ExitUsage || !strings.Contains(e.Last(), tc.want) {
@@ -190,14 +190,14 @@ func TestSampledShardsTruncated(t *testing.T) {
 		}
 		s := newSandbox(t)
 		shardData{vertices: 3000, edges: 9000, sparse: sparse, trained: 600}.write(s, "d.npz", 1)
-		s.must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
+		s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two", "--quiet")
 		machines := []string{s.machine("two", 0, "graph"), s.machine("two", 1, "graph")}
 		run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--model", []string{"sage", "gcn"}[k], "--hidden", "4", "--epochs", "100000", "--batch-size", "64", "--quiet", "--run-dir", "run"},
 			Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1), "--dataset", machines[rank]} }}
 		all := run.Start(2)
 		s.WaitForEpochs(all[0].Cmd, "run", 2)
 		name := machines[1] + "/rank-1/" + []string{"x.npy", "x_data.npy"}[k]
-		if err := os.Truncate(s.path(name), 200); err != nil {
+		if err := os.Truncate(s.Path(name), 200); err != nil {
 			t.Fatal(err)
 		}
 		for rank, p := range all {

@@ -1,7 +1,6 @@
-package main
+package datasets_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -44,7 +43,7 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 			rows[u][int32(v)] = true
 		}
 	}
-	var st = store{}
+	var st = progtest.Store{}
 	indptr, indices := []int64{0}, []int32{}
 	y, x := make([]int64, d.vertices), make([]float32, d.vertices*columns)
 	targets, xptr, xind, xdata := make([]uint8, d.vertices*classes), []int64{0}, []int32{}, []float32{}
@@ -95,7 +94,7 @@ func (d shardData) write(s *sandbox, name string, seed uint64) {
 		e.Key = key
 		entries = append(entries, e)
 	}
-	if err := npy.WriteArchiveFile(s.path(name), entries, npy.Archiving{Sort: true}); err != nil {
+	if err := npy.WriteArchiveFile(s.Path(name), entries, npy.Archiving{Sort: true}); err != nil {
 		s.T.Fatal(err)
 	}
 }
@@ -105,25 +104,11 @@ func (s *sandbox) machine(dir string, rank int, more ...string) string {
 	s.T.Helper()
 	own := fmt.Sprintf("%s-machine-%d", dir, rank)
 	for _, part := range append(more, "common", fmt.Sprintf("rank-%d", rank)) {
-		if err := os.CopyFS(s.path(filepath.Join(own, part)), os.DirFS(s.path(filepath.Join(dir, part)))); err != nil {
+		if err := os.CopyFS(s.Path(filepath.Join(own, part)), os.DirFS(s.Path(filepath.Join(dir, part)))); err != nil {
 			s.T.Fatal(err)
 		}
 	}
 	return own
-}
-
-// resultOf reads what a run has left.
-func (s *sandbox) resultOf(dir string) *runfolder.Result {
-	s.T.Helper()
-	text, err := os.ReadFile(s.path(dir + "/result.json"))
-	r := new(runfolder.Result)
-	if err == nil {
-		err = json.Unmarshal(text, r)
-	}
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	return r
 }
 
 // Shards train to the bits of the data set with their plan: in one process that has all of them, and in ranks each of which has its own alone.
@@ -163,12 +148,12 @@ func TestShardsTrainAlike(t *testing.T) {
 			if k%4 == 3 {
 				cut = append(cut, "--partitioner", "random")
 			}
-			s.must(cut...)
+			s.Must(cut...)
 			args := []string{"--model", model, "--layers", fmt.Sprint(layers), "--hidden", "8", "--epochs", "4", "--eval-every", "2", "--order", "none"}
 			if d.multi {
 				args = append(args, "--metric", "roc-auc")
 			}
-			want := s.train(append(args, "--dataset", "d.npz", "--plan", "two.plan", "--devices", progtest.CPUs(parts), "--run-dir", "whole")...)
+			want := s.Train(append(args, "--dataset", "d.npz", "--plan", "two.plan", "--devices", progtest.CPUs(parts), "--run-dir", "whole")...)
 			same := func(what string, got *runfolder.Result) {
 				t.Helper()
 				if got.SHA256 != want.SHA256 || scoreText(got.Val) != scoreText(want.Val) || scoreText(got.Test) != scoreText(want.Test) || scoreText(got.Train) != scoreText(want.Train) {
@@ -176,7 +161,7 @@ func TestShardsTrainAlike(t *testing.T) {
 						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
 				}
 			}
-			same("one process", s.train(append(args, "--dataset", "two", "--devices", progtest.CPUs(parts), "--run-dir", "alone")...))
+			same("one process", s.Train(append(args, "--dataset", "two", "--devices", progtest.CPUs(parts), "--run-dir", "alone")...))
 			machines := []string{s.machine("two", 0), s.machine("two", 1)}
 			for _, n := range counts {
 				run := progtest.RankRun{Sandbox: s.Sandbox, Args: append(slices.Clone(args), "--run-dir", fmt.Sprint("over", n)), Own: func(rank int) []string {
@@ -187,12 +172,12 @@ func TestShardsTrainAlike(t *testing.T) {
 						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, n, e.Code, e.Err)
 					}
 				}
-				same(fmt.Sprint(n, " ranks"), s.resultOf(fmt.Sprint("over", n)))
+				same(fmt.Sprint(n, " ranks"), s.ResultOf(fmt.Sprint("over", n)))
 			}
 			if d.weighted {
-				s.must("predict", "--run", "whole", "--out", "whole.npy")
-				s.must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(parts), "--out", "two.npy")
-				want, got := s.floats("whole.npy", d.vertices, 3), s.floats("two.npy", d.vertices, 3) // of other parts, so sums are in another order
+				s.Must("predict", "--run", "whole", "--out", "whole.npy")
+				s.Must("predict", "--run", "over2", "--dataset", "two", "--devices", progtest.CPUs(parts), "--out", "two.npy")
+				want, got := s.Floats("whole.npy", d.vertices, 3), s.Floats("two.npy", d.vertices, 3) // of other parts, so sums are in another order
 				if !slices.EqualFunc(got, want, func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-5*(1+math.Abs(float64(b))) }) {
 					t.Errorf("shards predict %v, the data set %v", got, want)
 				}
@@ -214,17 +199,17 @@ func TestShardsResume(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "d.npz", 1)
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
-	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "7", "--shards", "other")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
+	s.Must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "7", "--shards", "other")
 	args := []string{"--hidden", "8", "--epochs", "6", "--checkpoint-every", "1", "--devices", progtest.CPUs(2)}
 	whole := append(args, "--dataset", "d.npz", "--plan", "two.plan")
-	want := s.train(append(whole, "--run-dir", "want")...)
+	want := s.Train(append(whole, "--run-dir", "want")...)
 	unfinished := func(dir string, args []string) {
-		s.train(append(args, "--run-dir", dir)...)
-		if err := os.Remove(s.path(dir + "/result.json")); err != nil {
+		s.Train(append(args, "--run-dir", dir)...)
+		if err := os.Remove(s.Path(dir + "/result.json")); err != nil {
 			t.Fatal(err)
 		}
-		list, err := filepath.Glob(s.path(dir + "/checkpoint/*"))
+		list, err := filepath.Glob(s.Path(dir + "/checkpoint/*"))
 		slices.Sort(list)
 		if err != nil || len(list) < 2 {
 			t.Fatalf("checkpoints %v (%v)", list, err)
@@ -239,12 +224,12 @@ func TestShardsResume(t *testing.T) {
 		goesOnWith string
 	}{{"a", whole, "two"}, {"b", append(args, "--dataset", "two"), "d.npz"}, {"c", append(args, "--dataset", "two"), "two"}} {
 		unfinished(tc.dir, tc.begun)
-		if got := s.train("--resume", tc.dir, "--dataset", tc.goesOnWith); got.SHA256 != want.SHA256 {
+		if got := s.Train("--resume", tc.dir, "--dataset", tc.goesOnWith); got.SHA256 != want.SHA256 {
 			t.Errorf("%s: weights %s, want %s", tc.dir, got.SHA256, want.SHA256)
 		}
 	}
 	unfinished("d", whole)
-	s.fails(2, []string{"--dataset other: a folder of shards: it is cut by plan ", ", the settings are of a run by plan ", "name the shards of that plan"}, "train", "--resume", "d", "--dataset", "other")
+	s.Fails(2, []string{"--dataset other: a folder of shards: it is cut by plan ", ", the settings are of a run by plan ", "name the shards of that plan"}, "train", "--resume", "d", "--dataset", "other")
 	machines := []string{s.machine("two", 0), s.machine("two", 1)}
 	run := progtest.RankRun{Sandbox: s.Sandbox, Args: []string{"--resume", "d"}, Own: func(rank int) []string { return []string{"--devices", progtest.CPUs(1), "--dataset", machines[rank]} }}
 	for rank, e := range run.Over(2) {
@@ -252,7 +237,7 @@ func TestShardsResume(t *testing.T) {
 			t.Fatalf("rank %d: exit code %d\n%s", rank, e.Code, e.Err)
 		}
 	}
-	if got := s.resultOf("d"); got.SHA256 != want.SHA256 {
+	if got := s.ResultOf("d"); got.SHA256 != want.SHA256 {
 		t.Errorf("over ranks: weights %s, want %s", got.SHA256, want.SHA256)
 	}
 }
@@ -264,9 +249,9 @@ func TestShardsNote(t *testing.T) {
 	s := newSandbox(t)
 	shardData{vertices: 60, edges: 240}.write(s, "drawn.npz", 1)
 	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "given.npz", 1)
-	s.must("partition", "--dataset", "drawn.npz", "--machines", "2", "--seed", "7", "--features", "random:4",
+	s.Must("partition", "--dataset", "drawn.npz", "--machines", "2", "--seed", "7", "--features", "random:4",
 		"--shards", "drawn", "--out", "drawn.plan")
-	s.must("partition", "--dataset", "given.npz", "--machines", "2", "--seed", "7", "--shards", "given")
+	s.Must("partition", "--dataset", "given.npz", "--machines", "2", "--seed", "7", "--shards", "given")
 	const split = "note: drawn: --seed 7, with which the shards were cut, has drawn the split; --seed 1 draws"
 	const features = "has drawn the features; --seed 1 draws"
 	const idle = ": --partitioner objective, --cost move\n"
@@ -281,7 +266,7 @@ func TestShardsNote(t *testing.T) {
 		{[]string{"--dataset", "drawn.npz", "--plan", "drawn.plan", "--cost", "move=on"},
 			[]string{"as the parts are those of --plan: --cost move\n"}, []string{"has drawn"}},
 	} {
-		_, notes, code := s.run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2),
+		_, notes, code := s.Run(append([]string{"train", "--hidden", "4", "--epochs", "1", "--devices", progtest.CPUs(2),
 			"--run-dir", fmt.Sprint(k)}, tc.args...)...)
 		has := func(text string) bool { return strings.Contains(notes, text) }
 		lacks := func(text string) bool { return !has(text) }
