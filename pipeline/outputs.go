@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/internal/trainer"
 )
 
@@ -54,6 +55,36 @@ func (t *Trainer) emitOwn(ctx context.Context, out []gpu.Matrix, f emitter) erro
 		}
 	}
 	return nil
+}
+
+// emitInTurns is rows and emit of parts that take turns: a part hands its rows to f in its last turn, behind the parts
+// before it. Those have theirs without it, since the parts of a device come in their order.
+func (t *Trainer) emitInTurns(ctx context.Context, o *PredictOptions, f emitter) error {
+	emitted := make([]chan struct{}, len(t.workers))
+	for i := range emitted {
+		emitted[i] = make(chan struct{}, 1)
+	}
+	return t.each(func(w *worker) error {
+		var out gpu.Matrix
+		err := meet.Guard(func() {
+			w.turns.run(ofEvaluation)
+			if out = o.rows(w); w.At > 0 {
+				meet.Receive(t.Hub, emitted[w.At-1], w.Index, w.Index-1, "to emit rows")
+			}
+		})
+		if err == nil {
+			err = w.Sync()
+		}
+		if err == nil {
+			err = w.emit(ctx, out, f)
+		}
+		if err != nil {
+			return err
+		}
+		w.turns.over()
+		emitted[w.At] <- struct{}{}
+		return nil
+	})
 }
 
 // giveOutputs gives a chunk to rank 0: ids, then rows.

@@ -38,6 +38,9 @@ type PredictOptions struct {
 	// Chunks has devices hold a chunk of their part at a time, and the host two tables of a layer's rows: of logits, in
 	// one process.
 	Chunks bool
+	// Stream has parts of one device take turns there (Options.Stream), with the rows of parts that are held: in one
+	// process, without Chunks.
+	Stream bool
 
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -84,8 +87,8 @@ func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (rows []fl
 }
 
 // PredictRows is Predict that passes rows to emit instead of keeping them: row i of a chunk belongs to vertex ids[i].
-// Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It runs on
-// the caller's goroutine; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
+// Every vertex is emitted once, by part and within a part by local number. emit must not keep its slices. It is called
+// once at a time; its error ends the prediction. All ranks call PredictRows; rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if o.Chunks {
 		return o.inChunks(ctx, p, emit)
@@ -95,6 +98,9 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 		return err
 	}
 	defer t.Close()
+	if o.Stream {
+		return t.emitInTurns(ctx, &o, emit)
+	}
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
 		if err := meet.Guard(func() { out[w.At] = o.rows(w) }); err != nil {
@@ -150,6 +156,9 @@ func (o *PredictOptions) checked(p *learn.Problem) (*learn.Problem, error) {
 	if o.Chunks && (o.Layers > 0 || o.Ranks != nil) {
 		bad("chunks give logits, in one process")
 	}
+	if o.Stream && (o.Chunks || o.Ranks != nil) {
+		bad("parts take turns in one process, without chunks")
+	}
 	if o.Layers < 0 || o.Layers > o.Model.HiddenLayers() {
 		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.HiddenLayers())
 	}
@@ -174,7 +183,8 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 	t := newTrainerOf(p, Options{
 		Training: Training{Model: o.Model, Ranks: o.Ranks, Storage: o.Storage,
 			WaitDeadline: o.WaitDeadline, Log: o.Log},
-		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, Rank: o.Rank, everyRow: true,
+		Devices: o.Devices, First: o.First, Parts: o.Parts, Part: o.Part, Rank: o.Rank, Stream: o.Stream,
+		everyRow: true,
 	})
 	t.Weights = o.Weights
 	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {
@@ -209,7 +219,8 @@ func (t *Trainer) buildEvaluation(w *worker, scale gnn.Scaling, layers int) erro
 		return w.Failed
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
-	return t.buildPasses(w, nil, slices.Repeat([]gnn.LayerGraph{all}, layers), in, in)
+	err := t.buildPasses(w, nil, slices.Repeat([]gnn.LayerGraph{all}, layers), in, in)
+	return errors.Join(err, w.settle())
 }
 
 // emit is rows, with the vertices that they are of.

@@ -94,6 +94,7 @@ func (t *Trainer) stream() {
 	}
 	for _, w := range t.workers {
 		w.turns = &turns{w: w}
+		w.Next = w.turns.Next
 		of := t.partsOf(w.Device)
 		if len(of) == 1 {
 			continue
@@ -149,11 +150,13 @@ func (t *Trainer) record(w *worker) error {
 	if w.space == nil {
 		return nil
 	}
-	w.Pass.Meets(s)
+	if w.Pass != nil {
+		w.Pass.Meets(s)
+		s.train = s.space.Record(func() { w.runTrain(0, 1, nil) })
+		s.space.Reserve(s.train)
+	}
 	w.eval.Meets(s)
-	s.train = s.space.Record(func() { w.runTrain(0, 1, nil) })
 	s.eval = s.space.Record(func() { w.eval.Forward(w.Compute, w.evalHalo, 0) })
-	s.space.Reserve(s.train)
 	s.space.Reserve(s.eval)
 	return s.space.Err()
 }

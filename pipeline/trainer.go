@@ -87,11 +87,6 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	t.Reduces(func(i int) []bool { return t.workers[i].ep.Reach[o.First:] })
 	t.Meet(t.passes)
-	for _, w := range t.workers {
-		if w.turns != nil {
-			w.Next = w.turns.Next
-		}
-	}
 	err = t.join()
 	if err == nil {
 		err = t.Start()
