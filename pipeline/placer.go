@@ -181,7 +181,14 @@ func (t *Trainer) build(w *worker, scale gnn.Scaling) error {
 func (t *Trainer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
 	space := w.space
 	w.space = nil // weights and gradients stay on the device
-	params := upload(w.loader, "weights", t.Weights.Flat)
+	var params gpu.Array[float32]
+	first := t.partsOf(w.Device)[0] // whose weights others can read that take turns, if none is changed
+	shared := t.o.Stream && train == nil && first != w
+	if shared {
+		w.Failed = first.Failed
+	} else {
+		params = upload(w.loader, "weights", t.Weights.Flat)
+	}
 	if train != nil {
 		t.Equip(&w.Worker, params.Buf)
 	}
@@ -192,7 +199,7 @@ func (t *Trainer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalI
 	w.Workspace = gnn.NewWorkspace(w.Device.Info())
 	if train != nil {
 		w.Pass = gnn.NewPass(t.o.Model, t.plan, train, in, w.Params, w.Grads, w.Workspace)
-	} else {
+	} else if w.Params = first.Params; !shared {
 		w.Params = gnn.Bind(t.Weights, params)
 	}
 	if eval != nil {

@@ -20,6 +20,7 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu/host/kernel"
 	"capgnn/internal/atomicfile"
+	"capgnn/pipeline/halo"
 )
 
 // groupPrediction is the group of help that the flags of predict are in.
@@ -40,7 +41,7 @@ func predictCommand() *cli.Command {
 			&cli.StringFlag{Name: "only", Category: groupPrediction, Usage: "write only the vertices of a `SET` into a .csv: train, val or test"},
 			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of embeddings and pca, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "`FILE` to write: .npy or .csv, for pca .json (default: WHAT.npy or pca.json in the run folder; for another data set with -NAME before the ending)"},
-			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part per device", DefaultText: "auto"},
+			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part per device, or several that take turns where a device is too small", DefaultText: "auto"},
 		}, runfolder.FlagsOf(ranks.Flags...)...),
 		Action: predictAction,
 	}
@@ -150,6 +151,8 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile = c.String("devices"), 0, "", ""
 	p.Config.Plan, p.Config.MaxPrune = "", 0
 	p.Config.Set("machines", "")
+	p.Config.Set("stream", "auto")
+	p.Config.Set(runfolder.HaloDtype, halo.FP32.String())
 	p.BeyondMemory = p.Config.Sampled() || p.Config.Phased()
 	p.Config.Set("isolated", "") // all edges count
 	if err := devices.Check(p.Config.Devices); err != nil {

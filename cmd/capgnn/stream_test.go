@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/prediction"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu"
 )
 
 // A device that cannot hold its parts together lets them take turns, and says so in a line: weights are those of the
@@ -65,6 +70,48 @@ func TestStream(t *testing.T) {
 	s.must("train", "--quiet", "--dataset", "data", "--epochs", "1", "--devices", large, "--run-dir", "sampled", "--stream", "auto", "--batch-size", "8")
 	fails(term.ExitUsage, "simulated", args("sim:rtx3060", "--stream", "on")...)
 	fails(term.ExitUsage, "give --parts 2 or more", args(large, "--stream", "on", "--parts", "1")...)
+}
+
+// A prediction that a device cannot hold is of parts that take turns: logits are those of the same parts on devices of
+// their own, and the device takes what the line about it says.
+func TestPredictInTurns(t *testing.T) {
+	s := newSandbox(t)
+	s.must("data", "synth", "products-like", "--scale", "0.0005", "--out", "data", "--quiet")
+	for i, v := range [][]string{{"gcn", "--halo-dtype", "int8"}, {"sage", "--stream", "off"}, {"gat"},
+		{"gcn", "--batch-size", "32"}} {
+		run := fmt.Sprint("run", i)
+		s.must(append([]string{"train", "--quiet", "--run-dir", run, "--dataset", "data", "--hidden", "64",
+			"--epochs", "1", "--devices", "cpu:threads=1", "--model"}, v...)...)
+		predict := func(out, list string) (peak int64, notes string) {
+			t.Helper()
+			line, notes, code := s.run("predict", "--json", "--run", run, "--devices", list, "--out", out)
+			var r prediction.Result
+			if err := json.Unmarshal([]byte(line), &r); err != nil || code != 0 {
+				t.Fatalf("%v: exit code %d, %v, %s", v, code, err, notes)
+			}
+			return int64(r.PeakBytes[0]), notes
+		}
+		one, _ := predict("one.npy", "cpu:threads=1")
+		predict("two.npy", "cpu:threads=1,cpu:threads=1")
+		tight := fmt.Sprintf("cpu:threads=1,mem=%dKiB", one>>10-1)
+		peak, notes := predict("turns.npy", tight)
+		if len(v) > 1 && v[1] == "--batch-size" {
+			if strings.Contains(notes, "turns") {
+				t.Errorf("%v: chunks take turns by themselves: %s", v, notes)
+			}
+			continue
+		}
+		if !strings.Contains(notes, "2 parts take turns in up to "+term.Size(gpu.Bytes(peak))) || peak >= one {
+			t.Errorf("%v: held it takes %d bytes, in turns %d: %s", v, one, peak, notes)
+		}
+		two, err := os.ReadFile(s.path("two.npy"))
+		turns, turnsErr := os.ReadFile(s.path("turns.npy"))
+		if err := errors.Join(err, turnsErr); err != nil || !bytes.Equal(two, turns) {
+			t.Errorf("%v: parts that take turns have other logits than parts that are held: %v", v, err)
+		}
+		s.fails(term.ExitDoesNotFit, []string{"the prediction needs"}, "predict", "--quiet", "--run", run,
+			"--devices", "cpu:threads=1,mem=40KiB")
+	}
 }
 
 // No order of vertices is measured for a run whose weights alone are too large for a device.

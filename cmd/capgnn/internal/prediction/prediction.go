@@ -48,6 +48,7 @@ type Prediction struct {
 	BeyondMemory  bool                // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling    // what the run's features were standardised with; nil: they are as stored
 	names         runfolder.DataNames // of the run's data
+	stream        bool                // parts of a device take turns there
 	result        *runfolder.Result   // of the run; nil: it is not finished
 	sets          *runfolder.Sets     // in which vertices are; nil: not known
 	multi         bool                // several labels per vertex
@@ -153,6 +154,12 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
+		if turns, err := p.takeTurns(ctx); turns || err != nil {
+			if err != nil {
+				return nil, term.AsUsage(err)
+			}
+			return p.compute(ctx)
+		}
 		return nil, p.PredictionFits(oom, !p.options().Chunks, func(devices []gpu.Device) error {
 			other, run := *p, *p.Run
 			other.Run, run.Devices = &run, devices
@@ -166,6 +173,20 @@ func (p *Prediction) compute(ctx context.Context) (out predicted, err error) {
 	return out, term.AsUsage(err)
 }
 
+// takeTurns has parts take turns on devices that cannot hold them, if that fits.
+func (p *Prediction) takeTurns(ctx context.Context) (bool, error) {
+	if p.stream || p.options().Chunks {
+		return false, nil
+	}
+	fit, err := p.PredictInTurns(ctx, func(on []gpu.Device, stream bool) error {
+		other, run := *p, *p.Run
+		other.Run, run.Devices, other.stream = &run, on, stream
+		return pipeline.PlacePrediction(ctx, p.Data.Problem, other.options())
+	})
+	p.stream = fit
+	return fit, err
+}
+
 // part returns the part of every vertex.
 func (p *Prediction) part() []int32 {
 	if p.Plan != nil {
@@ -177,7 +198,7 @@ func (p *Prediction) part() []int32 {
 // options are those of the logits of all vertices, or the rows of a layer.
 func (p *Prediction) options() pipeline.PredictOptions {
 	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part(),
-		Storage: p.Config.ElementType(), Chunks: p.BeyondMemory && p.Layer < 0 && p.Ranks == nil}
+		Storage: p.Config.ElementType(), Stream: p.stream, Chunks: p.BeyondMemory && p.Layer < 0 && p.Ranks == nil}
 	p.Place(&opt)
 	return opt
 }

@@ -1,15 +1,18 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/gpu/ledger"
 	"capgnn/internal/number"
 )
 
@@ -37,14 +40,7 @@ func (t *Planner) stream(ctx context.Context, m *MemoryPlan) (*MemoryPlan, error
 	case !on && (why != "" || m.fits() || !m.Room.Fits()): // what leaves a device goes to the host
 		return m, nil
 	}
-	tries := []int{t.Parts}
-	if t.partsOpen {
-		tries = tries[:0]
-		for n := t.leastTurns(m); n <= mostTurns && n*len(t.Specs) <= t.Data.Problem.Vertices(); n *= 2 {
-			tries = append(tries, n*len(t.Specs))
-		}
-	}
-	for _, parts := range tries {
+	for _, parts := range t.turnsToTry(m.Devices) {
 		o := *t
 		if o.streams = true; parts != t.Parts {
 			o.Decisions, o.layout, o.Console = t.open(), nil, quiet()
@@ -112,15 +108,81 @@ func (t *Forecaster) heldFor() string {
 	return ""
 }
 
+// turnsToTry returns how many parts there may be where devices cannot hold theirs: the least first.
+func (t *Forecaster) turnsToTry(held []DeviceMemory) (parts []int) {
+	if !t.partsOpen {
+		return []int{t.Parts}
+	}
+	for n := leastTurns(held); n <= mostTurns && n*len(t.Specs) <= t.Data.Problem.Vertices(); n *= 2 {
+		parts = append(parts, n*len(t.Specs))
+	}
+	return parts
+}
+
 // leastTurns is by how many parts a device can do that lacks most: a power of two.
-func (t *Planner) leastTurns(m *MemoryPlan) int {
+func leastTurns(held []DeviceMemory) int {
 	most := 2
-	for _, d := range m.Devices {
+	for _, d := range held {
 		if d.Budget > 0 {
 			most = max(most, int(min(mostTurns, (d.Peak+d.Budget-1)/d.Budget)))
 		}
 	}
 	return 1 << bits.Len(uint(most-1))
+}
+
+// PredictInTurns has parts of a prediction take turns that devices cannot hold together: as many of them as fit, if
+// nobody has said how many. place puts the prediction on devices, held or in turns. false: it fits neither way.
+func (t *Run) PredictInTurns(ctx context.Context, place func(on []gpu.Device, stream bool) error) (bool, error) {
+	if t.heldFor() != "" {
+		return false, nil
+	}
+	held, err := t.onLedgers(place, false)
+	if err != nil {
+		return false, err
+	}
+	was := *t
+	for _, parts := range t.turnsToTry(held) {
+		if t.streams = true; parts != t.Parts {
+			t.Decisions, t.Console = was.Decisions.open(), quiet()
+			t.streams, t.Parts, t.Config.Parts = true, parts, parts
+			err = t.Decide(ctx, Divide)
+			t.Console = was.Console
+		}
+		var streamed []DeviceMemory
+		if err == nil {
+			streamed, err = t.onLedgers(place, true)
+		}
+		if err != nil {
+			return false, err
+		}
+		if m := (MemoryPlan{Devices: streamed}); m.fits() {
+			k := slices.IndexFunc(held, func(d DeviceMemory) bool { return !d.Fits })
+			t.Console.Note("stream: %s has %s and would have to hold %s: %d parts take turns in up to %s of a device",
+				held[k].Device, term.Size(held[k].Budget), term.Size(held[k].Peak), parts,
+				term.Size(slices.MaxFunc(streamed, func(a, b DeviceMemory) int { return cmp.Compare(a.Peak, b.Peak) }).Peak))
+			if err = devices.CloseAll(t.Devices); err == nil { // their peaks are of what did not fit
+				t.Devices, err = devices.Open(t.Specs)
+			}
+			return err == nil, err
+		}
+	}
+	*t = was
+	return false, nil
+}
+
+// onLedgers returns what place takes of devices without an end.
+func (t *Run) onLedgers(place func(on []gpu.Device, stream bool) error, stream bool) (list []DeviceMemory, err error) {
+	var books []gpu.Device
+	for _, d := range t.Devices {
+		books = append(books, ledger.InPlaceOf(d, 0))
+	}
+	err = place(books, stream)
+	for i, b := range books {
+		d := DeviceMemory{Device: t.Specs[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater}
+		d.Fits = d.Peak <= d.Budget
+		list = append(list, d)
+	}
+	return list, err
 }
 
 // turns says in a line how parts take turns, in place of held ones that would take what m says.
