@@ -3,6 +3,7 @@ package progtest
 import (
 	"bytes"
 	"cmp"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"slices"
@@ -14,15 +15,21 @@ import (
 // CPUs is a list of n devices of one thread.
 func CPUs(n int) string { return strings.Join(slices.Repeat([]string{"cpu:threads=1"}, n), ",") }
 
-// FreePort returns a port of this machine on which nobody listens.
+// FreePort returns a port of this machine on which nobody listens, drawn from those below what systems give to whoever asks
+// for any port: such a one may be taken again before rank 0 listens.
 func FreePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Skipf("no loopback address: %v", err)
+	var err error
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Skipf("no loopback address: %v", err)
+	return ""
 }
 
 // RankRun is a run over several ranks of this machine.
