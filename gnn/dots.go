@@ -8,15 +8,16 @@ import (
 	"capgnn/model"
 )
 
-// dots says that a message is attention whose scores are products of rows: Σ α·x by head, α a softmax over in-edges of ⟨r, c⟩.
+// dots says that a message is attention whose scores are products of rows: Σ α·x by head, α a softmax over in-edges of
+// ⟨r, c⟩.
 type dots struct {
 	heads   int
 	p       float64 // of dropout of α
 	counter int
 }
 
-// dotted appends softmax n of the one product of a row of targets and one of sources by head that value x of edges is a multiple of. Factors
-// go to the row of targets, which vertices make. −1: x is something else.
+// dotted appends softmax n of the one product by head of a row of targets and one of sources that value x of edges is a
+// multiple of. Factors go to the row of targets, which vertices make. −1: x is something else.
 func (h *hoisting) dotted(n model.Node, x int) int {
 	var factors []int
 	scale := 1.0
@@ -41,14 +42,16 @@ func (h *hoisting) dotted(n model.Node, x int) int {
 		return -1
 	}
 	m, e := h.Nodes[fold.In[0]], h.edges[fold.In[0]]
-	if m.Op != model.Mul || fold.Axis != len(m.Shape)-1 || e.weight >= 0 || e.mixed >= 0 || e.src < 0 || len(e.dst) == 0 {
+	if m.Op != model.Mul || fold.Axis != len(m.Shape)-1 || e.weight >= 0 || e.mixed >= 0 || e.src < 0 ||
+		len(e.dst) == 0 {
 		return -1
 	}
 	q := e.dst[0]
 	for _, f := range e.dst[1:] {
 		q = h.product(n, q, f)
 	}
-	if !slices.Equal(h.Nodes[q].Shape, m.Shape) || !slices.Equal(h.Nodes[e.src].Shape, m.Shape) || h.Nodes[q].Space != model.Vertices {
+	if !slices.Equal(h.Nodes[q].Shape, m.Shape) || !slices.Equal(h.Nodes[e.src].Shape, m.Shape) ||
+		h.Nodes[q].Space != model.Vertices {
 		return -1
 	}
 	of := func(op model.Op, a model.Attr, space model.Space, shape []int, in ...int) int {
@@ -64,7 +67,8 @@ func (h *hoisting) dotted(n model.Node, x int) int {
 		q = of(model.Add, model.Attr{Coef: []float64{scale}}, model.Vertices, m.Shape, q)
 	}
 	g := model.Attr{Graph: n.Graph}
-	ends := of(model.Mul, model.Attr{}, n.Space, m.Shape, of(model.Dst, g, n.Space, m.Shape, q), of(model.Src, g, n.Space, m.Shape, e.src))
+	dst, src := of(model.Dst, g, n.Space, m.Shape, q), of(model.Src, g, n.Space, m.Shape, e.src)
+	ends := of(model.Mul, model.Attr{}, n.Space, m.Shape, dst, src)
 	n.In = []int{of(model.Fold, fold.Attr, n.Space, fold.Shape, ends)}
 	return h.put(n)
 }
@@ -87,7 +91,8 @@ func (f *fusion) dots(i int) *edgeSum {
 		}
 		x = f.in(x, 0)
 	}
-	if f.op(far) != model.Src || f.op(x) != model.SoftmaxIn || f.op(f.in(x, 0)) != model.Fold || f.op(f.in(f.in(x, 0), 0)) != model.Mul {
+	if f.op(far) != model.Src || f.op(x) != model.SoftmaxIn || f.op(f.in(x, 0)) != model.Fold ||
+		f.op(f.in(f.in(x, 0), 0)) != model.Mul {
 		return nil
 	}
 	ends := f.in(f.in(x, 0), 0) // as hoisting writes them
@@ -98,11 +103,14 @@ func (f *fusion) dots(i int) *edgeSum {
 	d.heads = f.Nodes[x].Columns()
 	s.r, s.c, s.x, s.dots = f.in(q, 0), f.in(k, 0), f.in(far, 0), d
 	last := len(v) - 1
-	byHead := last >= 0 && slices.Equal(f.Nodes[x].Shape, v[:last]) && slices.Equal(f.Nodes[alpha].Shape, append(slices.Clone(v[:last]), 1))
-	f.refuse(i, (d.heads == 1 || byHead) && f.Nodes[ends].Columns() == at.Columns() && f.Nodes[far].Columns() == at.Columns(),
-		fmt.Sprintf("rows of attention have the shape %v, and those that it compares %v: make both [heads, columns]", v, f.Nodes[ends].Shape))
-	f.refuse(i, d.p == 0 || d.heads <= gpu.MaxDropHeads, fmt.Sprintf("dropout of attention with %d heads, more than %d: take fewer heads",
-		d.heads, gpu.MaxDropHeads))
+	byHead := last >= 0 && slices.Equal(f.Nodes[x].Shape, v[:last]) &&
+		slices.Equal(f.Nodes[alpha].Shape, append(slices.Clone(v[:last]), 1))
+	cols := at.Columns()
+	f.refuse(i, (d.heads == 1 || byHead) && f.Nodes[ends].Columns() == cols && f.Nodes[far].Columns() == cols,
+		fmt.Sprintf("rows of attention have the shape %v, and those that it compares %v: make both [heads, columns]",
+			v, f.Nodes[ends].Shape))
+	f.refuse(i, d.p == 0 || d.heads <= gpu.MaxDropHeads,
+		fmt.Sprintf("dropout of attention with %d heads, more than %d: take fewer heads", d.heads, gpu.MaxDropHeads))
 	return s
 }
 
@@ -121,8 +129,9 @@ func (d *derivation) attendDots(n *node) {
 	n.h, m.lse = n.z, d.wide(d.rowsAt(n.level), m.dots.heads)
 	d.op(list(g.rows.v, r.v), list(n.z, m.lse), func(x *exec) {
 		op, rows := x.graph(n.layer).Forward.kind(m.kind, x.cfg.values()), g.rows.dense(x)
-		a := gpu.DotArgs{O: *n.z.m, LSE: *m.lse.m, Q: r.dense(x), Inner: op.Inner, K: m.columnsOf(x.cfg, rows, m.c, n.cols),
-			V: m.columnsOf(x.cfg, rows, m.x, n.cols), Drop: x.edges(m.dots.p, m.dots.counter, n.layer)}
+		a := gpu.DotArgs{O: *n.z.m, LSE: *m.lse.m, Q: r.dense(x), Inner: op.Inner,
+			K: m.columnsOf(x.cfg, rows, m.c, n.cols), V: m.columnsOf(x.cfg, rows, m.x, n.cols),
+			Drop: x.edges(m.dots.p, m.dots.counter, n.layer)}
 		if g.halo.Rows > 0 {
 			a.Halo, a.KHalo, a.VHalo = op.Halo, m.columnsOf(x.cfg, g.halo, m.c, n.cols), m.columnsOf(x.cfg, g.halo, m.x, n.cols)
 		}
@@ -159,13 +168,15 @@ func (m *message) sentColumns(d *derivation, n *node) (sent [4]*value) {
 	return sent
 }
 
-// dotsToSources adds to the gradients of what is gathered those of attention, whose targets have sent what attendDotsBack says.
+// dotsToSources adds to the gradients of what is gathered those of attention, whose targets have sent what attendDotsBack
+// says.
 func (d *derivation) dotsToSources(n *node, sent, all *value) {
 	m, g := n.message, n.message.of.gathers
 	dk, dv := d.wide(d.rowsAt(n.layer), n.cols), d.wide(d.rowsAt(n.layer), n.cols)
 	part := func(rows gpu.Matrix) (do, r, lse, grad gpu.Matrix) {
 		lo, c, h := m.of.cols+m.at, n.cols, m.dots.heads
-		return rows.ColRange(lo, lo+c), rows.ColRange(lo+c, lo+2*c), rows.ColRange(lo+2*c, lo+2*c+h), rows.ColRange(lo+2*c+h, lo+2*c+2*h)
+		return rows.ColRange(lo, lo+c), rows.ColRange(lo+c, lo+2*c),
+			rows.ColRange(lo+2*c, lo+2*c+h), rows.ColRange(lo+2*c+h, lo+2*c+2*h)
 	}
 	d.op(list(sent, all, g.rows.v), list(all, dk, dv), func(x *exec) {
 		op, rows := x.graph(n.layer).Backward.kind(m.kind, x.cfg.values()), g.rows.dense(x)
