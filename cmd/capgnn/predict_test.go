@@ -253,7 +253,7 @@ func TestPredictWrongUsage(t *testing.T) {
 			inner.fails(term.ExitUsage, []string{tc.want}, append([]string{"predict", "--quiet"}, tc.args...)...)
 		})
 	}
-	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,mem=10KiB")
+	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,mem=2KiB")
 	s.fails(term.ExitDoesNotFit, []string{"cpu:1", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,cpu:1,mem=3KiB")
 	s.train(small("--batch-size", "16", "--epochs", "1", "--run-dir", "drawn")...) // is predicted in chunks
 	s.fails(term.ExitDoesNotFit, []string{"cpu:1", "mem="}, "predict", "--quiet", "--run", "drawn", "--devices", "cpu:0,cpu:1,mem=3KiB")
