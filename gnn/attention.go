@@ -19,9 +19,14 @@ type attention struct {
 	heads, width int    // width of all heads together
 	mean         bool
 	slope        float32
-	p            float64 // of dropout of α
-	counter      int
 	made         *attended // in a pass
+	edgeDrop
+}
+
+// edgeDrop is dropout of α.
+type edgeDrop struct {
+	p       float64
+	counter int
 }
 
 // attention makes n what attention makes of value i, if it is that.
@@ -211,24 +216,24 @@ func (d *derivation) attend(n *node) {
 }
 
 // edges returns which weights of attention an operation on the edges to rows of layer l drops, in training.
-func (x *exec) edges(p float64, counter, l int) gpu.EdgeDropout {
-	if p == 0 || !x.training() {
+func (x *exec) edges(a edgeDrop, l int) gpu.EdgeDropout {
+	if a.p == 0 || !x.training() {
 		return gpu.EdgeDropout{}
 	}
-	return gpu.EdgeDropout{P: p, Seed: x.cfg.Seed, Layer: uint32(counter), Epoch: x.epoch,
+	return gpu.EdgeDropout{P: a.p, Seed: x.cfg.Seed, Layer: uint32(a.counter), Epoch: x.epoch,
 		Rows: x.in.IDs, Inner: x.in.IDs, Halo: x.graph(l).Forward.HaloIDs}
 }
 
 // turned returns the same for an operation on the edges from rows of layer l.
-func (x *exec) turned(p float64, counter, l int) gpu.EdgeDropout {
-	e := x.edges(p, counter, l)
+func (x *exec) turned(a edgeDrop, l int) gpu.EdgeDropout {
+	e := x.edges(a, l)
 	e.Halo = x.graph(l).Backward.HaloIDs
 	return e
 }
 
 // fromHalo returns the same for an operation on the edges from halo rows of layer l.
-func (x *exec) fromHalo(p float64, counter, l int) gpu.EdgeDropout {
-	e := x.edges(p, counter, l)
+func (x *exec) fromHalo(a edgeDrop, l int) gpu.EdgeDropout {
+	e := x.edges(a, l)
 	e.Rows, e.Halo = e.Halo, gpu.Ints{}
 	return e
 }

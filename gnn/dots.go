@@ -11,9 +11,8 @@ import (
 // dots says that a message is attention whose scores are products of rows: Σ α·x by head, α a softmax over in-edges of
 // ⟨r, c⟩.
 type dots struct {
-	heads   int
-	p       float64 // of dropout of α
-	counter int
+	heads int
+	edgeDrop
 }
 
 // dotted appends softmax n of the one product by head of a row of targets and one of sources that value x of edges is a
@@ -114,12 +113,18 @@ func (f *fusion) dots(i int) *edgeSum {
 	return s
 }
 
-// sends returns how many columns a message sends of gradients: gradient and r, and of attention LSE and G (gpu.DotGradDst).
+// sends returns how many columns a message sends of gradients: gradient and r, and of attention LSE and G
+// (gpu.DotGradDst).
 func (m *message) sends(cols int) int {
 	if m.dots != nil {
 		return 2 * (cols + m.dots.heads)
 	}
 	return 2 * cols
+}
+
+// compared returns the columns of gathered rows that scores compare, and those that are summed.
+func (m *message) compared(x *exec, rows gpu.Matrix, cols int) (k, v gpu.Matrix) {
+	return m.columnsOf(x.cfg, rows, m.c, cols), m.columnsOf(x.cfg, rows, m.x, cols)
 }
 
 // attendDots appends such attention.
@@ -130,10 +135,11 @@ func (d *derivation) attendDots(n *node) {
 	d.op(list(g.rows.v, r.v), list(n.z, m.lse), func(x *exec) {
 		op, rows := x.graph(n.layer).Forward.kind(m.kind, x.cfg.values()), g.rows.dense(x)
 		a := gpu.DotArgs{O: *n.z.m, LSE: *m.lse.m, Q: r.dense(x), Inner: op.Inner,
-			K: m.columnsOf(x.cfg, rows, m.c, n.cols), V: m.columnsOf(x.cfg, rows, m.x, n.cols),
-			Drop: x.edges(m.dots.p, m.dots.counter, n.layer)}
+			Drop: x.edges(m.dots.edgeDrop, n.layer)}
+		a.K, a.V = m.compared(x, rows, n.cols)
 		if g.halo.Rows > 0 {
-			a.Halo, a.KHalo, a.VHalo = op.Halo, m.columnsOf(x.cfg, g.halo, m.c, n.cols), m.columnsOf(x.cfg, g.halo, m.x, n.cols)
+			a.Halo = op.Halo
+			a.KHalo, a.VHalo = m.compared(x, g.halo, n.cols)
 		}
 		x.q.DotAggregate(a)
 	})
@@ -148,10 +154,12 @@ func (d *derivation) attendDotsBack(n *node, dy *value) {
 		x.q.Copy(*sent[1].m, r.dense(x))
 		x.q.Copy(*sent[2].m, *m.lse.m)
 		op, rows := x.graph(n.layer).Forward.kind(m.kind, x.cfg.values()), g.rows.dense(x)
-		a := gpu.DotGradDst{DQ: *dq.m, G: *sent[3].m, DO: *dy.m, O: *n.z.m, LSE: *m.lse.m, Q: r.dense(x), Inner: op.Inner,
-			K: m.columnsOf(x.cfg, rows, m.c, n.cols), V: m.columnsOf(x.cfg, rows, m.x, n.cols), Drop: x.edges(m.dots.p, m.dots.counter, n.layer)}
+		a := gpu.DotGradDst{DQ: *dq.m, G: *sent[3].m, DO: *dy.m, O: *n.z.m, LSE: *m.lse.m, Q: r.dense(x),
+			Inner: op.Inner, Drop: x.edges(m.dots.edgeDrop, n.layer)}
+		a.K, a.V = m.compared(x, rows, n.cols)
 		if g.halo.Rows > 0 {
-			a.Halo, a.KHalo, a.VHalo = op.Halo, m.columnsOf(x.cfg, g.halo, m.c, n.cols), m.columnsOf(x.cfg, g.halo, m.x, n.cols)
+			a.Halo = op.Halo
+			a.KHalo, a.VHalo = m.compared(x, g.halo, n.cols)
 		}
 		x.q.DotBackwardDst(a)
 	})
@@ -168,8 +176,8 @@ func (m *message) sentColumns(d *derivation, n *node) (sent [4]*value) {
 	return sent
 }
 
-// dotsToSources adds to the gradients of what is gathered those of attention, whose targets have sent what attendDotsBack
-// says.
+// dotsToSources adds to the gradients of what is gathered those of attention, whose targets have sent what
+// attendDotsBack says.
 func (d *derivation) dotsToSources(n *node, sent, all *value) {
 	m, g := n.message, n.message.of.gathers
 	dk, dv := d.wide(d.rowsAt(n.layer), n.cols), d.wide(d.rowsAt(n.layer), n.cols)
@@ -180,15 +188,17 @@ func (d *derivation) dotsToSources(n *node, sent, all *value) {
 	}
 	d.op(list(sent, all, g.rows.v), list(all, dk, dv), func(x *exec) {
 		op, rows := x.graph(n.layer).Backward.kind(m.kind, x.cfg.values()), g.rows.dense(x)
-		a := gpu.DotGradSrc{DK: *dk.m, DV: *dv.m, K: m.columnsOf(x.cfg, rows, m.c, n.cols), V: m.columnsOf(x.cfg, rows, m.x, n.cols),
-			Heads: m.dots.heads, Inner: op.Inner, Drop: x.turned(m.dots.p, m.dots.counter, n.layer)}
+		a := gpu.DotGradSrc{DK: *dk.m, DV: *dv.m, Heads: m.dots.heads, Inner: op.Inner,
+			Drop: x.turned(m.dots.edgeDrop, n.layer)}
+		a.K, a.V = m.compared(x, rows, n.cols)
 		a.DO, a.Q, a.LSE, a.G = part(*sent.m)
 		if g.halo.Rows > 0 {
 			a.Halo = op.Halo
 			a.DOHalo, a.QHalo, a.LSEHalo, a.GHalo = part(g.halo)
 		}
 		x.q.DotBackwardSrc(a)
-		x.q.Axpby(m.columnsOf(x.cfg, *all.m, m.c, n.cols), 1, *dk.m, 1)
-		x.q.Axpby(m.columnsOf(x.cfg, *all.m, m.x, n.cols), 1, *dv.m, 1)
+		k, v := m.compared(x, *all.m, n.cols)
+		x.q.Axpby(k, 1, *dk.m, 1)
+		x.q.Axpby(v, 1, *dv.m, 1)
 	})
 }

@@ -25,7 +25,7 @@ func (d *derivation) gat(n *node, c *attended) {
 	d.op(list(c.t, c.s, c.d, c.tHalo), list(c.o, c.lse, c.sHalo, c.tHalo), func(x *exec) {
 		lg, exchange := x.graph(l), x.exchanges(l)
 		args := gpu.GATArgs{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, S: *c.s.m, D: *c.d.m,
-			Slope: a.slope, Drop: x.edges(a.p, a.counter, l)}
+			Slope: a.slope, Drop: x.edges(a.edgeDrop, l)}
 		rows := func(lo, hi int) {
 			args.Lo, args.Hi = lo, hi
 			x.q.GATAggregate(args)
@@ -67,7 +67,7 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 		do, _, _, g := columns(*e.m)
 		lg := x.graph(l)
 		dst := gpu.GATGradDst{DD: *dd.m, G: g, DO: do, O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner,
-			T: *c.t.m, S: *c.s.m, D: *c.d.m, Slope: a.slope, Drop: x.edges(a.p, a.counter, l)}
+			T: *c.t.m, S: *c.s.m, D: *c.d.m, Slope: a.slope, Drop: x.edges(a.edgeDrop, l)}
 		if c.halo.Rows > 0 {
 			dst.Halo, dst.THalo, dst.SHalo = lg.Forward.Halo, c.halo, *c.sHalo.m
 		}
@@ -86,7 +86,7 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 		}
 		s := grad()
 		s.DT, s.DS, s.T, s.S, s.Inner = *dtHalo.m, *dsHalo.m, c.halo, *c.sHalo.m, x.graph(l).HaloBack
-		s.Drop = x.fromHalo(a.p, a.counter, l)
+		s.Drop = x.fromHalo(a.edgeDrop, l)
 		x.q.GATBackwardSrc(s)
 		x.q.GATScoresBackward(gpu.GATScoresGrad{T: c.halo, DT: *dtHalo.m, DS: *dsHalo.m, ASrc: aSrc, DASrc: daSrc})
 	}
@@ -104,7 +104,7 @@ func (d *derivation) gatBack(n *node, c *attended, dz *value) (dt, dtHalo *value
 	d.op(list(e, c.t, c.s), list(dt, ds), func(x *exec) {
 		s, lg := grad(), x.graph(l)
 		s.DT, s.DS, s.T, s.S, s.Inner = *dt.m, *ds.m, *c.t.m, *c.s.m, lg.Backward.Inner
-		s.Drop = x.turned(a.p, a.counter, l)
+		s.Drop = x.turned(a.edgeDrop, l)
 		if x.exchanges(l) && !returns {
 			x.halo.Begin(x.q, l, Backward, *e.m)
 			if rows := x.halo.Wait(x.q, l, Backward); rows.Rows > 0 {

@@ -22,7 +22,7 @@ func (d *derivation) gatv2(n *node, c *attended) {
 	d.op(list(c.t, c.r, c.tHalo), list(c.o, c.lse, c.tHalo), func(x *exec) {
 		lg, exchange := x.graph(l), x.exchanges(l)
 		args := gpu.GATv2Args{O: *c.o.m, LSE: *c.lse.m, Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att,
-			Slope: a.slope, Drop: x.edges(a.p, a.counter, l)}
+			Slope: a.slope, Drop: x.edges(a.edgeDrop, l)}
 		rows := func(lo, hi int) {
 			args.Lo, args.Hi = lo, hi
 			x.q.GATv2Aggregate(args)
@@ -52,7 +52,7 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		lg := x.graph(l)
 		dst := gpu.GATv2GradDst{DR: *dr.m, DA: *c.o.m, G: *g.m, DO: *do.m, O: *c.o.m, LSE: *c.lse.m,
 			Inner: lg.Forward.Inner, T: *c.t.m, R: *c.r.m, Att: att, Slope: a.slope,
-			Drop: x.edges(a.p, a.counter, l)}
+			Drop: x.edges(a.edgeDrop, l)}
 		if c.halo.Rows > 0 {
 			dst.Halo, dst.THalo = lg.Forward.Halo, c.halo
 		}
@@ -67,7 +67,7 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 	reads := list(do, c.r, c.lse, g, c.t, c.tHalo)
 	d.op(reads, list(dtHalo), func(x *exec) {
 		if c.halo.Rows > 0 {
-			source(x, *dtHalo.m, c.halo, x.graph(l).HaloBack, x.fromHalo(a.p, a.counter, l))
+			source(x, *dtHalo.m, c.halo, x.graph(l).HaloBack, x.fromHalo(a.edgeDrop, l))
 		}
 	})
 	raw := d.plan.Layers[l].Raw
@@ -77,7 +77,7 @@ func (d *derivation) gatv2Back(n *node, c *attended, dz *value) (dt, dr, dtHalo 
 		d.offer(l, Backward, dtHalo.all())
 	}
 	d.op(reads, list(dt), func(x *exec) {
-		source(x, *dt.m, *c.t.m, x.graph(l).Backward.Inner, x.turned(a.p, a.counter, l))
+		source(x, *dt.m, *c.t.m, x.graph(l).Backward.Inner, x.turned(a.edgeDrop, l))
 		if !raw {
 			x.addReturned(l, *dt.m)
 		}

@@ -1,7 +1,8 @@
 package gpu
 
-// DotArgs is attention over in-edges whose scores are products of rows (docs/mathematics.md). For every row v and head h, over the
-// entries of row v in Inner (columns u index K and V) and then in Halo (columns u index KHalo and VHalo), entries of Val 0 left out:
+// DotArgs is attention over in-edges whose scores are products of rows (docs/mathematics.md). For every row v and head
+// h, over the entries of row v in Inner (columns u index K and V) and then in Halo (columns u index KHalo and VHalo),
+// entries of Val 0 left out:
 //
 //	e_uv = Σ_c Q[v][hC+c]·K[u][hC+c]
 //	LSE[v][h] = log Σ_u exp(e_uv), computed against the maximum;  α_uv = exp(e_uv - LSE[v][h])
@@ -37,8 +38,9 @@ type DotGradDst struct {
 	Drop        EdgeDropout
 }
 
-// DotGradSrc: for every source row u and head h, over its out-edges: entries of row u in Inner (columns v index DO, Q, LSE, G) and then
-// in Halo (columns v index DOHalo, QHalo, LSEHalo, GHalo), entries of Val 0 left out, with α and de as in DotGradDst:
+// DotGradSrc: for every source row u and head h, over its out-edges: entries of row u in Inner (columns v index DO, Q,
+// LSE, G) and then in Halo (columns v index DOHalo, QHalo, LSEHalo, GHalo), entries of Val 0 left out, with α and de as
+// in DotGradDst:
 //
 //	DV[u][hC+c] = Σ_v m_uv·α_uv·DO[v][hC+c];  DK[u][hC+c] = Σ_v de_uv·Q[v][hC+c]
 //

@@ -15,8 +15,8 @@ type dotCase struct {
 	drop        edgeDrop
 }
 
-// dotCases runs f for graphs × numbers of heads and columns of each. Three heads have scores whose exponentials overflow unless taken
-// against the maximum; where heads are even, entries are left out, of some rows all.
+// dotCases runs f for graphs × numbers of heads and columns of each. Three heads have scores whose exponentials
+// overflow unless taken against the maximum; where heads are even, entries are left out, of some rows all.
 func (b *bench) dotCases(names []string, heads [][2]int, f func(b *bench, c dotCase, l layout)) {
 	b.gatCases(names, heads, func(b *bench, c gatCase, l layout) {
 		h, cols, scale := c.att.S.Cols, c.att.T.Cols, 1./4
@@ -26,7 +26,8 @@ func (b *bench) dotCases(names []string, heads [][2]int, f func(b *bench, c dotC
 		if h%2 == 0 {
 			c.inner.Val, c.halo.Val = leftOut(c.inner), leftOut(c.halo)
 		}
-		f(b, dotCase{inner: c.inner, halo: c.halo, att: ref.Dots{A: join(c.inner, c.halo), Q: ref.Axpby(ref.Matrix{}, scale, b.grid(c.inner.Rows, cols), 0),
+		f(b, dotCase{inner: c.inner, halo: c.halo, att: ref.Dots{A: join(c.inner, c.halo), Q: ref.Axpby(ref.Matrix{},
+			scale, b.grid(c.inner.Rows, cols), 0),
 			K: b.grid(c.att.T.Rows, cols), V: c.att.T, Heads: h}}, l)
 	})
 }
@@ -80,8 +81,9 @@ func testDotAggregate(b *bench) { b.dotCases(gatGraphs, dotHeads, (*bench).dotAg
 func (b *bench) dotAggregate(c dotCase, l layout) {
 	b.Helper()
 	g, n, split := c.att, c.inner.Rows, c.inner.Cols
-	a := gpu.DotArgs{O: b.blank(n, g.Q.Cols, l), LSE: b.blank(n, g.Heads, l), Q: b.put(g.Q, l), Inner: b.csr(c.inner), Halo: b.csr(c.halo),
-		K: b.put(rows(g.K, 0, split), l), V: b.put(rows(g.V, 0, split), l), KHalo: b.put(rows(g.K, split, g.K.Rows), l),
+	a := gpu.DotArgs{O: b.blank(n, g.Q.Cols, l), LSE: b.blank(n, g.Heads, l), Q: b.put(g.Q, l), Inner: b.csr(c.inner),
+		Halo: b.csr(c.halo),
+		K:    b.put(rows(g.K, 0, split), l), V: b.put(rows(g.V, 0, split), l), KHalo: b.put(rows(g.K, split, g.K.Rows), l),
 		VHalo: b.put(rows(g.V, split, g.V.Rows), l), Drop: b.toTargets(c.drop, split)}
 	b.q.DotAggregate(a)
 	o, lse := g.Forward()
@@ -105,11 +107,13 @@ func (b *bench) dotBackward(c dotCase, l layout) {
 	b.dotBackwardSrc(c, do, lse, want, size, l)
 }
 
-// gradSizes adds the absolute values of the terms of the gradient, times one more than the absolute terms of α's argument.
+// gradSizes adds the absolute values of the terms of the gradient, times one more than the absolute terms of α's
+// argument.
 func (c dotCase) gradSizes(do, o, lse ref.Matrix) ref.DotsGrad {
 	g, channels := c.att, c.att.Q.Cols/c.att.Heads
 	factor := c.drop.scale() * (1 + largest(lse.V) + c.largestScore())
-	r := ref.DotsGrad{G: ref.NewMatrix(g.A.Rows, g.Heads), DQ: ref.NewMatrix(g.A.Rows, g.Q.Cols), DK: ref.NewMatrix(g.K.Rows, g.K.Cols),
+	r := ref.DotsGrad{G: ref.NewMatrix(g.A.Rows, g.Heads), DQ: ref.NewMatrix(g.A.Rows, g.Q.Cols),
+		DK: ref.NewMatrix(g.K.Rows, g.K.Cols),
 		DV: ref.NewMatrix(g.V.Rows, g.V.Cols)}
 	for v := range g.A.Rows {
 		for h := range g.Heads {
@@ -140,7 +144,8 @@ func (c dotCase) gradSizes(do, o, lse ref.Matrix) ref.DotsGrad {
 func (b *bench) dotBackwardDst(c dotCase, do, o, lse ref.Matrix, want, size ref.DotsGrad, l layout) {
 	b.Helper()
 	g, n, split := c.att, c.inner.Rows, c.inner.Cols
-	a := gpu.DotGradDst{DQ: b.blank(n, g.Q.Cols, l), G: b.blank(n, g.Heads, l), DO: b.put(do, l), O: b.put(o, l), LSE: b.put(lse, l), Q: b.put(g.Q, l),
+	a := gpu.DotGradDst{DQ: b.blank(n, g.Q.Cols, l), G: b.blank(n, g.Heads, l), DO: b.put(do, l), O: b.put(o, l),
+		LSE: b.put(lse, l), Q: b.put(g.Q, l),
 		Inner: b.csr(c.inner), Halo: b.csr(c.halo), K: b.put(rows(g.K, 0, split), l), V: b.put(rows(g.V, 0, split), l),
 		KHalo: b.put(rows(g.K, split, g.K.Rows), l), VHalo: b.put(rows(g.V, split, g.V.Rows), l), Drop: b.toTargets(c.drop, split)}
 	b.q.DotBackwardDst(a)
@@ -157,7 +162,8 @@ func (b *bench) dotBackwardSrc(c dotCase, do, lse ref.Matrix, want, size ref.Dot
 	if c.inner.Val != nil {
 		turn = turnedValues
 	}
-	a := gpu.DotGradSrc{DK: b.blank(g.K.Rows, g.K.Cols, l), DV: b.blank(g.V.Rows, g.V.Cols, l), K: b.put(g.K, l), V: b.put(g.V, l), Heads: g.Heads,
+	a := gpu.DotGradSrc{DK: b.blank(g.K.Rows, g.K.Cols, l), DV: b.blank(g.V.Rows, g.V.Cols, l), K: b.put(g.K, l),
+		V: b.put(g.V, l), Heads: g.Heads,
 		Inner: b.csr(turn(g.A, 0, cut, false)), Halo: b.csr(turn(g.A, cut, n, true)), DO: b.put(rows(do, 0, cut), l), Q: b.put(rows(g.Q, 0, cut), l),
 		LSE: b.put(rows(lse, 0, cut), l), G: b.put(rows(grad, 0, cut), l), DOHalo: b.put(rows(do, cut, n), l), QHalo: b.put(rows(g.Q, cut, n), l),
 		LSEHalo: b.put(rows(lse, cut, n), l), GHalo: b.put(rows(grad, cut, n), l), Drop: b.toSources(c.drop, cut)}

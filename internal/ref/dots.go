@@ -2,8 +2,9 @@ package ref
 
 import "math"
 
-// Dots is attention over in-edges in one matrix whose scores are products of rows: rows are destinations, columns index K and V. Entries of
-// Val 0 are none. Inner and halo blocks of gpu.DotArgs are one matrix here, the halo's columns behind the inner ones.
+// Dots is attention over in-edges in one matrix whose scores are products of rows: rows are destinations, columns index
+// K and V. Entries of Val 0 are none. Inner and halo blocks of gpu.DotArgs are one matrix here, the halo's columns
+// behind the inner ones.
 type Dots struct {
 	A     CSR
 	Q     Matrix // destinations × heads·C
@@ -70,7 +71,8 @@ type DotsGrad struct {
 // Backward returns the gradients for do, the gradient of O, with o and lse of Forward.
 func (d Dots) Backward(do, o, lse Matrix) DotsGrad {
 	c := d.V.Cols / d.Heads
-	r := DotsGrad{NewMatrix(d.A.Rows, d.Heads), NewMatrix(d.A.Rows, d.V.Cols), NewMatrix(d.V.Rows, d.V.Cols), NewMatrix(d.V.Rows, d.V.Cols)}
+	r := DotsGrad{NewMatrix(d.A.Rows, d.Heads), NewMatrix(d.A.Rows, d.V.Cols), NewMatrix(d.V.Rows, d.V.Cols),
+		NewMatrix(d.V.Rows, d.V.Cols)}
 	for v := range d.A.Rows {
 		for h := range d.Heads {
 			r.G.Row(v)[h] = d.product(do, v, o, v, h)

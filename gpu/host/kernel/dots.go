@@ -24,7 +24,8 @@ type DotGradSrc struct {
 	Drop         EdgeDrop
 }
 
-// eachHeads calls f for at most gatHeads heads at a time, with what returns their columns, of a matrix of so many of each head.
+// eachHeads calls f for at most gatHeads heads at a time, with what returns their columns, of a matrix of so many of
+// each head.
 func eachHeads(heads int, drop *EdgeDrop, f func(n int, part func(m *Dense, c int))) {
 	for h := 0; h < heads; h += gatHeads {
 		n := min(gatHeads, heads-h)
@@ -33,7 +34,8 @@ func eachHeads(heads int, drop *EdgeDrop, f func(n int, part func(m *Dense, c in
 	}
 }
 
-// DotAggregate computes O and LSE: for each batch of segments first the scores, then the weights, unnormalised, then the sums.
+// DotAggregate computes O and LSE: for each batch of segments first the scores, then the weights, unnormalised, then
+// the sums.
 func DotAggregate(p *workers.Pool, sc *Scratch, all *DotForward) {
 	c := all.O.Cols / all.LSE.Cols
 	eachHeads(all.LSE.Cols, &all.Drop, func(heads int, part func(m *Dense, c int)) {
@@ -162,7 +164,8 @@ func (w *attention) dotScores(set int, list []gatSegment, a Sparse, of, row Dens
 				}
 				continue
 			}
-			GATDots(w.channels, Dense{V: of.Row(int(u)), Rows: 1, Cols: cols, LD: cols}, r, nil, nil, Dense{V: to, Rows: 1, Cols: w.heads, LD: w.heads})
+			GATDots(w.channels, Dense{V: of.Row(int(u)), Rows: 1, Cols: cols, LD: cols}, r, nil, nil, Dense{V: to,
+				Rows: 1, Cols: w.heads, LD: w.heads})
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package progtest runs the program for tests of cmd/capgnn and of packages below it. Only test files import it.
 //
-// Its nouns: a Sandbox, a folder to run the program in; a Store, a small data set; a RankRun, a command over several ranks of this machine.
-// [Main] builds the program before the tests of a package and removes it behind them:
+// Its nouns: a Sandbox, a folder to run the program in; a Store, a small data set; a RankRun, a command over several
+// ranks of this machine. [Main] builds the program before the tests of a package and removes it behind them:
 //
 //	func TestMain(m *testing.M) { progtest.Main(m, nil) }
 //

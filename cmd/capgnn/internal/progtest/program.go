@@ -36,11 +36,13 @@ func Main(m *testing.M, last func()) {
 		}
 	}
 	// Linking without symbols takes half the time.
-	if out, err := exec.Command("go", "build", "-tags", tags, "-ldflags=-s -w", "-o", Program, "capgnn/cmd/capgnn").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", tags, "-ldflags=-s -w", "-o", Program,
+		"capgnn/cmd/capgnn").CombinedOutput(); err != nil {
 		os.RemoveAll(dir)
 		panic("build the program under test: " + err.Error() + "\n" + string(out))
 	}
-	// Tests wait for processes, which wait for disks, signals and each other: twice as many at once keep the processors busy.
+	// Tests wait for processes, which wait for disks, signals and each other: twice as many at once keep the processors
+	// busy.
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
@@ -58,8 +60,8 @@ func Main(m *testing.M, last func()) {
 	os.Exit(code)
 }
 
-// lookAtSources asks for the size and time of every file that the program may be built of. go test notes that in tests, not
-// before them, and takes no result from its cache that another program had.
+// lookAtSources asks for the size and time of every file that the program may be built of. go test notes that in tests,
+// not before them, and takes no result from its cache that another program had.
 var lookAtSources = sync.OnceValue(func() error {
 	root := filepath.FromSlash("../..") // of cmd/capgnn, and of packages below its internal
 	for range 2 {
@@ -82,7 +84,8 @@ var lookAtSources = sync.OnceValue(func() error {
 	})
 })
 
-// kept are the variables of whoever calls the tests that stay: of programs, folders, Go, C, Python, GPUs and MPI, and those that are for tests. Whatever
-// else the program under test may look at, such as ranks, a secret, a limit of its cache, a language, a width or NO_COLOR, tests give it themselves.
+// kept are the variables of whoever calls the tests that stay: of programs, folders, Go, C, Python, GPUs and MPI, and
+// those that are for tests. Whatever else the program under test may look at, such as ranks, a secret, a limit of its
+// cache, a language, a width or NO_COLOR, tests give it themselves.
 var kept = regexp.MustCompile(`^(PATH|HOME|TMPDIR|CI|CC|CXX|LD_.*|GO.*|CGO_.*|PYTHON.*|FAKECUDA.*|CUDA_.*|NVIDIA_.*|OMPI_MCA_.*|UCX_.*|` +
 	`CAPGNN_(CUDA|CUDA_DRIVER|NVML|CUBLAS|SHARED|LONG|TURN|REACHED))$`)

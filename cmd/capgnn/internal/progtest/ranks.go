@@ -15,8 +15,8 @@ import (
 // CPUs is a list of n devices of one thread.
 func CPUs(n int) string { return strings.Join(slices.Repeat([]string{"cpu:threads=1"}, n), ",") }
 
-// FreePort returns a port of this machine on which nobody listens, drawn from those below what systems give to whoever asks
-// for any port: such a one may be taken again before rank 0 listens.
+// FreePort returns a port of this machine on which nobody listens, drawn from those below what systems give to whoever
+// asks for any port: such a one may be taken again before rank 0 listens.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	var err error
@@ -78,7 +78,8 @@ func (r RankRun) Start(n int) []*Rank {
 		if r.Limit != nil {
 			p.Cmd = r.Limit(rank, args)
 		}
-		p.Cmd.Env = append(p.Cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+r.Port)
+		p.Cmd.Env = append(p.Cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n),
+			"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+r.Port)
 		if r.Env != nil {
 			p.Cmd.Env = append(p.Cmd.Env, r.Env(rank)...)
 		}

@@ -35,8 +35,8 @@ func NewSandbox(t *testing.T) *Sandbox {
 	return &Sandbox{T: t, Dir: t.TempDir()}
 }
 
-// Measured puts a profile of devices into the cache, made of few measurements: otherwise the first command that wants one takes seconds
-// for it. It replaces that of an earlier call.
+// Measured puts a profile of devices into the cache, made of few measurements: otherwise the first command that wants
+// one takes seconds for it. It replaces that of an earlier call.
 func (s *Sandbox) Measured(devices string) {
 	s.T.Helper()
 	s.Must("profile", "--quick", "--quiet", "--devices", devices)
@@ -48,17 +48,20 @@ func (s *Sandbox) Path(name string) string { return filepath.Join(s.Dir, name) }
 // Put writes a file, with its folders.
 func (s *Sandbox) Put(name string, b []byte) {
 	s.T.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(s.Path(name)), 0o755), os.WriteFile(s.Path(name), b, 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(s.Path(name)), 0o755), os.WriteFile(s.Path(name), b,
+		0o644)); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
-// Command returns the program with these arguments, ready to run. It finds other programs where the test puts them: in the folder bin.
-// Its heap may grow before it is collected, which took an eighth of its processor time. What a test allows of memory holds all the same.
+// Command returns the program with these arguments, ready to run. It finds other programs where the test puts them: in
+// the folder bin. Its heap may grow before it is collected, which took an eighth of its processor time. What a test
+// allows of memory holds all the same.
 func (s *Sandbox) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(Program, args...)
 	cmd.Dir = s.Dir
-	cmd.Env = append(os.Environ(), "GOGC=400", "PATH="+s.Path("bin"), "HOME="+s.Dir, "TMPDIR="+s.Dir, "XDG_CACHE_HOME="+s.Path("cache"), "XDG_DATA_HOME="+s.Path("data"))
+	cmd.Env = append(os.Environ(), "GOGC=400", "PATH="+s.Path("bin"), "HOME="+s.Dir, "TMPDIR="+s.Dir,
+		"XDG_CACHE_HOME="+s.Path("cache"), "XDG_DATA_HOME="+s.Path("data"))
 	return cmd
 }
 
@@ -146,7 +149,8 @@ func (s *Sandbox) Fails(code int, want []string, args ...string) {
 	stdout, stderr, got := s.Run(args...)
 	line := strings.TrimSuffix(stderr, "\n")
 	if got != code || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" {
-		s.T.Errorf("capgnn %s: exit code %d, want %d with one line\nstdout %q\nstderr %q", strings.Join(args, " "), got, code, stdout, stderr)
+		s.T.Errorf("capgnn %s: exit code %d, want %d with one line\nstdout %q\nstderr %q", strings.Join(args, " "),
+			got, code, stdout, stderr)
 		return
 	}
 	for _, w := range want {
